@@ -44,7 +44,7 @@ from judge.workbook.reader import open_workbook
 
 VERDICTS = "sheetcopilot/file_verdicts.jsonl"
 DATASET = "sheetcopilot/dataset"
-_MOST_SHOWN = 12
+_MAX_SHOWN = 12
 PROFILES = ("official", "standard")
 
 
@@ -165,7 +165,7 @@ def resaved(rows: list[Row], program: str, compute: Compute) -> None:
         print(f", {unusable} boards have no effect" if unusable else "")
         for kinds_told, lines in sorted(reasons.items(), key=lambda each: -len(each[1])):
             print(f"  {len(lines)} x {kinds_told}")
-            for line in lines[:_MOST_SHOWN]:
+            for line in lines[:_MAX_SHOWN]:
                 print(f"    {line[:200]}")
 
 

@@ -16,7 +16,7 @@ from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 
 _NUMBER = re.compile(r"\d+")
-MOST_UPSTREAM = 3_000
+MAX_UPSTREAM = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _upstream(gold: Gold, ref: CellRef, formula: str) -> set[CellRef] | None:
     for reference in references(formula):
         for sheet, cell in search.unseen(reference, ref.sheet):
             found.add(CellRef(sheet, cell.row, cell.column))
-            if len(found) > MOST_UPSTREAM:
+            if len(found) > MAX_UPSTREAM:
                 return None
     return found
 

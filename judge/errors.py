@@ -144,7 +144,7 @@ BROKEN_PIPE_EXIT_CODE = 141
 (128 + SIGPIPE, as with any program that ends this way)."""
 
 
-_MOST_KNOWN = 10_000
+_MAX_KNOWN = 10_000
 
 
 def did_you_mean(name: str, known: Iterable[str], *, before: str = "") -> str:
@@ -157,6 +157,6 @@ def did_you_mean(name: str, known: Iterable[str], *, before: str = "") -> str:
     """
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    by_lower = {each.lower(): each for each in islice(known, _MOST_KNOWN)}
+    by_lower = {each.lower(): each for each in islice(known, _MAX_KNOWN)}
     near = get_close_matches(name[:200].lower(), by_lower, n=3, cutoff=0.7)
     return f"{before}Did you mean {' or '.join(by_lower[each] for each in near)}?" if near else ""

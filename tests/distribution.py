@@ -15,7 +15,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 WORKERS_PER_PROCESSOR = 3
-MOST_WORKERS = 12
+MAX_WORKERS = 12
 
 ONE_BY_ONE = (
     "tests/conformance/",
@@ -78,7 +78,7 @@ The run of the hundred solutions is begun at once, and what reads it comes well 
 
 def workers() -> int:
     """How many workers ``-n auto`` means on this machine."""
-    return min(WORKERS_PER_PROCESSOR * len(os.sched_getaffinity(0)), MOST_WORKERS)
+    return min(WORKERS_PER_PROCESSOR * len(os.sched_getaffinity(0)), MAX_WORKERS)
 
 
 def unit_of(node_id: str) -> str:

@@ -17,7 +17,7 @@ from judge.annotate.edits import Edit, SetCell, address, content_to_json, edit_t
 from judge.annotate.gold import (
     BY_HAND,
     FORMULAS,
-    LEAST_AGREEING,
+    MIN_AGREEING,
     GoldMaker,
     Proposal,
     reference_name,
@@ -306,7 +306,7 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
         return ()
     doubts = [f"{each.name} says something else: {each.problem}" for each in proposal.disagreeing]
     voices = proposal.voices + by_hand
-    if voices < LEAST_AGREEING:
+    if voices < MIN_AGREEING:
         missing = [
             f"{source.name} says nothing: {source.problem}"
             for source in proposal.sources

@@ -19,7 +19,7 @@ from judge.files.documents import json_type
 DRAFT_ID = re.compile(r"[0-9]{1,6}-[0-9a-f]{1,64}")
 """Number of the case that a draft becomes, and what distinguishes it from others."""
 
-MOST_CASES = 999_999
+MAX_CASES = 999_999
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _Check = Callable[[object], bool]
@@ -30,7 +30,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_CASES
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_CASES
 
 
 def _is_hash(value: object) -> bool:

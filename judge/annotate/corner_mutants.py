@@ -19,10 +19,10 @@ from judge.annotate.text_mutants import Change, reordered_text, text_shapes, tim
 from judge.workbook.address import column_letters
 from judge.workbook.cell import CellValue
 
-MOST_GROUPS = 8
+MAX_GROUPS = 8
 """Columns whose constants are changed: those that the answer depends on most directly."""
 
-MOST_WORDS = 6
+MAX_WORDS = 6
 
 _IDENTIFIER = re.compile(
     r"\b(?:id|ids|no|nr|num|number|code|sku|zip|phone|serial|index|item|invoice|account|part)\b",
@@ -40,7 +40,7 @@ def corner_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
         seed: the same seed gives the same ideas.
     """
     for name, mutate in CORNERS.items():
-        for index, group in enumerate(subject.groups[:MOST_GROUPS]):
+        for index, group in enumerate(subject.groups[:MAX_GROUPS]):
             rng = random.Random(f"{seed}/{name}/{index}")  # noqa: S311 - no secret
             for what, row, content in mutate(group, subject, rng):
                 if _same(group.cells[row].value, content):
@@ -85,11 +85,11 @@ def _are_identifiers(group: Group) -> bool:
     if group.kind is not Kind.NUMBER:
         return False
     values = [each for each in group.values() if isinstance(each, int | float)]
-    long = all(float(value).is_integer() and abs(value) >= LEAST_IDENTIFIER for value in values)
+    long = all(float(value).is_integer() and abs(value) >= MIN_IDENTIFIER for value in values)
     return bool(_IDENTIFIER.search(group.heading)) or group.is_looked_up or long
 
 
-LEAST_IDENTIFIER = 10**5
+MIN_IDENTIFIER = 10**5
 """Whole numbers from here on are taken for identifiers if a column holds no others."""
 
 
@@ -198,7 +198,7 @@ def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator
     if group.kind is not Kind.TEXT or not (known or len(group.cells) == 1):
         return
     missing = [each for each in subject.words if each.casefold() not in held]
-    for word in [*missing, *known][:MOST_WORDS]:
+    for word in [*missing, *known][:MAX_WORDS]:
         if (row := _row(group, rng)) is not None:
             yield f"the word {word!r} that the task names", row, word
 
@@ -239,7 +239,7 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
         return
     most = max(map(abs, numbers))
     limits = [each for each in subject.limits if most / 1000 <= abs(each) <= max(most * 2, 1)]
-    if len(numbers) <= MOST_FEW:
+    if len(numbers) <= MAX_FEW:
         limits += _bounds(group, subject)
     whole = all(number.is_integer() for number in numbers)
     for limit in limits[:3]:
@@ -249,7 +249,7 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
                 yield f"a number at the limit {limit:g}", row, _tidy(value)
 
 
-MOST_FEW = 5
+MAX_FEW = 5
 """Cells up to which a column of numbers is what is looked up, not where."""
 
 
@@ -349,10 +349,10 @@ CORNER_NAMES = (*CORNERS, "swapped-pair", "blank-numbers-of-a-row")
 def _swapped_pairs(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Two values of a row in the other order: an end before its beginning, a night shift."""
     made = 0
-    groups = subject.groups[:MOST_GROUPS]
+    groups = subject.groups[:MAX_GROUPS]
     for place, first in enumerate(groups):
         for second in groups[place + 1 :]:
-            if second.sheet != first.sheet or second.kind is not first.kind or made == MOST_WORDS:
+            if second.sheet != first.sheet or second.kind is not first.kind or made == MAX_WORDS:
                 continue
             if first.kind not in {Kind.NUMBER, Kind.DATE}:
                 continue

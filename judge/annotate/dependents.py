@@ -21,7 +21,7 @@ from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.reader import Workbook, open_workbook
 
-MOST_PASSES = 50
+MAX_PASSES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
     found: set[CellRef] = set()
     names = {folded(name): name for name in workbook.sheet_names}
     rests = functools.cache(references)
-    for _ in range(MOST_PASSES):
+    for _ in range(MAX_PASSES):
         fresh = [
             ref
             for ref in waiting

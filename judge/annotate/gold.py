@@ -28,7 +28,7 @@ from judge.annotate.judging import judge_workbooks, run_on_workbook
 from judge.annotate.proposal import (
     BY_HAND,
     FORMULAS,
-    LEAST_AGREEING,
+    MIN_AGREEING,
     SAME_VALUES,
     GoldSource,
     Proposal,
@@ -59,7 +59,7 @@ from judge.workbook.reader import Workbook, open_workbook
 __all__ = [
     "BY_HAND",
     "FORMULAS",
-    "LEAST_AGREEING",
+    "MIN_AGREEING",
     "SAME_VALUES",
     "GoldMaker",
     "GoldSource",

@@ -10,7 +10,7 @@ from judge.annotate.annotator import Annotator, record_facts
 from judge.annotate.answers import StoredCells, changed_cells, same_cell
 from judge.annotate.casebook import CaseData, SavedCase
 from judge.annotate.edits import Edit, Formula, SetCell
-from judge.annotate.gold import LEAST_AGREEING, Proposal
+from judge.annotate.gold import MIN_AGREEING, Proposal
 from judge.annotate.rules import check_cases
 from judge.annotate.strength import Trial, killed, try_case
 from judge.annotate.validator import problem_of
@@ -102,7 +102,7 @@ def try_hack(
     return Hack(proposal, tuple(edits), refused, () if refused else tuple(trials))
 
 
-LEAST_SHARED = 0.1
+MIN_SHARED = 0.1
 """Share of the base case's cells that a workbook for the same task has at least."""
 
 
@@ -131,7 +131,7 @@ def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook
         held, new = first.cells(whole), second.cells(whole)
         total += len(held)
         kept += sum(same_cell(cell, new.get(place)) for place, cell in held.items())
-    if total and kept < LEAST_SHARED * total:
+    if total and kept < MIN_SHARED * total:
         return (
             f"this workbook is not one of task {task_id}: of the {total} cells of case "
             f"{base.number}, it has {kept}"
@@ -183,7 +183,7 @@ def _unsettled(proposal: Proposal) -> str:
         return f"nothing says what the answer is ({'; '.join(told)})"
     if proposal.is_open:
         return f"the sources disagree: {proposal.vote}"
-    if proposal.voices < LEAST_AGREEING:
+    if proposal.voices < MIN_AGREEING:
         told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
         same = (
             f"{' and '.join(proposal.agreeing)} do the same" if len(proposal.agreeing) > 1 else ""

@@ -91,5 +91,5 @@ class Idea:
 Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]
 """Gives a title and edits of one table, or None where there is nothing to work on."""
 
-MOST_TABLES = 2
+MAX_TABLES = 2
 """Tables of a workbook that are changed: the longest."""

@@ -34,15 +34,15 @@ from judge.workbook.reader import Workbook, open_workbook
 MUTATOR = "model"
 """Name of the mutator of an idea that a model proposed."""
 
-MOST_IDEAS = 20
+MAX_IDEAS = 20
 """Proposals of one reply that are examined."""
 
-MOST_EDITS = 60
+MAX_EDITS = 60
 """Cells of one proposal."""
 
-MOST_REPLY = 200_000
+MAX_REPLY = 200_000
 SHOWN_ROWS = 40
-LONGEST_TITLE = 200
+MAX_TITLE_LENGTH = 200
 
 
 def _nothing() -> Mapping[str, Any]:
@@ -109,7 +109,7 @@ def prompt_for(
                 sheets, "addresses", ContentLimits(rows=SHOWN_ROWS)
             ),
             "program": program.code or "",
-            "most": str(min(most, MOST_IDEAS)),
+            "most": str(min(most, MAX_IDEAS)),
         }
     )
     return ({"role": "user", "content": text},)
@@ -128,13 +128,13 @@ def read_ideas(reply: str, task: Task, base: CaseData) -> tuple[list[Idea], list
     answer = _places_of_answers(before, gold_ranges(task, gold))
     ideas: list[Idea] = []
     problems: list[str] = []
-    for number, proposal in enumerate(proposals[:MOST_IDEAS], start=1):
+    for number, proposal in enumerate(proposals[:MAX_IDEAS], start=1):
         try:
             ideas.append(_idea(proposal, before, answer))
         except UsageError as error:
             problems.append(f"proposal {number}: {error.message}")
-    if len(proposals) > MOST_IDEAS:
-        problems.append(f"{len(proposals) - MOST_IDEAS} more proposals were not read")
+    if len(proposals) > MAX_IDEAS:
+        problems.append(f"{len(proposals) - MAX_IDEAS} more proposals were not read")
     return ideas, problems
 
 
@@ -142,8 +142,8 @@ _LIST = re.compile(r"\[\s*\{.*\}\s*\]", re.DOTALL)
 
 
 def _proposals(reply: str) -> tuple[list[Any], str]:
-    if len(reply) > MOST_REPLY:
-        return [], f"the reply is longer than {MOST_REPLY:,} characters"
+    if len(reply) > MAX_REPLY:
+        return [], f"the reply is longer than {MAX_REPLY:,} characters"
     found = _LIST.search(reply)
     try:
         document = json.load(io.StringIO(found[0])) if found else None
@@ -158,8 +158,8 @@ def _idea(proposal: Any, before: Workbook, answer: frozenset[CellRef]) -> Idea:
     cells = proposal.get("cells") if isinstance(proposal, dict) else None
     if not isinstance(cells, dict) or not cells:
         raise UsageError("it names no cells")
-    if len(cells) > MOST_EDITS:
-        raise UsageError(f"it changes {len(cells)} cells, more than {MOST_EDITS}")
+    if len(cells) > MAX_EDITS:
+        raise UsageError(f"it changes {len(cells)} cells, more than {MAX_EDITS}")
     edits: list[SetCell] = []
     for place, value in cells.items():
         edit = parse_assignment(f"{place}={_typed(value)}", before.sheet_names[0])
@@ -168,7 +168,7 @@ def _idea(proposal: Any, before: Workbook, answer: frozenset[CellRef]) -> Idea:
         if edit.ref in answer:
             raise UsageError(f"{place} is a cell of the answer")
         edits.append(edit)
-    title = " ".join(str(proposal.get("why") or "a counterexample").split())[:LONGEST_TITLE]
+    title = " ".join(str(proposal.get("why") or "a counterexample").split())[:MAX_TITLE_LENGTH]
     return Idea(MUTATOR, title, tuple(edits))
 
 
@@ -176,7 +176,7 @@ def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozens
     """Cells of the answer that the input leaves blank; what it fills is data to be changed."""
     found: set[CellRef] = set()
     for area in answer:
-        if area.size > MOST_ANSWERS or area.sheet not in before.sheet_names:
+        if area.size > MAX_ANSWERS or area.sheet not in before.sheet_names:
             continue
         held = before.cells(area)
         found |= {
@@ -188,7 +188,7 @@ def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozens
     return frozenset(found)
 
 
-MOST_ANSWERS = 100_000
+MAX_ANSWERS = 100_000
 
 
 def _typed(value: Any) -> str:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from judge.annotate.corner_mutants import CORNER_NAMES, corner_ideas
 from judge.annotate.edits import Edit, SetCell
-from judge.annotate.idea import MOST_TABLES, Idea, Mutator, Subject
+from judge.annotate.idea import MAX_TABLES, Idea, Mutator, Subject
 from judge.annotate.record_mutants import RECORD_NAMES, RECORDS
 from judge.annotate.relations import RELATION_NAMES
 from judge.annotate.row_mutants import (
@@ -57,7 +57,7 @@ def _all_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
     for name, idea in whole.items():
         yield from idea(subject, random.Random(f"{seed}/{name}"))  # noqa: S311 - no secret
     for name, mutate in MUTATORS.items():
-        for index, table in enumerate(subject.tables[:MOST_TABLES]):
+        for index, table in enumerate(subject.tables[:MAX_TABLES]):
             found = mutate(table, random.Random(f"{seed}/{name}/{index}"))  # noqa: S311 - no secret
             if found is not None and found[1]:
                 yield Idea(name, f"{found[0]} ({table.sheet!r})", tuple(found[1]))

@@ -12,7 +12,7 @@ FORMULAS = FORMULA_VOICE
 SAME_VALUES = "gold of the case, whose values did not change"
 BY_HAND = "by hand"
 
-LEAST_AGREEING = 2
+MIN_AGREEING = 2
 """Independent sources that should agree on a gold: its formulas, each reference, the annotator's
 own hand."""
 

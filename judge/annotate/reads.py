@@ -17,10 +17,10 @@ from judge.core.submission import Submission
 from judge.sandbox.contract import OutputStatus, RunRequest, SandboxSession
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 
-MOST_READS = 100_000
+MAX_READS = 100_000
 """Cells that one traced run reports."""
 
-MOST_TRACE_BYTES = 4 * 1024**2
+MAX_TRACE_BYTES = 4 * 1024**2
 
 Reads = Mapping[str, frozenset[tuple[int, int]]]
 """Sheet -> row and column of the cells that were read, blank ones included."""
@@ -88,7 +88,7 @@ def traced_program(code: str, trace_path: str) -> str:
         code: the program.
         trace_path: where the report goes; absolute, inside the sandbox.
     """
-    return _LAYER % {"most": MOST_READS, "path": trace_path, "code": code}
+    return _LAYER % {"most": MAX_READS, "path": trace_path, "code": code}
 
 
 def cells_read(
@@ -117,7 +117,7 @@ def cells_read(
 
 def parse_reads(data: bytes) -> Reads:
     """Reads a report of :func:`traced_program`; what is not a cell is passed over."""
-    if len(data) > MOST_TRACE_BYTES:
+    if len(data) > MAX_TRACE_BYTES:
         return {}
     try:
         document: Any = json.loads(data)
@@ -128,7 +128,7 @@ def parse_reads(data: bytes) -> Reads:
     return {
         sheet: frozenset(
             (place[0], place[1])
-            for place in places[:MOST_READS]
+            for place in places[:MAX_READS]
             if isinstance(place, list)
             and len(place) == 2
             and all(type(each) is int for each in place)

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from judge.annotate.edits import Edit, SetCell
-from judge.annotate.idea import MOST_TABLES, Idea, Subject, Twin
+from judge.annotate.idea import MAX_TABLES, Idea, Subject, Twin
 from judge.annotate.support import Group
 from judge.annotate.tables import Column, Kind, Table
 from judge.workbook.cell import Cell, CellRef, CellValue
 
-MOST_RECORDS = 6
+MAX_RECORDS = 6
 """Ideas of one kind for one workbook."""
 
-MOST_KEYS = 5
+MAX_KEYS = 5
 """Cells up to which a column of numbers is what is looked up, not where."""
 
 
@@ -30,7 +30,7 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     made = 0
     for group in subject.groups:
         keys = group.rows(Kind.NUMBER)
-        if group.kind is not Kind.NUMBER or group.is_looked_up or not 0 < len(keys) <= MOST_KEYS:
+        if group.kind is not Kind.NUMBER or group.is_looked_up or not 0 < len(keys) <= MAX_KEYS:
             continue
         held = set(group.values())
         for other in subject.groups:
@@ -38,7 +38,7 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 continue
             row = rng.choice(keys)
             for ref, value in _ends(other, held, subject):
-                if made == MOST_RECORDS or ref == group.ref(row):
+                if made == MAX_RECORDS or ref == group.ref(row):
                     continue
                 made += 1
                 text = f"{value:g}B"
@@ -90,14 +90,14 @@ def _number(cell: Cell | None) -> int | float | None:
 def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """A record like another one in all its cells but one text: same key, same date, other batch."""
     made = 0
-    for table in subject.tables[:MOST_TABLES]:
+    for table in subject.tables[:MAX_TABLES]:
         texts = [each for each in table.inputs(Kind.TEXT) if len(each.cells) > 2]
         if len(table.inputs(Kind.TEXT, Kind.NUMBER, Kind.DATE)) < 3:
             continue
         for column in texts:
             for source in dict.fromkeys((_last_of_first_key(table), _last_full(table))):
                 others = [row for row in table.rows if _differ(column, source, row)]
-                if not others or made == MOST_RECORDS:
+                if not others or made == MAX_RECORDS:
                     continue
                 target = rng.choice(others)
                 edits = _copied(table, source, target, column)
@@ -211,15 +211,15 @@ def short_sum(limit: float) -> tuple[float, float, float] | None:
     tenths = round(limit * _SCALE)
     if not 20 <= tenths <= 10**6 or abs(tenths / _SCALE - limit) > 1e-12:
         return None
-    for first in range(tenths * 3 // 10, min(tenths * 5 // 10, tenths * 3 // 10 + MOST_TRIED)):
-        for second in range(tenths * 2 // 10, min(tenths - first, tenths * 2 // 10 + MOST_TRIED)):
+    for first in range(tenths * 3 // 10, min(tenths * 5 // 10, tenths * 3 // 10 + MAX_TRIED)):
+        for second in range(tenths * 2 // 10, min(tenths - first, tenths * 2 // 10 + MAX_TRIED)):
             parts = first / _SCALE, second / _SCALE, (tenths - first - second) / _SCALE
             if parts[0] + parts[1] + parts[2] < limit:
                 return parts
     return None
 
 
-MOST_TRIED = 150
+MAX_TRIED = 150
 
 
 RECORDS = {"text-keys": text_keys, "records": same_key_records, "sums": sums_at_a_limit}

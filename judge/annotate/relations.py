@@ -15,19 +15,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.annotate.edits import Edit, Formula, SetCell
-from judge.annotate.idea import MOST_TABLES, Idea, Subject, Twin
+from judge.annotate.idea import MAX_TABLES, Idea, Subject, Twin
 from judge.annotate.support import Group
 from judge.annotate.tables import Column, Kind, Table, kind_of_value
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.formula_shift import shift_formula
 
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """Rows of a table up to which it is put into another order."""
 
-MOST_WORDS = 4
+MAX_WORDS = 4
 """Words whose case is changed."""
 
-LEAST_SORTED = 3
+MIN_SORTED = 3
 """Different values that a column has to hold to be called sorted."""
 
 Values = Mapping[CellRef, CellValue]
@@ -64,9 +64,9 @@ def _other_order(subject: Subject, golds: Sequence[Values]) -> Iterator[Idea]:
     Rows that are equal in that column stay in their order, so that every way to sort by it, and
     then by others, gives the same list.
     """
-    for table in subject.tables[:MOST_TABLES]:
+    for table in subject.tables[:MAX_TABLES]:
         column = _sorted_by(table, subject.answer, golds)
-        if column is None or len(table.rows) > MOST_ROWS:
+        if column is None or len(table.rows) > MAX_ROWS:
             continue
         keys = _keys(column)
         rows = list(keys)
@@ -119,7 +119,7 @@ def _down(values: Values, sheet: str, column: int) -> list[CellValue]:
 
 def _is_ascending(values: Sequence[CellValue]) -> bool:
     keys = [_comparable(value) for value in values]
-    if len(set(keys)) < LEAST_SORTED or None in keys or len({type(key) for key in keys}) > 1:
+    if len(set(keys)) < MIN_SORTED or None in keys or len({type(key) for key in keys}) > 1:
         return False
     return keys == sorted(keys)  # type: ignore[type-var]
 
@@ -183,7 +183,7 @@ def _words_in_other_case(
         known = {each.casefold() for each in words}
         for word in sorted({each for each in words if words.count(each) > 2}):
             other = _other_case(word)
-            if made == MOST_WORDS or not _is_one_word(word) or other in taken or len(known) < 2:
+            if made == MAX_WORDS or not _is_one_word(word) or other in taken or len(known) < 2:
                 continue
             made += 1
             held = [row for row in rows if group.cells[row].value == word]

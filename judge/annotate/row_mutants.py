@@ -15,14 +15,14 @@ from judge.annotate.edits import (
     SetCell,
     SetDateSystem,
 )
-from judge.annotate.idea import MOST_TABLES, Idea, Mutator, Subject
+from judge.annotate.idea import MAX_TABLES, Idea, Mutator, Subject
 from judge.annotate.support import Group
 from judge.annotate.tables import Kind, Table
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.formula_shift import shift_formula
 
-MOST_ROWS = 2_000
+MAX_ROWS = 2_000
 """Rows that a table may grow to."""
 
 GROWTH = 10
@@ -47,7 +47,7 @@ def _is_plain(table: Table) -> bool:
 
 def shuffled_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
     """The rows of a table in another order."""
-    if not _is_plain(table) or len(table.rows) > MOST_ROWS:
+    if not _is_plain(table) or len(table.rows) > MAX_ROWS:
         return None
     order = list(table.rows)
     rng.shuffle(order)
@@ -76,7 +76,7 @@ def kept_rows(count: int, title: str) -> Mutator:
 
     def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
         del rng
-        if not _is_plain(table) or len(table.rows) > MOST_ROWS:
+        if not _is_plain(table) or len(table.rows) > MAX_ROWS:
             return None
         edits: list[Edit] = [
             SetCell(table.ref(row, column.number), None)
@@ -92,13 +92,13 @@ def kept_rows(count: int, title: str) -> Mutator:
 
 def grown_tables(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """More rows: one, and ten times as many, where the answer position has room for them."""
-    for table in subject.tables[:MOST_TABLES]:
+    for table in subject.tables[:MAX_TABLES]:
         if not table.free_below:
             continue
         rows = len(table.rows)
         room = _room(subject, table)
         for name, more in (("one-more-row", 1), ("ten-times-the-rows", rows * (GROWTH - 1))):
-            if more <= room and rows + more <= MOST_ROWS:
+            if more <= room and rows + more <= MAX_ROWS:
                 edits: list[Edit] = []
                 for offset in range(more):
                     source = rng.choice(table.rows)
@@ -118,7 +118,7 @@ def _room(subject: Subject, table: Table) -> int:
         for each in subject.answer
         if each.sheet == table.sheet and 2 * _overlap(each, table) >= rows
     ]
-    return max(0, min(ends) - table.last_row) if ends else MOST_ROWS
+    return max(0, min(ends) - table.last_row) if ends else MAX_ROWS
 
 
 def _overlap(area: CellRange, table: Table) -> int:
@@ -150,7 +150,7 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     gold's formulas say what the answer is; a program with the rows of the given input in it does
     not see the last row. Where keys are looked up, the last one is looked up too.
     """
-    for table in subject.tables[:MOST_INSERTED]:
+    for table in subject.tables[:MAX_INSERTED]:
         row = table.last_row
         if len(table.rows) < 3 or not _may_insert(subject, table, row):
             continue
@@ -163,7 +163,7 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             yield Idea("inserted-row", title, tuple(edits))
 
 
-MOST_INSERTED = 4
+MAX_INSERTED = 4
 
 
 def _may_insert(subject: Subject, table: Table, row: int) -> bool:
@@ -226,7 +226,7 @@ def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random
 def grown_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """One more column at the right of a table, like its last one: a further month."""
     del rng
-    for table in subject.tables[:MOST_TABLES]:
+    for table in subject.tables[:MAX_TABLES]:
         last = table.columns[-1]
         if last.is_answer or last.kind not in {Kind.NUMBER, Kind.DATE, Kind.TEXT}:
             continue
@@ -235,7 +235,7 @@ def grown_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             each.sheet == table.sheet and each.min_column <= number <= each.max_column
             for each in subject.answer
         )
-        if taken or len(table.rows) > MOST_ROWS:
+        if taken or len(table.rows) > MAX_ROWS:
             continue
         edits: list[Edit] = []
         for row, cell in last.cells.items():
@@ -271,7 +271,7 @@ def changed_workbooks(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             new = f"{sheet[:25]} new"
             yield Idea("renamed-sheet", f"{sheet!r} renamed", (RenameSheet(sheet, new),))
             break
-    for table in subject.tables[:MOST_TABLES]:
+    for table in subject.tables[:MAX_TABLES]:
         pairs = [
             (column, row)
             for column in table.inputs(Kind.TEXT)

@@ -46,7 +46,7 @@ RULES: Mapping[str, str] = {
 }
 """Rule -> what it requires."""
 
-LEAST_SECOND = 3
+MIN_SECOND = 3
 """Cells of the answer that the second changed case must change."""
 
 EXAMPLES = 5
@@ -162,13 +162,13 @@ def _against_others(
             f"no cell of the answer {position_of(task.checker)[0]} differs from case "
             f"{opened[0].number}",
         )
-    elif index == 2 and changed < min(LEAST_SECOND, _answers(opened[0], this)):
+    elif index == 2 and changed < min(MIN_SECOND, _answers(opened[0], this)):
         yield BrokenRule(
             task.id,
             this.number,
             "second-change",
             f"only {changed} cells of the answer differ from case {opened[0].number}; "
-            f"{LEAST_SECOND} are required",
+            f"{MIN_SECOND} are required",
         )
     for other in opened[:index]:
         if other is opened[0]:

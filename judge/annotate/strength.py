@@ -26,7 +26,7 @@ from judge.sandbox.contract import Sandbox
 from judge.workbook.address import MAX_ROW
 from judge.workbook.reader import open_workbook
 
-MOST_EXACT = 12
+MAX_EXACT = 12
 """Cases of one task up to which the smallest set is found for certain."""
 
 
@@ -115,11 +115,11 @@ def strength_of(
 def smallest_cover(kills: Mapping[int, frozenset[str]]) -> tuple[int, ...]:
     """The fewest cases that kill every solution that any of them kills.
 
-    Certain for up to :data:`MOST_EXACT` cases, otherwise greedy: always the case that kills most of
+    Certain for up to :data:`MAX_EXACT` cases, otherwise greedy: always the case that kills most of
     the rest.
     """
     everything = frozenset().union(*kills.values()) if kills else frozenset()
-    if len(kills) <= MOST_EXACT:
+    if len(kills) <= MAX_EXACT:
         for size in range(len(kills) + 1):
             for chosen in itertools.combinations(kills, size):
                 if frozenset().union(*(kills[each] for each in chosen)) == everything:

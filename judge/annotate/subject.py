@@ -86,7 +86,7 @@ def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str
         dict.fromkeys(
             word
             for word in words
-            if 0 < len(word) <= LONGEST_WORD and any(map(str.isalpha, word)) and word[0] != "="
+            if 0 < len(word) <= MAX_WORD_LENGTH and any(map(str.isalpha, word)) and word[0] != "="
         )
     )
 
@@ -96,15 +96,15 @@ _QUOTED = re.compile(
     r"\"([^\"\n]{1,30})\"|\u201c([^\u201d\n]{1,30})\u201d|(?<!\w)'([^'\n]{1,30})'(?!\w)"
 )
 
-LONGEST_WORD = 30
+MAX_WORD_LENGTH = 30
 
 
 def _formulas(gold: Workbook, answer: Sequence[CellRange]) -> list[str]:
     found = {cell.formula for area in answer for cell in gold.formula_cells(area) if cell.formula}
-    return sorted(found)[:MOST_FORMULAS]
+    return sorted(found)[:MAX_FORMULAS]
 
 
-MOST_FORMULAS = 20
+MAX_FORMULAS = 20
 
 
 def _is_data(sheet: str, workbook: Workbook) -> bool:

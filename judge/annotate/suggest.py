@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from judge.annotate.answers import formulas_problem
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import SetCell
-from judge.annotate.gold import LEAST_AGREEING, GoldMaker, Proposal
+from judge.annotate.gold import MIN_AGREEING, GoldMaker, Proposal
 from judge.annotate.idea import Idea, Subject
 from judge.annotate.mutants import ideas
 from judge.annotate.reads import Reads, cells_read
@@ -37,7 +37,7 @@ from judge.workbook.cell import CellRange
 
 __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
 
-MOST_TOGETHER = 6
+MAX_TOGETHER = 6
 """Ideas that are tried in one workbook; most kill nothing, and are done with in one go."""
 
 MAX_CELLS = 4_000_000
@@ -255,7 +255,7 @@ class Suggester:
         named = named_values(self._task, self._base, idea)
         if named:
             return Suggestion(0, idea, None, f"the question names {named!r}, which it changes")
-        if idea.disputed and self._sources < LEAST_AGREEING and not self._victims:
+        if idea.disputed and self._sources < MIN_AGREEING and not self._victims:
             return Suggestion(0, idea, None, _ONE_SOURCE)
         if not self._takes_cells():
             return Suggestion(0, idea, None, self._left_out, examined=False)
@@ -395,7 +395,7 @@ def _batches(found: Sequence[Idea]) -> Iterator[list[Idea]]:
         if not own:
             yield [idea]
             continue
-        if own & rows or len(waiting) == MOST_TOGETHER:
+        if own & rows or len(waiting) == MAX_TOGETHER:
             yield waiting
             waiting, rows = [], set()
         waiting.append(idea)
@@ -406,7 +406,7 @@ def _batches(found: Sequence[Idea]) -> Iterator[list[Idea]]:
 
 def _rows_of(idea: Idea) -> set[tuple[str, int]]:
     """The rows that an idea changes, if it is one that can be tried with others."""
-    if idea.disputed or idea.same_values or idea.twins or len(idea.edits) > MOST_TOGETHER:
+    if idea.disputed or idea.same_values or idea.twins or len(idea.edits) > MAX_TOGETHER:
         return set()
     rows: set[tuple[str, int]] = set()
     for edit in idea.edits:

@@ -237,14 +237,14 @@ def _covered(workbook: Workbook, sheet: str) -> set[tuple[int, int]]:
         (row, column)
         for window in windows
         if (window.max_row - window.min_row + 1) * (window.max_column - window.min_column + 1)
-        < MOST_COVERED
+        < MAX_COVERED
         for row in range(window.min_row, window.max_row + 1)
         for column in range(window.min_column, window.max_column + 1)
         if (row, column) != (window.min_row, window.min_column)
     }
 
 
-MOST_COVERED = 100_000
+MAX_COVERED = 100_000
 
 
 def _group(

@@ -84,7 +84,7 @@ class Table:
         return CellRef(self.sheet, row, column)
 
 
-LEAST_ROWS = 2
+MIN_ROWS = 2
 
 
 def find_tables(workbook: Workbook, answer: Sequence[CellRange]) -> list[Table]:
@@ -149,9 +149,9 @@ def _table_of(
     head = _head_row(rows)
     start = head + 1 if head is not None else min(rows)
     end = start - 1
-    while any(end + step in rows for step in range(1, MOST_GAP + 2)):
+    while any(end + step in rows for step in range(1, MAX_GAP + 2)):
         end += 1
-    if end - start + 1 < LEAST_ROWS:
+    if end - start + 1 < MIN_ROWS:
         return None
     columns = []
     for number in range(first, last + 1):
@@ -176,7 +176,7 @@ def _table_of(
 
 def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
     """The first row of headings: only text, with data below."""
-    for row in sorted(rows)[:MOST_HEAD_ROWS]:
+    for row in sorted(rows)[:MAX_HEAD_ROWS]:
         if not all(map(_is_text, rows[row].values())) or row + 1 not in rows:
             continue
         # A single piece of text above other text is a title; above anything else it is a heading.
@@ -185,9 +185,9 @@ def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
     return None
 
 
-MOST_HEAD_ROWS = 12
+MAX_HEAD_ROWS = 12
 
-MOST_GAP = 3
+MAX_GAP = 3
 """Blank rows that may be within a table."""
 
 

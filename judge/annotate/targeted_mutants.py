@@ -7,12 +7,12 @@ import random
 from collections.abc import Iterator
 
 from judge.annotate.edits import Edit, SetCell
-from judge.annotate.idea import MOST_TABLES, Idea, Subject
+from judge.annotate.idea import MAX_TABLES, Idea, Subject
 from judge.annotate.tables import Column, Kind, Table
 from judge.workbook.address import column_letters
 from judge.workbook.cell import CellValue
 
-MOST_IDEAS = 6
+MAX_IDEAS = 6
 """Ideas of one kind for one workbook."""
 
 _READ = (Kind.NUMBER, Kind.TEXT, Kind.DATE)
@@ -20,8 +20,8 @@ _READ = (Kind.NUMBER, Kind.TEXT, Kind.DATE)
 
 def blank_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """One cell emptied, in each column; and a whole row."""
-    for table in subject.tables[:MOST_TABLES]:
-        for column in table.inputs(*_READ)[:MOST_IDEAS]:
+    for table in subject.tables[:MAX_TABLES]:
+        for column in table.inputs(*_READ)[:MAX_IDEAS]:
             rows = _open_rows(table, column)
             if len(rows) > 1:
                 edit = SetCell(table.ref(rng.choice(rows), column.number), None)
@@ -41,8 +41,8 @@ def blank_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 def repeated_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """A value of each column put a second time into it, further down."""
-    for table in subject.tables[:MOST_TABLES]:
-        for column in table.inputs(*_READ)[:MOST_IDEAS]:
+    for table in subject.tables[:MAX_TABLES]:
+        for column in table.inputs(*_READ)[:MAX_IDEAS]:
             rows = _open_rows(table, column)
             if len(rows) < 3:
                 continue
@@ -69,7 +69,7 @@ def looked_up_edges(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                     for row, value in zip(chosen, values, strict=False)
                     if column.cells[row].value != value
                 ]
-                if edits and made < MOST_IDEAS:
+                if edits and made < MAX_IDEAS:
                     made += 1
                     title = f"the first and the last key of {other.sheet!r} looked up"
                     yield Idea("lookup-edges", f"{title} ({table.sheet!r})", tuple(edits))
@@ -97,11 +97,11 @@ def _values(column: Column) -> frozenset[CellValue]:
 def limits_met(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Numbers set at or next to the limits that the question or the gold's formulas name."""
     made = 0
-    for table in subject.tables[:MOST_TABLES]:
+    for table in subject.tables[:MAX_TABLES]:
         for column in table.inputs(Kind.NUMBER):
             rows = _open_rows(table, column)
             for limit in _near(column, subject.limits):
-                if made == MOST_IDEAS or not rows:
+                if made == MAX_IDEAS or not rows:
                     return
                 made += 1
                 picked = rng.sample(rows, min(3, len(rows)))
@@ -126,12 +126,12 @@ def _near(column: Column, limits: tuple[float, ...]) -> list[float]:
 def equal_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Two columns of the same kind with the same value in a row."""
     made = 0
-    for table in subject.tables[:MOST_TABLES]:
+    for table in subject.tables[:MAX_TABLES]:
         for kind in (Kind.NUMBER, Kind.DATE):
             columns = table.inputs(kind)
             for first, second in itertools.pairwise(columns):
                 rows = [row for row in _open_rows(table, second) if row in first.cells]
-                if not rows or made == MOST_IDEAS:
+                if not rows or made == MAX_IDEAS:
                     continue
                 made += 1
                 edits: list[Edit] = [

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from judge.annotate.answers import StoredCells, answer_of
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import RenameSheet, SetCell
-from judge.annotate.gold import LEAST_AGREEING, Proposal
+from judge.annotate.gold import MIN_AGREEING, Proposal
 from judge.annotate.idea import Idea
 from judge.annotate.rules import answers_apart
 from judge.core.task import Task
@@ -102,7 +102,7 @@ def contest_of(proposal: Proposal, idea: Idea, errors: int = 0) -> str:
         return f"the answer becomes an error in {errors} cells; the program gives something else"
     if idea.disputed:
         return idea.disputed
-    if proposal.voices >= LEAST_AGREEING:
+    if proposal.voices >= MIN_AGREEING:
         return ""
     if len(proposal.agreeing) > 1:
         return f"only one source says so: {' and '.join(proposal.agreeing)} do the same"

@@ -18,7 +18,7 @@ from judge.workbook.reader import Workbook
 FORMULA_VOICE = "formulas of the gold"
 """The voice of the gold's formulas, and of every program that writes them."""
 
-MOST_FORMULAS = 400
+MAX_FORMULAS = 400
 """Formulas of an answer that are read to tell what they do."""
 
 _REFERENCE = re.compile(
@@ -73,7 +73,7 @@ def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozens
     for area in ranges:
         if area is None:
             continue
-        for cell in workbook.formula_cells(area)[:MOST_FORMULAS]:
+        for cell in workbook.formula_cells(area)[:MAX_FORMULAS]:
             found.add(skeleton(cell.formula or ""))
     return frozenset(found)
 

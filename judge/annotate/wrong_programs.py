@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-MOST_PER_MISTAKE = 3
+MAX_PER_MISTAKE = 3
 """Mutants of one kind that are made of one program."""
 
 
@@ -57,7 +57,7 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     for mistake, change in _mistakes(tree, last_row):
         made = 0
         for index, node in places:
-            if made == MOST_PER_MISTAKE:
+            if made == MAX_PER_MISTAKE:
                 break
             mutant = _mutate(tree, index, node, change)
             if mutant is None:

@@ -49,7 +49,7 @@ PERSON = "desktop/screenshot/computer_13"
 STEPS = "desktop/screenshot+tree/pyautogui"
 """Settings that records name: what is seen, and the language of the actions on record."""
 
-MOST_DIFFERENCES = 20
+MAX_DIFFERENCES = 20
 _SAID = {Ending.DONE: Signal.DONE.value, Ending.FAIL: Signal.FAIL.value}
 
 
@@ -160,7 +160,7 @@ class Trial:
             if (result.task_id, result.sample, result.case) == wanted
         )
         verdict = self.result.verdict
-        lines = difference_overview(self.result.comparison, MOST_DIFFERENCES)
+        lines = difference_overview(self.result.comparison, MAX_DIFFERENCES)
         return Result(verdict.value, verdict.description, self.result.cause or "", tuple(lines))
 
     # -- submissions ------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ from judge.grading.rejudge import (
     count_changes,
     rejudge_cases,
 )
-from judge.grading.store import MOST_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.grading.store import MAX_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.names import Mode
 from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
@@ -521,7 +521,7 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
         if path is None:
             return "its output workbook is no longer stored"
         try:
-            data = read_regular(path, StoreError, most_bytes=MOST_WORKBOOK_BYTES) or b""
+            data = read_regular(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES) or b""
         except StoreError as error:
             return error.message
         if hashlib.sha256(data).hexdigest() != digest:

@@ -21,7 +21,7 @@ from judge.grading.known_cases import KnownCases
 from judge.grading.overrides import read_overrides
 from judge.grading.recorded import RecordedResults
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.entries_file import MOST_HELD, EntriesFile
+from judge.report.entries_file import MAX_HELD, EntriesFile
 from judge.report.summary import ReportBuilder
 from judge.suites import Suite
 from judge.suites.submission_index import SubmissionIndex
@@ -123,7 +123,7 @@ class RunReporter:
             suite_tasks=self._suite.tasks,
         )
         report = entries.finish(head)
-        few = len(self._slots) <= MOST_HELD
+        few = len(self._slots) <= MAX_HELD
         reported = pairs.only(self._places)
         return ScoredRun(
             path=self._store.path,
@@ -171,7 +171,7 @@ class RunReporter:
             self._places.append(place)
             self._slots.extend(known)
             # Few results are held, many are read again when they are asked for.
-            if len(self._slots) <= MOST_HELD:
+            if len(self._slots) <= MAX_HELD:
                 self._held += present
             else:
                 self._held = []

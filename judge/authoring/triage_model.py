@@ -14,8 +14,8 @@ from judge.errors import InferenceError
 from judge.inference.chat import CallError, ChatModel, ChatRequest
 from judge.inference.prompt import Template
 
-_LONGEST_POST = 6000
-_LONGEST_WHY = 300
+_MAX_POST_LENGTH = 6000
+_MAX_WHY_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ async def ask_about(
 
 def _request(each: TriagedPost, choice: ModelChoice) -> ChatRequest:
     questions = "\n".join(f"- {name}: {QUESTIONS[name]}" for name in each.questions)
-    text = each.post.text[:_LONGEST_POST]
+    text = each.post.text[:_MAX_POST_LENGTH]
     prompt = choice.template.fill({"questions": questions, "post": text})
     params = {"temperature": 0, **choice.params}
     return ChatRequest(choice.model, ({"role": "user", "content": prompt},), params)
@@ -99,7 +99,7 @@ def read_answer(text: str, questions: Sequence[str], model: str) -> dict[str, Ju
         return {
             name: Judgement(
                 Answer(str(document[name]["answer"]).strip().lower()),
-                " ".join(str(document[name].get("why") or "").split())[:_LONGEST_WHY],
+                " ".join(str(document[name].get("why") or "").split())[:_MAX_WHY_LENGTH],
                 model,
             )
             for name in questions

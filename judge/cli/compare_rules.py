@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judge.core.finding import Finding
     from judge.core.records.cases import DifferenceRecord
 
-_LONGEST_VALUE = 200
+_MAX_VALUE_LENGTH = 200
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 
 
@@ -147,4 +147,4 @@ def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]
 def _short(value: object) -> str:
     """A value on one line; ``--json`` has all of it."""
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

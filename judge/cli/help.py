@@ -19,7 +19,7 @@ import click
 from judge.core.option import Section
 from judge.errors import did_you_mean
 
-MOST_FLAT = 12
+MAX_FLAT = 12
 """A command with more options than this has them in sections."""
 
 FIRST = "Used most"
@@ -199,7 +199,7 @@ def sections_of(command: click.Command, page: Page) -> dict[str, list[click.Opti
     options = {
         param.name or "": param for param in command.params if isinstance(param, click.Option)
     }
-    if len(options) <= MOST_FLAT:
+    if len(options) <= MAX_FLAT:
         return {"Options": list(options.values())} if options else {}
     sections = {FIRST: [options.pop(name) for name in page.first.split()]}
     for title in (*Section, OTHER):

@@ -13,7 +13,7 @@ from judge.inference.dryrun import DryRun
 from judge.inference.plan import InferencePlan
 from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary
 
-_MOST_LEFT_OUT = 10
+_MAX_LEFT_OUT = 10
 _WORDS = {
     "program": "with a program",
     "answer": "with an answer",
@@ -37,9 +37,9 @@ def show_start(plan: InferencePlan, out: str, pace: str) -> None:
         f"{samples} of {plan.suite.name}: {how}, {pace}",
         err=True,
     )
-    for task_id, problem in () if plan.desktop is None else plan.desktop.left_out[:_MOST_LEFT_OUT]:
+    for task_id, problem in () if plan.desktop is None else plan.desktop.left_out[:_MAX_LEFT_OUT]:
         click.echo(f"  not asked: {task_id}: {problem}", err=True)
-    more = 0 if plan.desktop is None else len(plan.desktop.left_out) - _MOST_LEFT_OUT
+    more = 0 if plan.desktop is None else len(plan.desktop.left_out) - _MAX_LEFT_OUT
     if more > 0:
         click.echo(f"  and {more} more are not asked", err=True)
     click.echo(f"results: {out}  (to continue: judge infer --out {out})", err=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from judge.api.rejudging import Rejudgement
     from judge.grading.rejudge import RejudgedCase
 
-_MOST_CASES = 40
+_MAX_CASES = 40
 
 
 @click.command(cls=HelpCommand)
@@ -212,9 +212,9 @@ def _lines(done: Rejudgement) -> list[str]:
     told = [case for case in done.cases if case.changed or case.unproven]
     # What speaks against the records comes first.
     told.sort(key=lambda each: not (each.contradicted or each.unproven))
-    lines += [f"  {_about(each)}" for each in told[:_MOST_CASES]]
-    if len(told) > _MOST_CASES:
-        lines.append(f"  and {len(told) - _MOST_CASES} more (--json lists all)")
+    lines += [f"  {_about(each)}" for each in told[:_MAX_CASES]]
+    if len(told) > _MAX_CASES:
+        lines.append(f"  and {len(told) - _MAX_CASES} more (--json lists all)")
     if by_hand := done.manual:
         lines.append(f"  {by_hand} verdicts were changed by hand, and count so before and after")
     if done.automatic is not None:

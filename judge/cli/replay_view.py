@@ -17,7 +17,7 @@ from judge.console.terminal import styled
 from judge.console.visible import visible
 from judge.errors import IncompleteRunError
 
-_MOST_TURNS = 8
+_MAX_TURNS = 8
 
 
 def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[dict[str, Any]]:
@@ -85,10 +85,10 @@ def _show(found: Sequence[ReplayedEpisode]) -> None:
 
 def _differing(episode: ReplayedEpisode) -> str:
     said = []
-    for turn in episode.differing[:_MOST_TURNS]:
+    for turn in episode.differing[:_MAX_TURNS]:
         parts = [f"{turn.lines} lines of the tree"] if turn.lines else []
         parts += [f"action {number}" for number in turn.outcomes]
         said.append(f"turn {turn.number}: {', '.join(parts)}")
-    if len(episode.differing) > _MOST_TURNS:
-        said.append(f"and {len(episode.differing) - _MOST_TURNS} more turns")
+    if len(episode.differing) > _MAX_TURNS:
+        said.append(f"and {len(episode.differing) - _MAX_TURNS} more turns")
     return "; ".join(said) or "nothing"

@@ -19,9 +19,9 @@ from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
 from judge.report.set_aside import LEVELS
 
-_MOST_FAILURES = 5
-_MOST_LOOKED_AT = 10_000
-_LONGEST_CAUSE = 160
+_MAX_FAILURES = 5
+_MAX_LOOKED_AT = 10_000
+_MAX_CAUSE_LENGTH = 160
 
 _STYLES = {
     Verdict.AC: "green",
@@ -102,13 +102,13 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
     )
     first = [
         each
-        for each in itertools.islice(run.results, _MOST_LOOKED_AT)
+        for each in itertools.islice(run.results, _MAX_LOOKED_AT)
         if each.verdict.is_scored and each.verdict is not Verdict.AC
-    ][:_MOST_FAILURES]
+    ][:_MAX_FAILURES]
     for each in first:
         sample = f", sample {each.sample}" if each.sample else ""
         cause = " ".join(visible(each.cause).split())
-        cut = cause if len(cause) <= _LONGEST_CAUSE else f"{cause[: _LONGEST_CAUSE - 1]}…"
+        cut = cause if len(cause) <= _MAX_CAUSE_LENGTH else f"{cause[: _MAX_CAUSE_LENGTH - 1]}…"
         yield styled(
             "  ",
             verdict_piece(each.verdict.value),

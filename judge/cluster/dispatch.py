@@ -41,8 +41,8 @@ STUCK_S = 1800.0
 nothing about the case, which is tried elsewhere. The slowest honest one (three attempts, sandbox
 and engines started again, all engines to their time limits) takes minutes on an idle machine."""
 
-MOST_WORK = 1000
-MOST_BYTES = 32 * MIB
+MAX_WORK = 1000
+MAX_BYTES = 32 * MIB
 _LOOK_S = 2.0
 _FIRST_S = 1.0
 
@@ -284,7 +284,7 @@ class Dispatcher:
         """The next pieces that take about as long as a chunk should."""
         pieces: list[Piece] = []
         expected_s, size = 0.0, 0
-        while expected_s < CHUNK_S and len(pieces) < MOST_WORK and size < MOST_BYTES:
+        while expected_s < CHUNK_S and len(pieces) < MAX_WORK and size < MAX_BYTES:
             piece = self._again.popleft() if self._again else next(source, None)
             if piece is None:
                 break

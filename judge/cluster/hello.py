@@ -18,7 +18,7 @@ from judge.grading.keys import GRADER_VERSION
 from judge.suites import load_suite
 from judge.version import __version__
 
-_MOST_BYTES = 100_000
+_MAX_BYTES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Introduction:
     @staticmethod
     def from_bytes(data: bytes) -> Introduction:
         """As it arrives; anything that is not an introduction is a problem of the worker."""
-        if len(data) > _MOST_BYTES:
+        if len(data) > _MAX_BYTES:
             return Introduction(problem=f"its introduction has {len(data):,} bytes")
         try:
             fields: Mapping[str, object] = as_object(parse_json(data))

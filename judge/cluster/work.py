@@ -29,7 +29,7 @@ from judge.files.documents import (
     parse_json,
 )
 from judge.files.forms import checked, declared_only
-from judge.files.json_lines import MOST_LINE_BYTES, MOST_LINE_VALUES
+from judge.files.json_lines import MAX_LINE_BYTES, MAX_LINE_VALUES
 from judge.grading.case_records import case_record, record_of_result, result_of_record
 from judge.grading.jobs import Job, JudgedCase
 from judge.grading.recipe import WorkerRecipe
@@ -42,12 +42,12 @@ has as many answers at once; what is left is requested again."""
 RETURN_RECORD_BYTES = 2 * MIB
 """The same of records. They have at most half as many values: each takes two bytes or more."""
 
-MOST_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MOST_LINE_BYTES + MIB
+MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
 """The longest answer of an honest worker: it stops after what goes beyond one of the bounds."""
 
-_MOST_ANSWER_VALUES = 2 * MOST_LINE_VALUES
-_MOST_WORDS = 10_000
-_MOST_SECONDS = 1e7
+_MAX_ANSWER_VALUES = 2 * MAX_LINE_VALUES
+_MAX_WORDS = 10_000
+_MAX_SECONDS = 1e7
 _HEAD = struct.Struct(">I")
 _NO_OUTPUT = -1
 
@@ -123,8 +123,8 @@ class Reply:
                     for work, case, record, output in judged
                 ],
                 "checks": [[work, len(check)] for work, check in checks],
-                "gone": self.gone[:_MOST_WORDS],
-                "error": self.error[:_MOST_WORDS],
+                "gone": self.gone[:_MAX_WORDS],
+                "error": self.error[:_MAX_WORDS],
             }
         ).encode()
         records = [record for _, _, record, _ in judged] + [check for _, check in checks]
@@ -141,8 +141,8 @@ class Reply:
         Raises:
             MalformedError: it is not an answer to this request, or has more than any such answer.
         """
-        if len(data) > MOST_ANSWER_BYTES:
-            raise MalformedError(f"it has more than {MOST_ANSWER_BYTES // MIB} MiB")
+        if len(data) > MAX_ANSWER_BYTES:
+            raise MalformedError(f"it has more than {MAX_ANSWER_BYTES // MIB} MiB")
         try:
             return _read(data, request)
         except MalformedError:
@@ -159,10 +159,10 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     start = _HEAD.size + size
     head = parse_json(data[_HEAD.size : start], most_values=16 + 5 * asked)
     fields = checked(as_object(head), ReplyHead)
-    if not 0 <= fields["seconds"] < _MOST_SECONDS:
+    if not 0 <= fields["seconds"] < _MAX_SECONDS:
         raise MalformedError("a time that it cannot have taken")
     reply = Reply(seconds=fields["seconds"])
-    reply.gone, reply.error = fields["gone"][:_MOST_WORDS], fields["error"][:_MOST_WORDS]
+    reply.gone, reply.error = fields["gone"][:_MAX_WORDS], fields["error"][:_MAX_WORDS]
     listed, checks = fields["judged"], fields["checks"]
     lengths = [record for _, _, record, _ in listed] + [check for _, check in checks]
     outputs = [output for *_, output in listed if output != _NO_OUTPUT]
@@ -171,8 +171,8 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     if start + sum(lengths) + sum(outputs) != len(data):
         raise MalformedError("a length other than it says")
     texts = data[start : start + sum(lengths)].decode()
-    if has_more_values(texts, _MOST_ANSWER_VALUES):
-        raise MalformedError(f"its records have more than {_MOST_ANSWER_VALUES:,} values")
+    if has_more_values(texts, _MAX_ANSWER_VALUES):
+        raise MalformedError(f"its records have more than {_MAX_ANSWER_VALUES:,} values")
     records = _cut(data, start, lengths)
     files = _cut(data, start + sum(lengths), outputs)
     for work, case, _, length in listed:
@@ -199,10 +199,10 @@ def _asked(request: Sequence[Job | Check], position: int) -> Job | Check:
 def _judged(work: Job | Check, position: int, record: bytes) -> JudgedCase:
     if not isinstance(work, Job) or not 0 <= position < len(work.cases):
         raise MalformedError("a case that was not requested")
-    if len(record) > MOST_LINE_BYTES:
-        raise MalformedError(f"a record of more than {MOST_LINE_BYTES // MIB} MiB")
+    if len(record) > MAX_LINE_BYTES:
+        raise MalformedError(f"a record of more than {MAX_LINE_BYTES // MIB} MiB")
     asked = work.cases[position]
-    document = as_object(parse_json(record, most_values=MOST_LINE_VALUES))
+    document = as_object(parse_json(record, most_values=MAX_LINE_VALUES))
     found: CaseRecord = declared_only(case_record(document), CaseRecord)
     said = (found["task"], found["sample"], found["case"])
     keys = (found.get("run_key"), found.get("comparison_key"))
@@ -216,7 +216,7 @@ def _judged(work: Job | Check, position: int, record: bytes) -> JudgedCase:
 def _checked(work: Job | Check, text: bytes) -> CaseCheck:
     if not isinstance(work, Check):
         raise MalformedError("a check that was not requested")
-    document = as_object(parse_json(text, most_values=MOST_LINE_VALUES))
+    document = as_object(parse_json(text, most_values=MAX_LINE_VALUES))
     fields: Mapping[str, Any] = checked(document, CheckRecord)
     check = CaseCheck(
         **{**fields, "notes": tuple(fields["notes"]), "doubts": tuple(fields["doubts"])}

@@ -18,7 +18,7 @@ from judge.workbook.reader import Workbook, open_workbook
 # -- how much of the charts of a gold another workbook has -----------------------------------------
 # How much of the charts of a gold another workbook has: one figure from 0 to 1.
 
-_MOST_CHARTS = 200
+_MAX_CHARTS = 200
 _DIGITS = 9
 
 
@@ -87,7 +87,7 @@ def _drawn(workbook: Workbook) -> list[_Drawn]:
     book = BookFacts(workbook)
     found = []
     for tab in book.tabs:
-        for chart in book.charts(tab)[:_MOST_CHARTS]:
+        for chart in book.charts(tab)[:_MAX_CHARTS]:
             plots = chart.plots
             titles = [(axis.kind, axis.title.text) for axis in chart.axes if axis.title is not None]
             found.append(
@@ -101,7 +101,7 @@ def _drawn(workbook: Workbook) -> list[_Drawn]:
                     legend=chart.legend is not None,
                 )
             )
-    return found[:_MOST_CHARTS]
+    return found[:_MAX_CHARTS]
 
 
 def _words(text: str) -> str:

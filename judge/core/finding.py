@@ -14,7 +14,7 @@ from judge.core.records.cases import (
     SheetRecord,
 )
 
-_LONGEST_VALUES = 120
+_MAX_VALUES_LENGTH = 120
 """Characters of two values that still fit into a line about them."""
 
 
@@ -205,7 +205,7 @@ class FoundDifference:
             return f"{said} ({self.detail})" if self.detail else said
         parts = [self.detail] if self.detail else []
         # Objects are long as JSON; the sentence says what is compared, and the detail where.
-        if has_values and len(values) <= _LONGEST_VALUES:
+        if has_values and len(values) <= _MAX_VALUES_LENGTH:
             parts.append(values)
         said = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
         return f"{said} ({'; '.join(parts)})" if parts else said

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from judge.closable import Closable
 from judge.desktop.contract import Action, ActionOutcome, Collected, Observation
-from judge.desktop.recording import MOST_CHARS, action_record
+from judge.desktop.recording import MAX_CHARS, action_record
 from judge.desktop.records import (
     EPISODES_FOLDER,
     TABLES_FOLDER,
@@ -30,10 +30,10 @@ from judge.files.writing import naming_what_is_written
 
 PNG = ".png"
 TABLE = ".txt"
-MOST_EPISODE_BYTES = 256 * MIB
-MOST_TURNS = 10_000
-MOST_SCREENSHOT_BYTES = 20 * MIB
-MOST_TABLE_BYTES = 16 * MIB
+MAX_EPISODE_BYTES = 256 * MIB
+MAX_TURNS = 10_000
+MAX_SCREENSHOT_BYTES = 20 * MIB
+MAX_TABLE_BYTES = 16 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ class EpisodeFiles:
     """
 
     def __init__(self, run: Path) -> None:
-        self._screenshots = HashedFolder(run / PICTURES_FOLDER, "picture", MOST_SCREENSHOT_BYTES)
-        self._tables = HashedFolder(run / TABLES_FOLDER, "table", MOST_TABLE_BYTES)
+        self._screenshots = HashedFolder(run / PICTURES_FOLDER, "picture", MAX_SCREENSHOT_BYTES)
+        self._tables = HashedFolder(run / TABLES_FOLDER, "table", MAX_TABLE_BYTES)
 
     def keep(self, seen: Observation, table: str | None, *, cut: bool = False) -> SeenRecord:
         """Keeps what there was to see.
@@ -95,7 +95,7 @@ class EpisodeFiles:
             "table": None if table is None else self._tables.add(_bytes(table), TABLE),
             "cut": cut,
             "cursor": list(seen.cursor),
-            "windows": [title[:MOST_CHARS] for title in seen.windows],
+            "windows": [title[:MAX_CHARS] for title in seen.windows],
             "tree_s": seen.tree_s,
             "screenshot_s": seen.screenshot_s,
         }
@@ -235,7 +235,7 @@ def read_episode(path: Path) -> Episode:
         match record.get("line"):
             case "head" if head is None:
                 head = _checked(record, EpisodeHead, path, number)
-            case "turn" if head is not None and end is None and len(turns) < MOST_TURNS:
+            case "turn" if head is not None and end is None and len(turns) < MAX_TURNS:
                 turns.append(_checked(record, TurnRecord, path, number))
                 if turns[-1]["number"] != len(turns):
                     raise _foreign(path, number, f"turn {len(turns)} is expected here")
@@ -279,9 +279,9 @@ def _is_empty(path: Path) -> bool:
 
 def _check_length(path: Path) -> None:
     with contextlib.suppress(OSError):
-        if path.stat().st_size > MOST_EPISODE_BYTES:
+        if path.stat().st_size > MAX_EPISODE_BYTES:
             raise StoreError(
-                f"{path}: longer than {MOST_EPISODE_BYTES // MIB} MiB",
+                f"{path}: longer than {MAX_EPISODE_BYTES // MIB} MiB",
                 hint="Episodes are never that long: the judge did not write this file.",
             )
 

@@ -28,7 +28,7 @@ _NAME_BOX_S = 1.0
 _BUSY = ("button", "menu-item", "check-box")
 """Roles that a program takes out of use while it is busy: they have to be ``enabled``."""
 
-_MOST_NAMED = 12
+_MAX_NAMED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def _fits(place: Place, element: Element) -> bool:
 def _hint(place: Place, elements: Sequence[Element], windows: Sequence[str]) -> str:
     """What there is instead of a place."""
     names = list(dict.fromkeys(each.name for each in _of_role(place.role, elements) if each.name))
-    shown = ", ".join(map(repr, names[:_MOST_NAMED])) + (" …" if names[_MOST_NAMED:] else "")
+    shown = ", ".join(map(repr, names[:_MAX_NAMED])) + (" …" if names[_MAX_NAMED:] else "")
     window = f"The window {windows[0]!r} is open; " if windows else ""
     if names:
         return f"{window}of the role {place.role!r} there are {shown}."

@@ -29,10 +29,10 @@ from judge.files.forms import checked
 HUMAN = "human"
 """What is recorded as the model where a person worked."""
 
-MOST_CHARS = 20_000
+MAX_CHARS = 20_000
 """Of one text in a record; what is longer is cut."""
 
-_MOST_EVENTS = 1_000
+_MAX_EVENTS = 1_000
 
 
 def head_of(
@@ -139,12 +139,12 @@ def action_record(action: Action, outcome: ActionOutcome) -> ActionRecord:
     if action.signal is not None:
         record["signal"] = action.signal.value
     record |= {
-        "error": outcome.error[-MOST_CHARS:],
+        "error": outcome.error[-MAX_CHARS:],
         "refused": outcome.refused,
-        "printed": outcome.printed[:MOST_CHARS],
+        "printed": outcome.printed[:MAX_CHARS],
         "events": [
-            [event.kind, event.x, event.y, event.detail[:MOST_CHARS]]
-            for event in outcome.events[:_MOST_EVENTS]
+            [event.kind, event.x, event.y, event.detail[:MAX_CHARS]]
+            for event in outcome.events[:_MAX_EVENTS]
         ],
         "settled": outcome.settled,
         "seconds": round(outcome.seconds, 3),

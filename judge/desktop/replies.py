@@ -21,10 +21,10 @@ from judge.replies.extract import MAX_REPLY_CHARS
 from judge.replies.fences import Block, find_blocks
 from judge.replies.reasoning import answer_of
 
-MOST_ACTIONS = 100
+MAX_ACTIONS = 100
 """Actions of one reply that are taken."""
 
-_MOST_LOOKS = 500
+_MAX_LOOKS = 500
 _SIGNALS = {each.value: each for each in Signal}
 _ON_ONE_LINE = re.compile(
     r"(?P<fence>```)(?:(?P<tag>python3?|py|json|code)[ \t]+)?(?P<code>[^`\n]+)```"
@@ -106,8 +106,8 @@ def with_marks(action: Action, places: Mapping[int, tuple[int, int]]) -> Action:
 def _up_to_the_end(actions: tuple[Action, ...]) -> tuple[Action, ...]:
     for number, each in enumerate(actions, start=1):
         if each.signal in {Signal.FAIL, Signal.DONE}:
-            return actions[:number][:MOST_ACTIONS]
-    return actions[:MOST_ACTIONS]
+            return actions[:number][:MAX_ACTIONS]
+    return actions[:MAX_ACTIONS]
 
 
 # -- PyAutoGUI ------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _objects(text: str, *, alone: bool) -> Iterator[dict[str, Any]]:
     """
     decoder = json.JSONDecoder()
     place, looks = 0, 0
-    while (place := text.find("{", place)) >= 0 and looks < _MOST_LOOKS:
+    while (place := text.find("{", place)) >= 0 and looks < _MAX_LOOKS:
         looks += 1
         try:
             _, end = decoder.raw_decode(text, place)

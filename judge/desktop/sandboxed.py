@@ -34,9 +34,9 @@ _START_S = 150.0
 _OBSERVE_S = 60.0
 _SAVE_S = 60.0
 _FEED_S = 120.0
-_MOST_EVENTS = 500
+_MAX_EVENTS = 500
 _SETTLE_S = 60.0
-_MOST_MESSAGE_CHARS = 600
+_MAX_MESSAGE_CHARS = 600
 _PROBLEMS = {
     "missing": "there is no file",
     "too_large": "the file is too long",
@@ -121,8 +121,8 @@ class SandboxDesktop(Closable):
             (event.kind, event.x, event.y, event.detail.encode("utf-8", "replace").decode("utf-8"))
             for event in events
         ]
-        for start in range(0, len(given), _MOST_EVENTS):
-            some = given[start : start + _MOST_EVENTS]
+        for start in range(0, len(given), _MAX_EVENTS):
+            some = given[start : start + _MAX_EVENTS]
             self._link.ask({"op": "feed", "events": some}, [], _FEED_S)
 
     def frame(self, known: str = "") -> Frame:
@@ -181,7 +181,7 @@ class _Link:
             raise SandboxError(f"the desktop broke: {error.message}", hint=error.hint) from error
         if "broke" in answer:
             self.close()
-            why = visible(str(answer["broke"])[:_MOST_MESSAGE_CHARS])
+            why = visible(str(answer["broke"])[:_MAX_MESSAGE_CHARS])
             raise SandboxError(f"the desktop broke: {why}")
         return answer, parts
 

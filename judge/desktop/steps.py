@@ -18,7 +18,7 @@ from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 BUTTONS = ("left", "middle", "right")
-_MOST_STEPS = 1000
+_MAX_STEPS = 1000
 _HINT = "docs/desktop-people.md says what a step list looks like."
 
 
@@ -163,8 +163,8 @@ def steps_of(document: Any, source: str) -> tuple[Step, ...]:
     Raises:
         UsageError: it is not a list of steps; names the step.
     """
-    if not isinstance(document, list) or not 0 < len(document) <= _MOST_STEPS:
-        raise UsageError(f"{source}: must be a list of 1 to {_MOST_STEPS} steps", hint=_HINT)
+    if not isinstance(document, list) or not 0 < len(document) <= _MAX_STEPS:
+        raise UsageError(f"{source}: must be a list of 1 to {_MAX_STEPS} steps", hint=_HINT)
     steps = []
     for number, each in enumerate(document, start=1):
         try:

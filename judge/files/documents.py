@@ -25,13 +25,13 @@ from judge.errors import JudgeError, StoreError
 
 MIB = 1024 * 1024
 
-MOST_FILE_BYTES = 1024 * MIB
+MAX_FILE_BYTES = 1024 * MIB
 """A file of results with all conversations of 100 samples of 912 tasks stays far below it."""
 
-MOST_DOCUMENT_BYTES = 64 * MIB
+MAX_DOCUMENT_BYTES = 64 * MIB
 """The longest document, if its reader does not name another bound."""
 
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 """Objects and arrays within each other. Python's own readers and writers give up near 900."""
 
 BOM = b"\xef\xbb\xbf"
@@ -43,7 +43,7 @@ class MalformedError(Exception):
 
 
 def read_regular(
-    path: Path, error: type[JudgeError], *, start: int = 0, most_bytes: int = MOST_FILE_BYTES
+    path: Path, error: type[JudgeError], *, start: int = 0, most_bytes: int = MAX_FILE_BYTES
 ) -> bytes | None:
     """The bytes of a regular file, or None if there is nothing of that name.
 
@@ -76,7 +76,7 @@ def read_regular(
     return data
 
 
-def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FILE_BYTES) -> str:
+def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MAX_FILE_BYTES) -> str:
     """The text of a regular file, without a byte order mark.
 
     Raises:
@@ -93,7 +93,7 @@ def read_text(path: Path, error: type[JudgeError], *, most_bytes: int = MOST_FIL
 
 
 def read_json(
-    path: Path, error: type[JudgeError], *, most_bytes: int = MOST_DOCUMENT_BYTES
+    path: Path, error: type[JudgeError], *, most_bytes: int = MAX_DOCUMENT_BYTES
 ) -> Any | None:
     """The JSON document of a regular file, or None if there is nothing of that name.
 
@@ -113,7 +113,7 @@ def read_json(
         raise error(f"{path}: {problem}", hint=hint) from problem
 
 
-def read_kept(path: Path, *, most_bytes: int = MOST_DOCUMENT_BYTES) -> Any | None:
+def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None:
     """The JSON document of an entry of a cache, which others may share.
 
     Args:
@@ -157,7 +157,7 @@ def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
     except ValueError as problem:  # a number with thousands of digits
         raise MalformedError(f"not JSON: {visible(str(problem))}") from None
     # Few documents have so many brackets at all; only those are walked through.
-    if shown.count("[") + shown.count("{") > MOST_DEPTH and _depth(document) > MOST_DEPTH:
+    if shown.count("[") + shown.count("{") > MAX_DEPTH and _depth(document) > MAX_DEPTH:
         raise MalformedError(_DEEP)
     return document
 
@@ -222,7 +222,7 @@ def written(value: object, most: int = 80) -> str:
     return text if len(text) <= most else json_type(value)
 
 
-_DEEP = f"nested more than {MOST_DEPTH} levels deep"
+_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 
 
 def _nothing(_: str) -> None:

@@ -27,21 +27,21 @@ from judge.files.documents import (
 )
 from judge.files.writing import open_to_write, sync_folder
 
-MOST_LINE_BYTES = 64 * MIB
+MAX_LINE_BYTES = 64 * MIB
 """One record; who writes one asks :func:`fits_a_line`."""
 
-MOST_LINE_VALUES = 1_000_000
+MAX_LINE_VALUES = 1_000_000
 """JSON values of one record; they take some 100 MB in memory."""
 
-MOST_LINES_BYTES = 64 * 1024 * MIB
+MAX_LINES_BYTES = 64 * 1024 * MIB
 """A whole file, which is never held in memory: a million cases take a few gigabytes."""
 
 
 def fits_a_line(text: str) -> bool:
     """Whether a record, as JSON, is one that is read again."""
-    if 4 * len(text) > MOST_LINE_BYTES < len(text.encode("utf-8")):
+    if 4 * len(text) > MAX_LINE_BYTES < len(text.encode("utf-8")):
         return False
-    return not has_more_values(text, MOST_LINE_VALUES)
+    return not has_more_values(text, MAX_LINE_VALUES)
 
 
 def read_lines(
@@ -69,17 +69,17 @@ def read_placed_lines(
 
     What is yielded as a line ends at that place plus its length.
     """
-    with opened_regular(path, error, MOST_LINES_BYTES) as file:
+    with opened_regular(path, error, MAX_LINES_BYTES) as file:
         if file is None:
             return
         number, place = 0, 0
-        while line := file.readline(MOST_LINE_BYTES + 2):
+        while line := file.readline(MAX_LINE_BYTES + 2):
             start, place, number = place, place + len(line), number + 1
-            if place > MOST_LINES_BYTES:  # a file that grows while it is read, or has no size
-                raise too_long(path, error, MOST_LINES_BYTES)
-            if len(line) > MOST_LINE_BYTES + 1:
+            if place > MAX_LINES_BYTES:  # a file that grows while it is read, or has no size
+                raise too_long(path, error, MAX_LINES_BYTES)
+            if len(line) > MAX_LINE_BYTES + 1:
                 raise error(
-                    f"{path}, line {number}: longer than {MOST_LINE_BYTES // MIB} MiB",
+                    f"{path}, line {number}: longer than {MAX_LINE_BYTES // MIB} MiB",
                     hint="Records are never that long. Remove the line.",
                 )
             if whole and not line.endswith(b"\n"):
@@ -115,7 +115,7 @@ class LinesAt:
         """
         with self._opening:
             if self._file is None:
-                opened = opened_regular(self.path, self._error, MOST_LINES_BYTES)
+                opened = opened_regular(self.path, self._error, MAX_LINES_BYTES)
                 self._file = self._stack.enter_context(opened)
             file = self._file
         data = b"" if file is None else os.pread(file.fileno(), length, place)
@@ -149,7 +149,7 @@ def read_placed_json_lines(
     """The same with the place at which each line begins, and its length."""
     for number, place, line in read_placed_lines(path, error, whole=whole):
         try:
-            record = as_object(parse_json(line, most_values=MOST_LINE_VALUES))
+            record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
         except MalformedError as problem:
             raise error(
                 f"{path}, line {number}: {problem}",

@@ -16,13 +16,13 @@ from judge.console.visible import visible
 from judge.errors import JudgeError
 from judge.files.documents import MIB, read_text
 
-MOST_BYTES = MIB
+MAX_BYTES = MIB
 """The longest YAML file of the judge has 12 KiB."""
 
-MOST_NODES = 50_000
-MOST_DEPTH = 50
+MAX_NODES = 50_000
+MAX_DEPTH = 50
 
-_LONGEST_SCALAR = 64
+_MAX_SCALAR_LENGTH = 64
 """Numbers and dates are shorter; a longer scalar is text whatever it looks like."""
 
 _TEXT = "tag:yaml.org,2002:str"
@@ -43,7 +43,7 @@ def read_yaml(path: Path, error: type[JudgeError]) -> Any:
         JudgeError: of the class ``error``: the file is not a regular one, cannot be read, or is not
             YAML within the bounds.
     """
-    text = read_text(path, error, most_bytes=MOST_BYTES)
+    text = read_text(path, error, most_bytes=MAX_BYTES)
     try:
         return parse_yaml(text)
     except MalformedYamlError as problem:
@@ -119,11 +119,11 @@ class _BoundedLoader(yaml.SafeLoader):
             raise self._refusal("aliases are not read: write what is meant")
         self._nodes += 1
         self._depth += 1
-        if self._nodes > MOST_NODES or self._depth > MOST_DEPTH:
+        if self._nodes > MAX_NODES or self._depth > MAX_DEPTH:
             what = (
-                f"more than {MOST_NODES:,} entries"
-                if self._nodes > MOST_NODES
-                else f"nested more than {MOST_DEPTH} levels deep"
+                f"more than {MAX_NODES:,} entries"
+                if self._nodes > MAX_NODES
+                else f"nested more than {MAX_DEPTH} levels deep"
             )
             raise self._refusal(what)
         try:
@@ -137,7 +137,7 @@ class _BoundedLoader(yaml.SafeLoader):
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         """The tag of a node that has none of its own."""
-        if kind is yaml.ScalarNode and isinstance(value, str) and len(value) > _LONGEST_SCALAR:
+        if kind is yaml.ScalarNode and isinstance(value, str) and len(value) > _MAX_SCALAR_LENGTH:
             return _TEXT
         return super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]
 
@@ -146,7 +146,7 @@ class _BoundedLoader(yaml.SafeLoader):
         if (
             isinstance(node, yaml.ScalarNode)
             and node.tag != _TEXT
-            and len(node.value) > _LONGEST_SCALAR
+            and len(node.value) > _MAX_SCALAR_LENGTH
         ):
             raise yaml.constructor.ConstructorError(
                 None, None, "too long for anything but text", node.start_mark

@@ -16,7 +16,7 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
 from judge.files.documents import MIB, MalformedError, dump_json
 from judge.files.forms import checked
-from judge.files.json_lines import MOST_LINE_BYTES, MOST_LINE_VALUES, fits_a_line
+from judge.files.json_lines import MAX_LINE_BYTES, MAX_LINE_VALUES, fits_a_line
 from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, RunDirectory
 
@@ -106,8 +106,8 @@ def recordable(keys: CaseKeys, result: CaseResult) -> CaseResult:
     """The result; a judge error instead if its record is longer than any command reads."""
     if fits_a_line(dump_json(record_of_result(keys, result))):
         return result
-    cause = f"its record is longer than the {MOST_LINE_BYTES // MIB} MiB, or has more than the "
-    cause += f"{MOST_LINE_VALUES:,} values, that are read again"
+    cause = f"its record is longer than the {MAX_LINE_BYTES // MIB} MiB, or has more than the "
+    cause += f"{MAX_LINE_VALUES:,} values, that are read again"
     return replace(result, verdict=Verdict.JE, cause=cause, run=CaseRun(), comparison={})
 
 

@@ -13,7 +13,7 @@ from judge.core.verdict import Verdict
 from judge.errors import WorkbookError
 from judge.files.documents import read_regular
 from judge.grading.running import RunOutcome
-from judge.grading.store import MOST_WORKBOOK_BYTES
+from judge.grading.store import MAX_WORKBOOK_BYTES
 
 FINISHED = "finished"
 """The status of such an output on record."""
@@ -46,7 +46,7 @@ def read_output(
     if path is None:
         return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
     try:
-        data = read_regular(path, WorkbookError, most_bytes=MOST_WORKBOOK_BYTES)
+        data = read_regular(path, WorkbookError, most_bytes=MAX_WORKBOOK_BYTES)
     except WorkbookError as error:
         return NO_OUTPUT, RunOutcome(Verdict.IW, error.message.removeprefix(f"{path.parent}/"))
     if data is None:

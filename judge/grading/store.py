@@ -37,7 +37,7 @@ from judge.files.documents import (
 )
 from judge.files.forms import Document, checked
 from judge.files.json_lines import (
-    MOST_LINE_BYTES,
+    MAX_LINE_BYTES,
     LineAppender,
     LinesAt,
     fits_a_line,
@@ -57,10 +57,10 @@ REPORT_FILE = "report.json"
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
 
-MOST_DOCUMENT_BYTES = 256 * MIB
+MAX_DOCUMENT_BYTES = 256 * MIB
 """A report.json of 100 samples of 912 tasks stays below it."""
 
-MOST_WORKBOOK_BYTES = 256 * MIB
+MAX_WORKBOOK_BYTES = 256 * MIB
 """Four times what a program may leave."""
 
 _FILE_MODE = 0o644
@@ -75,7 +75,7 @@ def kept_workbook(run: Path, digest: str) -> bytes | None:
     """
     for path in _workbook_places(run, digest):
         try:
-            data = read_regular(path, StoreError, most_bytes=MOST_WORKBOOK_BYTES)
+            data = read_regular(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES)
         except StoreError:
             continue
         if data and hashlib.sha256(data).hexdigest() == digest:
@@ -239,7 +239,7 @@ class RunDirectory(Closable):
     def read_document(self, name: str) -> dict[str, object] | None:
         """A JSON object of the directory, or None where there is no such file."""
         path = self.path / name
-        data = read_regular(path, StoreError, most_bytes=MOST_DOCUMENT_BYTES)
+        data = read_regular(path, StoreError, most_bytes=MAX_DOCUMENT_BYTES)
         if data is None:
             return None
         try:
@@ -257,8 +257,8 @@ class RunDirectory(Closable):
         """
         text = dump_json(document, indent=2) + "\n"
         # A character takes four bytes at most, so that few documents have to be encoded to see it.
-        if 4 * len(text) > MOST_DOCUMENT_BYTES < len(text.encode("utf-8")):
-            raise too_long_to_read(self.path / name, MOST_DOCUMENT_BYTES)
+        if 4 * len(text) > MAX_DOCUMENT_BYTES < len(text.encode("utf-8")):
+            raise too_long_to_read(self.path / name, MAX_DOCUMENT_BYTES)
         self.write_text(name, text)
 
     def write_text(self, name: str, text: str) -> None:
@@ -430,7 +430,7 @@ class RunDirectory(Closable):
         """
         text = dump_json(record)
         if not fits_a_line(text):
-            raise too_long_to_read(self.path / name, MOST_LINE_BYTES)
+            raise too_long_to_read(self.path / name, MAX_LINE_BYTES)
         return text.encode("utf-8")
 
     def check_intact(self) -> None:

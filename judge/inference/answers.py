@@ -14,7 +14,7 @@ from typing import Any
 from judge.inference.chat import ChatReply
 
 _DATE_CHARS = 100
-_MOST_TOKENS = 10**9
+_MAX_TOKENS = 10**9
 _NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,500}")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
@@ -136,7 +136,7 @@ def _error_in(body: bytes) -> str | None:
 
 def _count(value: object) -> int | None:
     """A number of tokens, or None if no server can have counted it."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS:
         return value
     return None
 

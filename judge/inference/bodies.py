@@ -16,7 +16,7 @@ from collections.abc import AsyncIterable
 from typing import IO
 from urllib.parse import quote
 
-from judge.files.documents import MOST_FILE_BYTES
+from judge.files.documents import MAX_FILE_BYTES
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
 """Bytes of a reply or a list of models, packed and unpacked."""
@@ -30,7 +30,7 @@ ERROR_BODY_S = 10.0
 KEY_MASK = b"[key]"
 """Replaces a key; it can be part of a JSON string, and cannot be an id."""
 
-_LEAST_SECRET_CHARS = 12
+_MIN_SECRET_CHARS = 12
 """Shorter keys are those of local servers (``none``, ``EMPTY``), and words in replies."""
 
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
@@ -65,7 +65,7 @@ class KeyMask:
 def _forms_of(secret: str) -> set[str]:
     """The spellings by which a secret is recognized."""
     data = secret.encode()
-    if len(secret) < _LEAST_SECRET_CHARS:
+    if len(secret) < _MIN_SECRET_CHARS:
         return set()
     forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
     for before in range(3):
@@ -130,8 +130,8 @@ async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO
     received = 0
     async for chunk in chunks:
         received += len(chunk)
-        if received > MOST_FILE_BYTES:
-            raise BodyError(f"the file is longer than {MOST_FILE_BYTES} bytes")
+        if received > MAX_FILE_BYTES:
+            raise BodyError(f"the file is longer than {MAX_FILE_BYTES} bytes")
         file.write(chunk)
     file.seek(0)
 

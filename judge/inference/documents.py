@@ -27,9 +27,9 @@ TOKENS_OF = "gpt-3.5-turbo"
 
 _TEXTS = (".txt", ".md")
 _PAGES = (".html", ".htm")
-_MOST_FILES = 10_000
-_MOST_FILE_BYTES = 8 * MIB
-_MOST_BYTES = 256 * MIB
+_MAX_FILES = 10_000
+_MAX_FILE_BYTES = 8 * MIB
+_MAX_BYTES = 256 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +148,10 @@ def _chunks(folder: Path) -> Iterator[Chunk]:
     splitter = TextSplitter.from_tiktoken_model(TOKENS_OF, CHUNK_TOKENS, OVERLAP_TOKENS)
     read = 0
     for path in _files(folder):
-        text = read_text(path, UsageError, most_bytes=_MOST_FILE_BYTES)
+        text = read_text(path, UsageError, most_bytes=_MAX_FILE_BYTES)
         read += len(text)
-        if read > _MOST_BYTES:
-            raise UsageError(f"{folder}: the documents have more than {_MOST_BYTES // MIB} MiB")
+        if read > _MAX_BYTES:
+            raise UsageError(f"{folder}: the documents have more than {_MAX_BYTES // MIB} MiB")
         if path.suffix.lower() in _PAGES:
             text = _text_of_page(path, text)
         name = path.relative_to(folder).as_posix()
@@ -172,8 +172,8 @@ def _files(folder: Path) -> list[Path]:
         if not path.resolve().is_relative_to(root):
             raise UsageError(f"{path}: leads out of {folder}", hint="Copy the file there.")
         found.append(path)
-        if len(found) > _MOST_FILES:
-            raise UsageError(f"{folder}: holds more than {_MOST_FILES:,} documents")
+        if len(found) > _MAX_FILES:
+            raise UsageError(f"{folder}: holds more than {_MAX_FILES:,} documents")
     return found
 
 

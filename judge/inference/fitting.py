@@ -19,7 +19,7 @@ from judge.inference.pictures import PictureStore
 from judge.sandbox.contract import Sandbox, ServiceChannel
 from judge.sandbox.service_program import program_text
 
-MOST_PIXELS = 100_000_000
+MAX_PIXELS = 100_000_000
 """A picture with more pixels is not decoded: 300 MB in three channels."""
 
 STITCHED_SIDE = 2_048
@@ -113,7 +113,7 @@ class PictureFitter:
             "stitch": fit.stitch,
             "stitched_side": STITCHED_SIDE,
             "types": sorted(fit.types),
-            "most_pixels": MOST_PIXELS,
+            "most_pixels": MAX_PIXELS,
         }
         try:
             answer = json.loads(self._call(json.dumps(frame).encode()))

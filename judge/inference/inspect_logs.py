@@ -32,7 +32,7 @@ from judge.files.documents import (
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
 from judge.inference.importing import empty_records, imported_run
-from judge.inference.pictures import MOST_PICTURE_BYTES, PictureStore
+from judge.inference.pictures import MAX_PICTURE_BYTES, PictureStore
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
 from judge.suites.submissions import submission_of_record, submission_record
@@ -45,19 +45,19 @@ if TYPE_CHECKING:
 STORE_KEY = "sheetjudge"
 """Where the judge's solver keeps what was handed in, in the store of a sample."""
 
-_MOST_MEMBER_BYTES = 64 * MIB
-_MOST_BYTES = 4096 * MIB
-_MOST_RATIO = 1000
-_MOST_MEMBERS = 200_000
-_MOST_SAMPLES = 100_000
-_MOST_EPOCH = 100_000
-_MOST_JSON_BYTES = 64 * MIB
-_MOST_VALUES = 4_000_000
-_MOST_MESSAGES = 10_000
-_MOST_PARTS = 50_000
-_MOST_MODELS = 1_000
-_MOST_SAID = 128 * MIB
-_MOST_SAID_IN_ALL = _MOST_BYTES
+_MAX_MEMBER_BYTES = 64 * MIB
+_MAX_BYTES = 4096 * MIB
+_MAX_RATIO = 1000
+_MAX_MEMBERS = 200_000
+_MAX_SAMPLES = 100_000
+_MAX_EPOCH = 100_000
+_MAX_JSON_BYTES = 64 * MIB
+_MAX_VALUES = 4_000_000
+_MAX_MESSAGES = 10_000
+_MAX_PARTS = 50_000
+_MAX_MODELS = 1_000
+_MAX_QUOTED = 128 * MIB
+_MAX_QUOTED_IN_ALL = _MAX_BYTES
 _LARGEST = 2**53
 
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93}
@@ -217,7 +217,7 @@ class _OpenedLog:
                     hint="is it the right suite (--dataset)? --ids imports only the tasks that you "
                     "name",
                 )
-            if not 1 <= epoch <= _MOST_EPOCH:
+            if not 1 <= epoch <= _MAX_EPOCH:
                 raise SubmissionError(
                     f"{self.named}: sample {sample_id} has the epoch {str(epoch)[:40]}"
                 )
@@ -229,7 +229,7 @@ class _OpenedLog:
         if self.header.status == "success" or asked is None:
             return 0
         wanted = {str(each) for each in asked} if ids is None else {str(x) for x in asked} & {*ids}
-        epochs = min(max(self.header.eval.config.epochs or 1, 1), _MOST_EPOCH)
+        epochs = min(max(self.header.eval.config.epochs or 1, 1), _MAX_EPOCH)
         there = {(str(sample_id), epoch) for sample_id, epoch in found if epoch <= epochs}
         return len(wanted) * epochs - sum(sample_id in wanted for sample_id, _ in there)
 
@@ -307,16 +307,16 @@ def _documents(log: Path) -> Iterator[tuple[str, Any]]:
         zipfile.BadZipFile: it is damaged.
     """
     if log.suffix == ".json":
-        data = read_regular(log, SubmissionError, most_bytes=_MOST_JSON_BYTES)
+        data = read_regular(log, SubmissionError, most_bytes=_MAX_JSON_BYTES)
         if data is None:
             raise SubmissionError(f"{log}: cannot be read: no such file")
-        yield from _documents_of_json(as_object(parse_json(data, most_values=_MOST_VALUES)))
+        yield from _documents_of_json(as_object(parse_json(data, most_values=_MAX_VALUES)))
         return
     if not log.is_file():
         raise SubmissionError(f"{log}: cannot be read: no such file")
     with log.open("rb") as file:
         for name, data in _members(file):
-            document = parse_json(data, most_values=_MOST_VALUES)
+            document = parse_json(data, most_values=_MAX_VALUES)
             if name in _HEADERS:
                 yield name, _header(as_object(document))
             elif name.startswith(_SAMPLES):
@@ -350,21 +350,21 @@ def _members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
     check_directory(file)  # type: ignore[arg-type]  # a regular file
     with zipfile.ZipFile(file) as packed:
         members = packed.infolist()
-        if len(members) > _MOST_MEMBERS:
+        if len(members) > _MAX_MEMBERS:
             raise ZipRefusedError(f"it has {len(members):,} members")
         total, size = sum(member.file_size for member in members), file.seek(0, 2)
-        if total > _MOST_BYTES:
-            raise ZipRefusedError(f"it unpacks to more than {_MOST_BYTES // MIB:,} MiB")
-        if total > _MOST_MEMBER_BYTES + _MOST_RATIO * size:
-            raise ZipRefusedError(f"it unpacks to more than {_MOST_RATIO:,} times its size")
+        if total > _MAX_BYTES:
+            raise ZipRefusedError(f"it unpacks to more than {_MAX_BYTES // MIB:,} MiB")
+        if total > _MAX_MEMBER_BYTES + _MAX_RATIO * size:
+            raise ZipRefusedError(f"it unpacks to more than {_MAX_RATIO:,} times its size")
         for name, member in {each.filename: each for each in members}.items():
             wanted = name in {*_HEADERS, _SUMMARIES} or name.startswith((_SAMPLES, _JOURNAL))
             if not (wanted and name.endswith(".json")):
                 continue
             shown = repr(name[:200])
-            if member.file_size > _MOST_MEMBER_BYTES:
+            if member.file_size > _MAX_MEMBER_BYTES:
                 raise ZipRefusedError(
-                    f"{shown} unpacks to more than {_MOST_MEMBER_BYTES // MIB} MiB"
+                    f"{shown} unpacks to more than {_MAX_MEMBER_BYTES // MIB} MiB"
                 )
             if member.compress_type not in _METHODS:
                 raise ZipRefusedError(f"{shown} is packed in a way that Inspect does not use")
@@ -392,8 +392,8 @@ def _summaries(samples: object) -> list[dict[str, Any]]:
     """
     if not isinstance(samples, list):
         raise MalformedError("its samples are not a list")
-    if len(samples) > _MOST_SAMPLES:
-        raise MalformedError(f"it has {len(samples):,} samples, more than {_MOST_SAMPLES:,}")
+    if len(samples) > _MAX_SAMPLES:
+        raise MalformedError(f"it has {len(samples):,} samples, more than {_MAX_SAMPLES:,}")
     empty = {"input": "", "target": ""}
     return [{**empty, **_only(as_object(sample), "id", "epoch")} for sample in samples]
 
@@ -409,14 +409,14 @@ def _sample(sample: dict[str, Any]) -> dict[str, Any]:
     kept.setdefault("attachments", transcript.get("content", {}))
     messages = sample.get("messages", [])
     if isinstance(messages, list):
-        messages = [_message(message) for message in messages[:_MOST_MESSAGES]]
+        messages = [_message(message) for message in messages[:_MAX_MESSAGES]]
         contents = (message["content"] for message in messages if isinstance(message, dict))
         parts = sum(len(content) for content in contents if isinstance(content, list))
-        if parts > _MOST_PARTS:
-            raise MalformedError(f"its messages have more than {_MOST_PARTS:,} parts")
+        if parts > _MAX_PARTS:
+            raise MalformedError(f"its messages have more than {_MAX_PARTS:,} parts")
     usage = sample.get("model_usage") or {}
-    if isinstance(usage, dict) and len(usage) > _MOST_MODELS:
-        raise MalformedError(f"it names more than {_MOST_MODELS:,} models")
+    if isinstance(usage, dict) and len(usage) > _MAX_MODELS:
+        raise MalformedError(f"it names more than {_MAX_MODELS:,} models")
     output = sample.get("output")
     if isinstance(output, dict):
         kept["output"] = _output(output)
@@ -600,14 +600,14 @@ class _Said:
         )
         self._in_all += size
         name = f"{self._log}: sample {str(sample.id)[:80]}"
-        if size > _MOST_SAID:
+        if size > _MAX_QUOTED:
             raise SubmissionError(
-                f"{name}: its messages have more than {_MOST_SAID // MIB} MiB of text and pictures"
+                f"{name}: its messages have more than {_MAX_QUOTED // MIB} MiB of text and pictures"
             )
-        if self._in_all > _MOST_SAID_IN_ALL:
+        if self._in_all > _MAX_QUOTED_IN_ALL:
             raise SubmissionError(
                 f"{name}: the messages up to here have more than "
-                f"{_MOST_SAID_IN_ALL // MIB:,} MiB of text and pictures",
+                f"{_MAX_QUOTED_IN_ALL // MIB:,} MiB of text and pictures",
                 hint="--ids imports only the tasks that you name.",
             )
         return [
@@ -652,7 +652,7 @@ def _content(
 def _picture(url: str, name: str, pictures: PictureStore) -> Part:
     """A picture that is kept with the run; one that is only an address becomes text."""
     head, _, data = url.partition(",")
-    if head.startswith("data:") and head.endswith(";base64") and len(data) < 2 * MOST_PICTURE_BYTES:
+    if head.startswith("data:") and head.endswith(";base64") and len(data) < 2 * MAX_PICTURE_BYTES:
         with contextlib.suppress(binascii.Error, ValueError):
             picture = pictures.add_made(base64.b64decode(data, validate=True), name)
             if picture is not None:

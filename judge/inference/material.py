@@ -29,7 +29,7 @@ _KINDS = {
     FileKind.IMAGE: "picture",
     FileKind.TEXT: "text",
 }
-_MOST_TEXT_BYTES = 8 * MIB
+_MAX_TEXT_BYTES = 8 * MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +188,6 @@ def _tables_of(files: Sequence[InputFile], setting: TypedSetting, limits: Conten
 
 
 def _text_of(path: Path, chars: int) -> str:
-    data = read_regular(path, SuiteError, most_bytes=_MOST_TEXT_BYTES) or b""
+    data = read_regular(path, SuiteError, most_bytes=_MAX_TEXT_BYTES) or b""
     text = data.decode("utf-8", "replace")
     return text if len(text) <= chars else f"{text[:chars]}\n[the rest is not shown]"

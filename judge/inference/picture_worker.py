@@ -16,7 +16,7 @@ from typing import Any
 from judge.sandbox.service_frames import serve
 
 QUALITIES = (90, 80, 70, 55, 40)
-SMALLEST_SIDE = 64
+MIN_SIDE = 64
 
 
 def opened(data: bytes, frame: dict[str, Any]) -> Any:
@@ -71,9 +71,9 @@ def encoded(image: Any, most_bytes: int | None, *, lossless: bool) -> bytes:
             image.save(buffer, "JPEG", quality=quality)
             if most_bytes is None or buffer.tell() <= most_bytes:
                 return buffer.getvalue()
-        if max(image.size) <= SMALLEST_SIDE:
+        if max(image.size) <= MIN_SIDE:
             raise ValueError(f"no picture fits into {most_bytes} bytes")
-        image = shrunk(image, max(max(image.size) * 3 // 4, SMALLEST_SIDE))
+        image = shrunk(image, max(max(image.size) * 3 // 4, MIN_SIDE))
 
 
 def fitted(data: bytes, frame: dict[str, Any]) -> bytes:

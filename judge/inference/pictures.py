@@ -19,7 +19,7 @@ from judge.files.documents import MIB, read_regular
 from judge.files.hashed import HashedFolder, read_hashed
 from judge.files.media import PICTURE_SUFFIXES, image_type
 
-MOST_PICTURE_BYTES = 20 * MIB
+MAX_PICTURE_BYTES = 20 * MIB
 """The longest picture that is sent; servers take less."""
 
 
@@ -31,7 +31,7 @@ class PictureStore:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._made = HashedFolder(folder, "picture", MOST_PICTURE_BYTES)
+        self._made = HashedFolder(folder, "picture", MAX_PICTURE_BYTES)
         self._inputs: dict[str, Path] = {}
         self._lock = threading.Lock()
 
@@ -41,7 +41,7 @@ class PictureStore:
         Raises:
             SuiteError: it does not exist, is too long, or is not a PNG, JPEG, WEBP or GIF.
         """
-        data = read_regular(path, SuiteError, most_bytes=MOST_PICTURE_BYTES)
+        data = read_regular(path, SuiteError, most_bytes=MAX_PICTURE_BYTES)
         if data is None:
             raise SuiteError(
                 f"{path}: the picture is missing",
@@ -62,7 +62,7 @@ class PictureStore:
             StoreError: it cannot be written.
         """
         media_type = image_type(data)
-        if media_type not in PICTURE_SUFFIXES or len(data) > MOST_PICTURE_BYTES:
+        if media_type not in PICTURE_SUFFIXES or len(data) > MAX_PICTURE_BYTES:
             return None
         picture = Picture(hashlib.sha256(data).hexdigest(), media_type, len(data), name)
         with self._lock:
@@ -81,7 +81,7 @@ class PictureStore:
             if media_type not in PICTURE_SUFFIXES:
                 raise StoreError(f"{media_type[:80]!r} is not a type of picture that is kept")
             path = self._made.path(sha256, PICTURE_SUFFIXES[media_type])
-        data = read_hashed(path, sha256, most_bytes=MOST_PICTURE_BYTES)
+        data = read_hashed(path, sha256, most_bytes=MAX_PICTURE_BYTES)
         if data is None:
             raise StoreError(
                 f"{path}: the picture {'was changed' if path.exists() else 'is missing'}",

@@ -28,8 +28,8 @@ FIELDS = (
 """The benchmark's six fields."""
 
 _FIELD = re.compile(r"\{(\w{1,40})\}")
-_MOST_TEMPLATE_BYTES = MIB
-_MOST_FIELDS = 100
+_MAX_TEMPLATE_BYTES = MIB
+_MAX_FIELDS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +81,11 @@ def load_user_template(path: Path) -> Template:
 
 
 def _read_template(name: str, path: Path) -> Template:
-    text = read_text(path, UsageError, most_bytes=_MOST_TEMPLATE_BYTES)
+    text = read_text(path, UsageError, most_bytes=_MAX_TEMPLATE_BYTES)
     fields = len(_FIELD.findall(text))
-    if fields > _MOST_FIELDS:
+    if fields > _MAX_FIELDS:
         # Each is filled with a whole preview or instruction.
-        raise UsageError(f"{path}: the prompt has {fields} fields; at most {_MOST_FIELDS}")
+        raise UsageError(f"{path}: the prompt has {fields} fields; at most {_MAX_FIELDS}")
     return Template(name, text)
 
 

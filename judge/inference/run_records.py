@@ -12,7 +12,7 @@ from judge.errors import StoreError
 from judge.files.locks import FileLock, HeldError, take_lock
 from judge.files.writing import open_to_write
 from judge.grading.store import (
-    MOST_DOCUMENT_BYTES,
+    MAX_DOCUMENT_BYTES,
     SUBMISSIONS_FILE,
     RunDirectory,
     too_long_to_read,
@@ -104,9 +104,9 @@ class InferenceRecords:
                 for piece in _pieces(document):
                     # Half a surrogate pair has no UTF-8, and what cannot be shown ends no run.
                     file.write(piece.encode("utf-8", "replace"))
-                    if file.tell() > MOST_DOCUMENT_BYTES:
+                    if file.tell() > MAX_DOCUMENT_BYTES:
                         path.unlink()
-                        raise too_long_to_read(path, MOST_DOCUMENT_BYTES)
+                        raise too_long_to_read(path, MAX_DOCUMENT_BYTES)
         except OSError as error:
             raise StoreError(
                 f"{path}: cannot be written: {error.strerror}",

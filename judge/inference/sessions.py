@@ -20,7 +20,7 @@ from judge.inference.workplace import ERROR_CHARS, OUTPUT_CHARS, Execution, Fres
 from judge.sandbox.contract import Sandbox, ServiceChannel
 from judge.sandbox.service_program import program_text
 
-MOST_INPUT_BYTES = 256 * MIB
+MAX_INPUT_BYTES = 256 * MIB
 """The longest input file that is placed in a sandbox."""
 
 INTERPRETER = "judge.inference.interpreter"
@@ -194,7 +194,7 @@ class SessionWorkplace:
 
 
 def _base64_of(path: Path) -> str:
-    data = read_regular(path, SuiteError, most_bytes=MOST_INPUT_BYTES)
+    data = read_regular(path, SuiteError, most_bytes=MAX_INPUT_BYTES)
     if data is None:
         raise SuiteError(
             f"{path}: the input file is missing",

@@ -12,11 +12,11 @@ from judge.errors import UsageError
 MODIFIERS = ("ctrl", "shift", "alt")
 BUTTONS = ("left", "middle", "right")
 
-MOST_EVENTS = 2000
+MAX_EVENTS = 2000
 """As many events may come at once."""
 
-_MOST_TEXT = 10_000
-_MOST_CLICKS = 100
+_MAX_TEXT = 10_000
+_MAX_CLICKS = 100
 
 _KEYS: Mapping[str, str] = MappingProxyType(
     {
@@ -72,8 +72,8 @@ class BrowserEvents:
         Raises:
             UsageError: it is something else; nothing of it counts then.
         """
-        if not isinstance(given, list) or len(given) > MOST_EVENTS:
-            raise UsageError(f"events are a list of at most {MOST_EVENTS}")
+        if not isinstance(given, list) or len(given) > MAX_EVENTS:
+            raise UsageError(f"events are a list of at most {MAX_EVENTS}")
         known = self._x, self._y, list(self._held)
         try:
             return [event for each in given for event in self._events(each)]
@@ -104,11 +104,11 @@ class BrowserEvents:
                 return [*self._hold(held), self._event(kind, detail)]
             case "scroll":
                 by = int(detail)
-                if not 0 < abs(by) <= _MOST_CLICKS:
+                if not 0 < abs(by) <= _MAX_CLICKS:
                     raise UsageError(f"a wheel is not turned by {by}")
                 return [*self._hold(held), self._event("scroll", str(by))]
             case "text":
-                if not 0 < len(detail) <= _MOST_TEXT:
+                if not 0 < len(detail) <= _MAX_TEXT:
                     raise UsageError("text has 1 to 10,000 characters")
                 return [*self._hold(()), self._event("type", detail)]
             case "key":

@@ -20,7 +20,7 @@ _NEAR = 4
 _AGAIN_S = 0.5
 """A click so soon after one at the same place belongs to it."""
 
-_MOST_CLICKS = 3
+_MAX_CLICKS = 3
 _ENDS = {"enter": "\n", "tab": "\t"}
 """Keys that end a run of typed text, and are typed with it."""
 
@@ -149,7 +149,7 @@ class Gestures:
             and now - self._gesture.ended < _AGAIN_S
             and (click.button, click.held) == (event.detail, tuple(self._held))
             and _is_near((click.x, click.y), event)
-            and click.times < _MOST_CLICKS
+            and click.times < _MAX_CLICKS
         )
         if not goes_on:
             self._close()

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from judge.compare.cells.conditions import (
-    MOST_CONDITIONS,
+    MAX_CONDITIONS,
     NOT_ASKED,
     Answers,
     ConditionAnswers,
@@ -75,7 +75,7 @@ def _answers(
             unknown[key] = _VOLATILE
             continue
         meaning = blanks.meaning(*key)
-        if meaning in wanted or len(wanted) < MOST_CONDITIONS:
+        if meaning in wanted or len(wanted) < MAX_CONDITIONS:
             stands_for[key] = wanted.setdefault(meaning, key)
     if not wanted:
         return Answers({}, unknown, values, engines=values.engines)

@@ -279,13 +279,13 @@ def _spilling(xml: bytes) -> Sequence[tuple[int, int, bool, bool]]:
             right = cell_name(row, column + 1).encode() not in filled
             if down or right:
                 spilling.append((row, column, down, right))
-    if len(spilling) > MOST_SPILLING:
+    if len(spilling) > MAX_SPILLING:
         first_row = min(row for row, *_ in spilling)
         return [(first_row, min(column for _, column, *_ in spilling), True, True)]
     return spilling
 
 
-MOST_SPILLING = 1000
+MAX_SPILLING = 1000
 """Beyond so many formulas of a sheet that may spill, all that is below and to the right counts."""
 
 _FILLED_CELL = re.compile(rb"""<c r="([A-Z]{1,3}\d{1,7})"[^<>]*+(?<!/)>""")

@@ -17,7 +17,7 @@ from judge.recalc.functions import (
     TAKES_RANGES,
     VOLATILE,
 )
-from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
+from judge.workbook.formula_length import MAX_FORMULA_LENGTH, is_too_long
 
 _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 
@@ -107,7 +107,7 @@ ESCAPED_LETTER = re.compile(r"_x[0-9A-Fa-f]{4}_")
 
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
-TOO_LONG = f"a formula of more than {LONGEST_FORMULA:,} characters"
+TOO_LONG = f"a formula of more than {MAX_FORMULA_LENGTH:,} characters"
 """The unknown function that is reported for a formula that is too long."""
 
 NEVER_READ = FormulaTraits(

@@ -49,7 +49,7 @@ from judge.workbook.cell import (
 )
 from judge.workbook.dates import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.formula_length import LONGEST_FORMULA, is_too_long
+from judge.workbook.formula_length import MAX_FORMULA_LENGTH, is_too_long
 from judge.workbook.reader import Workbook
 from judge.workbook.xml_numbers import whole_number
 
@@ -381,7 +381,7 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     """Cells whose formula no spreadsheet program would accept, each with the reason."""
     return {
         cell.ref: f"its formula has {len(cell.source.formula):,} characters; "
-        f"spreadsheet programs accept at most {LONGEST_FORMULA:,}"
+        f"spreadsheet programs accept at most {MAX_FORMULA_LENGTH:,}"
         for cell in cells
         if cell.source.formula is not None and is_too_long(cell.source.formula)
     }

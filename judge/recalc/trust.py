@@ -17,7 +17,7 @@ PAIR = "pair"
 
 PAIR_ENGINES = (FORMUALIZER, IRONCALC)
 
-LEAST_EVIDENCE = 3
+MIN_EVIDENCE = 3
 """Cells of different formulas that a function needs before its figures are meaningful."""
 
 SURE = 0.995
@@ -59,7 +59,7 @@ class TrustTable:
             functions: every function that the value depends on.
         """
         return all(
-            record.total >= LEAST_EVIDENCE and record.share >= SURE
+            record.total >= MIN_EVIDENCE and record.share >= SURE
             for record in (self._record(name, PAIR) for name in functions)
         )
 
@@ -73,7 +73,7 @@ class TrustTable:
     def is_good(self, engine: str, functions: Iterable[str]) -> bool:
         """Whether an engine was measured often enough for each of some functions, and was right."""
         records = [self._record(name, engine) for name in functions]
-        return all(record.total >= LEAST_EVIDENCE and record.share >= RIGHT for record in records)
+        return all(record.total >= MIN_EVIDENCE and record.share >= RIGHT for record in records)
 
     def share(self, engine: str, functions: Iterable[str]) -> float:
         """How far an engine can be trusted if these functions are called.

@@ -2,7 +2,7 @@
 
 Two readings: :func:`published_answer` reads as the published script of BabelBench does, faults
 included; :func:`stated_answer` finds the object wherever and however it is written. Both take time
-linear in the length of the reply, of which at most the last :data:`MOST_ANSWER_CHARS` count.
+linear in the length of the reply, of which at most the last :data:`MAX_ANSWER_CHARS` count.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from judge.replies.reasoning import answer_of
-from judge.replies.relaxed import MOST_DEPTH, NotLiteralError, read_literal
+from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
 
-MOST_ANSWER_CHARS = 4_000_000
+MAX_ANSWER_CHARS = 4_000_000
 """How much of a reply is read, from its end, where the answer is."""
 
 _FENCE = "```"
@@ -28,9 +28,9 @@ _TUPLE = re.compile(r"\(([^()A-Z*/+-]+)\)")
 _LONE_COMMA = re.compile(r",\s*+([}\]])")
 _NAMED = re.compile(r"@(?P<name>\w++)\[")
 _OPEN = re.compile(r"\{(?=\s*+[\"'}/#])")
-_MOST_FAILURES = 20_000
+_MAX_FAILURES = 20_000
 _DEEP_FAILURE = 20
-_MOST_REREAD_CHARS = 8_000_000
+_MAX_REREAD_CHARS = 8_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class StatedAnswer:
 
 
 def bounded_reply(reply: str) -> str:
-    """The part of a reply that is read: all of it, or its last :data:`MOST_ANSWER_CHARS`."""
-    return reply[-MOST_ANSWER_CHARS:]
+    """The part of a reply that is read: all of it, or its last :data:`MAX_ANSWER_CHARS`."""
+    return reply[-MAX_ANSWER_CHARS:]
 
 
 # -- as published ---------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
             failures += _DEEP_FAILURE if error.problem.is_deep else 1
             position = error.problem.position if error.problem.is_deep else start + 1
             reread += error.cost
-            if failures > _MOST_FAILURES or reread > _MOST_REREAD_CHARS:
+            if failures > _MAX_FAILURES or reread > _MAX_REREAD_CHARS:
                 return
             continue
         if isinstance(found, dict):
@@ -246,7 +246,7 @@ def _read(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int
     try:
         found, end = decoder.raw_decode(text, start)
         # Few have so many brackets; the relaxed reader counts their depth.
-        if text.count("{", start, end) + text.count("[", start, end) <= MOST_DEPTH:
+        if text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH:
             return found, end
     except json.JSONDecodeError as error:
         # To know its line, the error has gone through all that comes before it.

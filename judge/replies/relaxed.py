@@ -11,10 +11,10 @@ import re
 from dataclasses import dataclass
 from decimal import Decimal
 
-MOST_DEPTH = 100
+MAX_DEPTH = 100
 """Objects and lists within each other."""
 
-MOST_DIGITS = 1_000
+MAX_DIGITS = 1_000
 """A whole number with more of them is not read."""
 
 _EXACT = 2.0**53
@@ -59,7 +59,7 @@ class _Reader:
         return self.text[self.position : self.position + 1]
 
     def value(self, depth: int) -> object:
-        if depth > MOST_DEPTH:
+        if depth > MAX_DEPTH:
             raise NotLiteralError(self.position, is_deep=True)
         sign = self.skip()
         if sign == "{":
@@ -125,7 +125,7 @@ class _Reader:
         if self.text[match.end() : match.end() + 1].isalnum():
             raise NotLiteralError(self.position)
         if match[0].lstrip("-+").isdecimal():
-            if len(match[0]) > MOST_DIGITS:
+            if len(match[0]) > MAX_DIGITS:
                 raise NotLiteralError(self.position)
             return int(match[0])
         number = number_of(match[0])

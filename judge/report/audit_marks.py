@@ -27,7 +27,7 @@ _MARKS = (CASE_MARK, INSTRUCTION_MARK)
 _NEEDED = ("no", "audit", *_MARKS)
 _MAX_BYTES = 64 * MIB
 _LIMITS = ReadLimits(file_bytes=_MAX_BYTES, part_bytes=256 * MIB, total_bytes=512 * MIB)
-_LONGEST_SHOWN = 80
+_MAX_SHOWN_LENGTH = 80
 _NUMBER = re.compile(r"([0-9]{1,9})(?:\.0{1,20})?")
 
 
@@ -135,7 +135,7 @@ def _mark(texts: Mapping[str, str], name: str, where: str) -> bool | None:
 
 def _shown(text: str) -> str:
     """Text of the sheet in quotes, for a message: short, and without control characters."""
-    cut = text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + "…"
+    cut = text if len(text) <= _MAX_SHOWN_LENGTH else text[:_MAX_SHOWN_LENGTH] + "…"
     return f"'{visible(cut)}'"
 
 

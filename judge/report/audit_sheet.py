@@ -49,8 +49,8 @@ COLUMNS = (
 _LINKS = ("input", "gold", "output")
 _MARKS = (CASE_MARK, INSTRUCTION_MARK)
 _HEADINGS = [name for name, _ in COLUMNS]
-_MOST_DIFFERENCES = 5
-_LONGEST_TEXT = 32_000
+_MAX_DIFFERENCES = 5
+_MAX_TEXT_LENGTH = 32_000
 _ILLEGAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 _HOW_TO = f"""\
@@ -108,7 +108,7 @@ def audit_rows(
                 "instruction verdict": _word(solved=solved[submission.key]) if first else "",
                 INSTRUCTION_MARK: "",
                 "cause": result.cause,
-                "differences": "\n".join(difference_lines(result.comparison, _MOST_DIFFERENCES)),
+                "differences": "\n".join(difference_lines(result.comparison, _MAX_DIFFERENCES)),
                 "input": found.input,
                 "gold": found.gold,
                 "output": found.output,
@@ -203,7 +203,7 @@ def _put(sheet: Worksheet, row: int, column: int, name: str, value: object) -> N
     else:
         # Texts of solutions and workbooks stay texts, whatever they begin with.
         text = _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", str(value))
-        cell.value = text[:_LONGEST_TEXT]
+        cell.value = text[:_MAX_TEXT_LENGTH]
         cell.data_type = "s"
 
 

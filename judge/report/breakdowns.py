@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from judge.report.shapes import LEAST_COLUMNS, LEAST_ROWS, LEAST_SHARE, WorkbookShape
+from judge.report.shapes import MIN_COLUMNS, MIN_ROWS, MIN_SHARE, WorkbookShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ COLUMNS = Division(
 TABLES = Division(
     key="tables",
     label="Tables",
-    rule=f"A table is a region bounded by blank rows and columns, of at least {LEAST_ROWS} rows "
-    f"and {LEAST_COLUMNS} columns, with at least {LEAST_SHARE:.0%} of the filled cells of the "
+    rule=f"A table is a region bounded by blank rows and columns, of at least {MIN_ROWS} rows "
+    f"and {MIN_COLUMNS} columns, with at least {MIN_SHARE:.0%} of the filled cells of the "
     "workbook's largest one; those of all sheets count. " + _FIRST,
     parts=(
         Part("single_table", "single table", 0.6290),

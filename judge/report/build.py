@@ -35,7 +35,7 @@ from judge.report.entry_model import TaskEntry
 from judge.report.episode_counts import classes_of, summarise_episodes
 from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.identity import departures
-from judge.report.large import LARGE_NOTE, MOST_EXCLUSIONS, MOST_SHOWN_CASES
+from judge.report.large import LARGE_NOTE, MAX_EXCLUSIONS, MAX_SHOWN_CASES
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.measures import Measured
 from judge.report.model import (
@@ -93,7 +93,7 @@ def build_report_data(
         places = _places(divisions, facts[each.task_id])
         rows.add(task_entry(each, score, run.overrides, files, places, run.suspicions))
     kinds = _instruction_types(facts.values())
-    most_exclusions = MOST_EXCLUSIONS if run.is_large else None
+    most_exclusions = MAX_EXCLUSIONS if run.is_large else None
     counted = scored
     if run.run.get("best_of"):
         best = best_samples(score for _, score in scored)
@@ -120,7 +120,7 @@ def build_report_data(
         method=method,
         notes=(
             *run.notes,
-            *([LARGE_NOTE.format(cases=cases, most=MOST_SHOWN_CASES)] if run.is_large else ()),
+            *([LARGE_NOTE.format(cases=cases, most=MAX_SHOWN_CASES)] if run.is_large else ()),
             *scope_lines(scope_of(results)),
             *_share_lines(counted, facts),
             *chart_lines(charts_of(results)),

@@ -15,7 +15,7 @@ from judge.report.markdown import (
 from judge.report.pair_model import RunPair
 from judge.report.pairing import RunComparison
 
-_MOST_TASKS = 12
+_MAX_TASKS = 12
 
 
 def comparison_markdown(comparison: RunComparison) -> str:
@@ -131,6 +131,6 @@ def _p(p: float) -> str:
 def _tasks(tasks: tuple[str, ...]) -> str:
     if not tasks:
         return "none"
-    shown = ", ".join(tasks[:_MOST_TASKS])
-    more = f" and {len(tasks) - _MOST_TASKS} more" if len(tasks) > _MOST_TASKS else ""
+    shown = ", ".join(tasks[:_MAX_TASKS])
+    more = f" and {len(tasks) - _MAX_TASKS} more" if len(tasks) > _MAX_TASKS else ""
     return f"{len(tasks)} ({shown}{more})"

@@ -15,7 +15,7 @@ from judge.files.documents import dump_json, parse_json
 from judge.files.json_lines import LinesAt
 from judge.grading.store import REPORT_FILE, RunDirectory
 
-MOST_HELD = 20_000
+MAX_HELD = 20_000
 """Entries of a report, and results of a run, up to which all are held in memory."""
 
 _INDENT = b"\n    "
@@ -29,7 +29,7 @@ class EntriesFile:
         most_held: entries that are held in memory; more than these are kept in a file meanwhile.
     """
 
-    def __init__(self, store: RunDirectory, most_held: int = MOST_HELD) -> None:
+    def __init__(self, store: RunDirectory, most_held: int = MAX_HELD) -> None:
         self._store = store
         self._most_held = most_held
         self._held: list[TaskReport] = []

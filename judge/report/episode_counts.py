@@ -28,8 +28,8 @@ from judge.suites import Suite
 Scored = Sequence[tuple[LoadedSubmission, SubmissionScore]]
 
 _WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000)
-_MOST_BINS = 16
-_MOST_GROUPS = 6
+_MAX_BINS = 16
+_MAX_GROUPS = 6
 
 
 def summarise_episodes(
@@ -127,7 +127,7 @@ def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
     return tuple(
         ScoreColumn(group, division, group, division)
         for division, group in groups
-        if 1 < sizes[division] <= _MOST_GROUPS
+        if 1 < sizes[division] <= _MAX_GROUPS
     )
 
 
@@ -169,7 +169,7 @@ def _histogram(found: _Found, read: Callable[[EpisodeEntry], int]) -> tuple[Epis
         return ()
     lowest, highest = min(numbers)[0], max(numbers)[0]
     width = next(
-        (each for each in _WIDTHS if highest // each - lowest // each < _MOST_BINS), highest + 1
+        (each for each in _WIDTHS if highest // each - lowest // each < _MAX_BINS), highest + 1
     )
     bars: Mapping[int, list[bool]] = {
         number: [] for number in range(lowest // width, highest // width + 1)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-MOST_MARKS = 200
-_LONGEST_TEXT = 400
+MAX_MARKS = 200
+_MAX_TEXT_LENGTH = 400
 _FURTHEST = 20_000
 _SAME_PLACE = 4
 """Pixels between press and release up to which it is a click and no drag."""
@@ -52,7 +52,7 @@ def marks_of(events: Iterable[Sequence[object]]) -> list[Mark]:
         events: ``[kind, x, y, detail]`` each, as they are on record.
 
     Returns:
-        At most :data:`MOST_MARKS`, in order. Moves are only marked where nothing else was done.
+        At most :data:`MAX_MARKS`, in order. Moves are only marked where nothing else was done.
     """
     read = list(_read(events))
     found: list[Mark] = []
@@ -60,8 +60,8 @@ def marks_of(events: Iterable[Sequence[object]]) -> list[Mark]:
         previous = found[-1] if found else None
         if previous is not None and _continues(previous, mark):
             text = previous.text + mark.text if mark.kind == "type" else previous.text
-            found[-1] = replace(previous, times=previous.times + 1, text=text[:_LONGEST_TEXT])
-        elif len(found) < MOST_MARKS:
+            found[-1] = replace(previous, times=previous.times + 1, text=text[:_MAX_TEXT_LENGTH])
+        elif len(found) < MAX_MARKS:
             found.append(mark)
     if not found and read:
         return [_mark("move", read[-1])]
@@ -118,11 +118,11 @@ def _pressed(start: _Event, end: _Event, held: Iterable[str]) -> Mark:
     text = " ".join((*held, *button))
     if math.dist((start.x, start.y), (end.x, end.y)) <= _SAME_PLACE:
         return _mark("click", start, text)
-    return Mark("drag", start.x, start.y, end.x, end.y, text=text[:_LONGEST_TEXT])
+    return Mark("drag", start.x, start.y, end.x, end.y, text=text[:_MAX_TEXT_LENGTH])
 
 
 def _mark(kind: str, event: _Event, text: str = "") -> Mark:
-    return Mark(kind, event.x, event.y, event.x, event.y, text=text[:_LONGEST_TEXT])
+    return Mark(kind, event.x, event.y, event.x, event.y, text=text[:_MAX_TEXT_LENGTH])
 
 
 def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
@@ -130,7 +130,7 @@ def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
         kind, x, y, *rest = (*event[:4], None, None, None)
         place = _place(x), _place(y)
         if isinstance(kind, str) and place[0] is not None and place[1] is not None:
-            detail = "" if rest[0] is None else str(rest[0])[:_LONGEST_TEXT]
+            detail = "" if rest[0] is None else str(rest[0])[:_MAX_TEXT_LENGTH]
             yield _Event(kind, place[0], place[1], detail)
 
 

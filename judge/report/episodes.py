@@ -13,9 +13,9 @@ from judge.report.episode_model import ENDINGS, EpisodeEntry
 Key = tuple[str, int, int]
 """Task id, sample, case."""
 
-_LONGEST_NAME = 200
+_MAX_NAME_LENGTH = 200
 _SETTING_PARTS = 3
-_MOST_PIXELS = 100_000
+_MAX_PIXELS = 100_000
 
 
 def read_entries(run: Path, keys: Iterable[Key]) -> tuple[dict[Key, EpisodeEntry], tuple[str, ...]]:
@@ -53,7 +53,7 @@ def entry_of(episode: Episode) -> EpisodeEntry:
     actions = [action for turn in episode.turns for action in turn["actions"]]
     observation, action_space = setting_parts(head["setting"])
     return EpisodeEntry(
-        model=head["model"][:_LONGEST_NAME],
+        model=head["model"][:_MAX_NAME_LENGTH],
         observation=observation,
         action_space=action_space,
         gui_only=options.get("gui_only") is True,
@@ -74,7 +74,7 @@ def entry_of(episode: Episode) -> EpisodeEntry:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and 0 <= value < _MOST_PIXELS else 0
+    return value if isinstance(value, int) and 0 <= value < _MAX_PIXELS else 0
 
 
 def _size(place: Mapping[str, object]) -> str:
@@ -92,10 +92,10 @@ def _place(window: object) -> str:
 
 def setting_parts(setting: str) -> tuple[str, str]:
     """Observation and action space of ``desktop/screenshot/pyautogui``; empty where not named."""
-    parts = [*setting[:_LONGEST_NAME].split("/"), "", "", ""]
+    parts = [*setting[:_MAX_NAME_LENGTH].split("/"), "", "", ""]
     return parts[1], "/".join(filter(None, parts[2:_SETTING_PARTS]))
 
 
 def ending_in_words(ended: str | None) -> str:
     """How an episode ended."""
-    return ENDINGS.get(ended, ended[:_LONGEST_NAME]) if ended else "interrupted"
+    return ENDINGS.get(ended, ended[:_MAX_NAME_LENGTH]) if ended else "interrupted"

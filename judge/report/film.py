@@ -27,22 +27,22 @@ from judge.sandbox.service_program import program_text
 FORMS = ("gif", "webp")
 """The forms of a moving picture."""
 
-MOST_FILM_BYTES = 10 * MIB
+MAX_FILM_BYTES = 10 * MIB
 """Its longest file: what pages with Markdown take of a picture."""
 
-MOST_TURNS = 120
+MAX_TURNS = 120
 """A longer episode is cut."""
 
 _PROGRAM = ("judge.inference.picture_worker", "judge.report.film_worker")
 _WIDTH, _HEIGHT = 960, 540
 _TURN_MS, _END_MS = 1_800, 3_000
 _SIDE, _QUALITY = 1_280, 60
-_MOST_PIXELS = 20_000_000
+_MAX_PIXELS = 20_000_000
 _MEMORY_BYTES = 2 * 1024**3
 _TIMEOUT_S = 60.0
 _FINISH_TIMEOUT_S = 300.0
-_LONGEST_LINE = 300
-_MOST_MARKS = 40
+_MAX_LINE_LENGTH = 300
+_MAX_MARKS = 40
 
 
 def film_of_case(
@@ -97,7 +97,7 @@ class FilmStudio:
             "picture": base64.b64encode(picture).decode("ascii"),
             "side": _SIDE,
             "quality": _QUALITY,
-            "most_pixels": _MOST_PIXELS,
+            "most_pixels": _MAX_PIXELS,
         }
         try:
             made = self._call(frame, _TIMEOUT_S)
@@ -126,7 +126,7 @@ class FilmStudio:
             raise StoreError(f"{episode.path}: has no turn, so there is nothing to show")
         for frame in _frames(episode, files, said):
             self._call({"do": "turn", **frame}, _TIMEOUT_S)
-        end = {"do": "finish", "form": form, "most_bytes": MOST_FILM_BYTES}
+        end = {"do": "finish", "form": form, "most_bytes": MAX_FILM_BYTES}
         made = self._call(end, _FINISH_TIMEOUT_S)
         if image_type(made) != f"image/{form}":
             raise StoreError(f"{episode.path}: what came back is not a {form.upper()} picture")
@@ -164,7 +164,7 @@ class FilmStudio:
 
 def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[str, Any]]:
     """What is shown of each turn."""
-    turns = episode.turns[:MOST_TURNS]
+    turns = episode.turns[:MAX_TURNS]
     elapsed_s = 0.0
     for turn in turns:
         picture = None
@@ -182,8 +182,8 @@ def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[s
             "picture": None if picture is None else base64.b64encode(picture).decode("ascii"),
             "width": _WIDTH,
             "height": _HEIGHT,
-            "most_pixels": _MOST_PIXELS,
-            "marks": [asdict(mark) for mark in marks[:_MOST_MARKS]],
+            "most_pixels": _MAX_PIXELS,
+            "marks": [asdict(mark) for mark in marks[:_MAX_MARKS]],
             "lines": [_line(line) for line in lines],
             "ms": _END_MS if is_last else _TURN_MS,
         }
@@ -212,4 +212,4 @@ def _done(action: ActionRecord) -> str:
 
 
 def _line(text: str) -> str:
-    return shown_plainly(" ".join(text[:_LONGEST_LINE].split()))
+    return shown_plainly(" ".join(text[:_MAX_LINE_LENGTH].split()))

@@ -19,7 +19,7 @@ from judge.inference.picture_worker import shrunk
 from judge.sandbox.service_frames import serve
 
 INK, PAPER, QUIET, MARK, WHITE = "#1d2024", "#f5f5f2", "#666a70", "#d6006c", "#ffffff"
-SMALLEST_SIDE = 240
+MIN_SIDE = 240
 BEFORE_MS = 600
 _FONTS: dict[tuple[str, int], Any] = {}
 _FILM: list[tuple[Any, int]] = []
@@ -166,9 +166,9 @@ def finished(frame: dict[str, Any]) -> bytes:
         longest = max(pictures[0].size)
         if len(data) <= frame["most_bytes"]:
             return data
-        if longest <= SMALLEST_SIDE:
+        if longest <= MIN_SIDE:
             raise ValueError(f"it does not fit into {frame['most_bytes']} bytes")
-        pictures = [shrunk(picture, max(longest * 3 // 4, SMALLEST_SIDE)) for picture in pictures]
+        pictures = [shrunk(picture, max(longest * 3 // 4, MIN_SIDE)) for picture in pictures]
 
 
 def encoded(pictures: list[Any], times: list[int], form: str) -> bytes:

@@ -21,7 +21,7 @@ from typing import Any
 from judge.compare.cells.render import value_to_json
 from judge.workbook.cell import CellValue, ErrorValue
 
-_LARGEST_EXACT = 2**53
+_MAX_EXACT = 2**53
 
 
 class FormulaState(enum.StrEnum):
@@ -51,7 +51,7 @@ def encode_value(value: CellValue, text_chars: int) -> Any:
         return {"k": "d", "x": str(value_to_json(value)).removesuffix("T00:00:00")}
     if isinstance(value, float) and not math.isfinite(value):
         return {"k": "n", "x": str(value)}
-    if isinstance(value, int) and abs(value) > _LARGEST_EXACT:
+    if isinstance(value, int) and abs(value) > _MAX_EXACT:
         return {"k": "n", "x": str(value)[:text_chars]}
     return value
 

@@ -20,7 +20,7 @@ def identity_lines(data: ReportData) -> list[tuple[str, str]]:
 
 DEPARTS = "departs from the suite as published"
 _USUAL = "auto"
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
@@ -62,8 +62,8 @@ def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
 def _departures(run: RunDocument) -> Iterator[str]:
     suite, recalc = run.get("suite"), run.get("recalc") or RecalcIdentity()
     if corrections := suite and suite.get("corrections"):
-        named = ", ".join(map(_corrected, corrections[:_MOST_NAMED]))
-        more = f" and {len(corrections) - _MOST_NAMED} more" if corrections[_MOST_NAMED:] else ""
+        named = ", ".join(map(_corrected, corrections[:_MAX_NAMED]))
+        more = f" and {len(corrections) - _MAX_NAMED} more" if corrections[_MAX_NAMED:] else ""
         yield f"corrections: {len(corrections)} ({named}{more})"
     if checker := run.get("checker"):
         yield "options of the comparison: " + _joined(*(f"{k} {v}" for k, v in checker.items()))

@@ -9,19 +9,19 @@ from typing import Any
 
 from judge.core.task import FileKind, InputFile, Task, TestCase
 from judge.errors import JudgeError, SuiteError
-from judge.files.documents import MOST_FILE_BYTES, opened_regular
+from judge.files.documents import MAX_FILE_BYTES, opened_regular
 from judge.report.pictures import PictureShelf
 from judge.workbook.cell import ErrorValue
 from judge.workbook.delimited import read_table
 from judge.workbook.preview import SheetPreview, Value, read_preview
 
-_MOST_FILES = 40
-_MOST_SHEETS = 4
-_MOST_ROWS = 12
-_MOST_COLUMNS = 16
-_LONGEST_CELL = 60
-_LONGEST_TEXT = 4_000
-_MOST_TEXT_BYTES = 4 * _LONGEST_TEXT
+_MAX_FILES = 40
+_MAX_SHEETS = 4
+_MAX_ROWS = 12
+_MAX_COLUMNS = 16
+_MAX_CELL_LENGTH = 60
+_MAX_TEXT_LENGTH = 4_000
+_MAX_TEXT_BYTES = 4 * _MAX_TEXT_LENGTH
 
 
 def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dict[str, Any]]:
@@ -39,10 +39,10 @@ def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dic
         ``text``.
     """
     files = case.inputs[1:] if task.answer.is_file else case.inputs
-    found = [_shown(file, pictures) for file in files[:_MOST_FILES]]
+    found = [_shown(file, pictures) for file in files[:_MAX_FILES]]
     found += [
         {"name": each.name, "kind": each.kind.value, "problem": f"is missing: {each.advice}"}
-        for each in case.absent[:_MOST_FILES]
+        for each in case.absent[:_MAX_FILES]
     ]
     return found
 
@@ -54,20 +54,20 @@ def _shown(file: InputFile, pictures: PictureShelf) -> dict[str, Any]:
     try:
         match file.kind:
             case FileKind.WORKBOOK:
-                sheets = read_preview(file.path, _MOST_ROWS)
+                sheets = read_preview(file.path, _MAX_ROWS)
             case FileKind.TABLE:
-                sheets = (read_table(file.path, _MOST_ROWS),)
+                sheets = (read_table(file.path, _MAX_ROWS),)
             case _:
                 return {**entry, "text": _text(file.path)}
     except JudgeError as error:
         return {**entry, "problem": error.message.removeprefix(f"{file.path}: ")}
-    shown = [_sheet(sheet) for sheet in sheets[:_MOST_SHEETS]]
-    return {**entry, "sheets": shown, "more_sheets": max(len(sheets) - _MOST_SHEETS, 0)}
+    shown = [_sheet(sheet) for sheet in sheets[:_MAX_SHEETS]]
+    return {**entry, "sheets": shown, "more_sheets": max(len(sheets) - _MAX_SHEETS, 0)}
 
 
 def _sheet(sheet: SheetPreview) -> dict[str, Any]:
-    rows = [_row(row) for row in sheet.rows[:_MOST_ROWS]]
-    is_cut = sheet.more_rows or any(len(row) > _MOST_COLUMNS for row in sheet.rows)
+    rows = [_row(row) for row in sheet.rows[:_MAX_ROWS]]
+    is_cut = sheet.more_rows or any(len(row) > _MAX_COLUMNS for row in sheet.rows)
     return {
         "name": sheet.name,
         "rows": rows,
@@ -78,8 +78,10 @@ def _sheet(sheet: SheetPreview) -> dict[str, Any]:
 
 
 def _row(row: Sequence[Value]) -> list[str]:
-    texts = (_cell(value) for value in row[:_MOST_COLUMNS])
-    return [text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL] + "…" for text in texts]
+    texts = (_cell(value) for value in row[:_MAX_COLUMNS])
+    return [
+        text if len(text) <= _MAX_CELL_LENGTH else text[:_MAX_CELL_LENGTH] + "…" for text in texts
+    ]
 
 
 def _cell(value: Value) -> str:
@@ -95,7 +97,7 @@ def _cell(value: Value) -> str:
 
 
 def _text(path: Path) -> str:
-    with opened_regular(path, SuiteError, MOST_FILE_BYTES) as file:
-        data = b"" if file is None else file.read(_MOST_TEXT_BYTES)
+    with opened_regular(path, SuiteError, MAX_FILE_BYTES) as file:
+        data = b"" if file is None else file.read(_MAX_TEXT_BYTES)
     text = data.decode("utf-8", "replace")
-    return text if len(text) <= _LONGEST_TEXT else text[:_LONGEST_TEXT] + "…"
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[:_MAX_TEXT_LENGTH] + "…"

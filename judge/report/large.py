@@ -15,13 +15,13 @@ from judge.core.records.runs import SubmissionRecord
 from judge.core.verdict import CaseResult
 from judge.errors import StoreError
 from judge.files.documents import opened_regular
-from judge.files.json_lines import MOST_LINES_BYTES
+from judge.files.json_lines import MAX_LINES_BYTES
 from judge.grading.store import CASES_FILE, RunDirectory
 
-MOST_SHOWN_CASES = 100_000
+MAX_SHOWN_CASES = 100_000
 """A report of more cases has no entry for each of them; so many take about a gigabyte."""
 
-MOST_EXCLUSIONS = 10_000
+MAX_EXCLUSIONS = 10_000
 """Of cases that are in no score, so many are named then."""
 
 LARGE_NOTE = (
@@ -47,10 +47,10 @@ def is_large(store: RunDirectory) -> bool:
         StoreError: cases.jsonl is too long, or something other than a file.
     """
     lines = 0
-    with opened_regular(store.path / CASES_FILE, StoreError, MOST_LINES_BYTES) as file:
+    with opened_regular(store.path / CASES_FILE, StoreError, MAX_LINES_BYTES) as file:
         while file is not None and (piece := file.read(1 << 20)):
             lines += piece.count(b"\n")
-            if lines > MOST_SHOWN_CASES:
+            if lines > MAX_SHOWN_CASES:
                 return True
     return False
 

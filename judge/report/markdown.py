@@ -14,7 +14,7 @@ from judge.report.pair_model import PhrasingComparison
 from judge.report.score_model import Breakdown, Group, Scores, TableOfScores
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
-_MOST_EXCLUSIONS = 50
+_MAX_EXCLUSIONS = 50
 
 
 def render_markdown(data: ReportData) -> str:
@@ -165,8 +165,8 @@ def _suspects(data: ReportData) -> str:
         for case in task.cases
         for suspect in case.suspects
     ]
-    if len(marked) > _MOST_EXCLUSIONS:
-        marked = [*marked[:_MOST_EXCLUSIONS], f"and {len(marked) - _MOST_EXCLUSIONS} more"]
+    if len(marked) > _MAX_EXCLUSIONS:
+        marked = [*marked[:_MAX_EXCLUSIONS], f"and {len(marked) - _MAX_EXCLUSIONS} more"]
     said = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
     parts = ["### Suspect golds", f"Suspects: {said or 'none'}.", table, markdown_list(marked)]
     return "\n\n".join(part for part in parts if part)
@@ -370,7 +370,7 @@ def _exclusions(data: ReportData) -> str:
         + (f"sample {exclusion.sample}, " if several else "")
         + f"case {exclusion.case}: {exclusion.verdict or 'not run'}"
         + (f", {escape(exclusion.reason)}" if exclusion.verdict else "")
-        for exclusion in data.exclusions[:_MOST_EXCLUSIONS]
+        for exclusion in data.exclusions[:_MAX_EXCLUSIONS]
     ]
     if len(data.exclusions) > len(shown):
         shown.append(f"and {len(data.exclusions) - len(shown)} more")

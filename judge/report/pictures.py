@@ -17,10 +17,10 @@ from judge.errors import StoreError
 from judge.files.documents import MIB, read_regular
 from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER, image_size, image_type
 
-MOST_PICTURE_BYTES = 8 * MIB
+MAX_PICTURE_BYTES = 8 * MIB
 """The largest file that is shown."""
 
-MOST_PIXELS = 50_000_000
+MAX_PIXELS = 50_000_000
 """The largest picture that a browser is asked to decode."""
 
 PICTURES_BYTES = 24 * MIB
@@ -32,7 +32,7 @@ PAGE_PICTURES_BYTES = 96 * MIB
 Shrink = Callable[[bytes], bytes | None]
 """Makes a picture smaller; None where that cannot be done."""
 
-_MOST_MISSES = 20
+_MAX_MISSES = 20
 """After so many pictures that did not fit, no other is tried."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -144,7 +144,7 @@ class PictureShelf:
         taken: dict[str, str] = {}
         misses = 0
         for digest in digests:
-            text = read(digest) if misses < _MOST_MISSES else None
+            text = read(digest) if misses < _MAX_MISSES else None
             if text is not None and len(text) <= most_bytes:
                 taken[digest] = text
                 most_bytes -= len(text)
@@ -162,7 +162,7 @@ class PictureShelf:
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            data = read_regular(path, StoreError, most_bytes=MOST_PICTURE_BYTES)
+            data = read_regular(path, StoreError, most_bytes=MAX_PICTURE_BYTES)
         except StoreError as error:
             return {"problem": error.message.removeprefix(f"{path}: ")}
         if data is None:
@@ -171,7 +171,7 @@ class PictureShelf:
         if size is None:
             return {"problem": "the file is not a picture that can be shown"}
         width, height = size
-        if width * height > MOST_PIXELS:
+        if width * height > MAX_PIXELS:
             return {"problem": f"{width:,} × {height:,} pixels are too many to show"}  # noqa: RUF001 - a multiplication
         digest = hashlib.sha256(data).hexdigest()
         self._places[digest] = path

@@ -21,16 +21,16 @@ from pathlib import Path
 import judge.report
 import judge.workbook
 from judge.errors import WorkbookError
-from judge.files.documents import MOST_DOCUMENT_BYTES, read_kept
+from judge.files.documents import MAX_DOCUMENT_BYTES, read_kept
 from judge.files.hashed import digest_of_modules
 from judge.files.writing import write_whole
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.workbook.reader import Workbook, open_workbook
 
-LEAST_ROWS = 3
+MIN_ROWS = 3
 """Rows of a table: a header and two records."""
-LEAST_COLUMNS = 2
-LEAST_SHARE = 0.2
+MIN_COLUMNS = 2
+MIN_SHARE = 0.2
 """Cells of a table, as a share of the largest one's: a smaller one is a note next to it."""
 
 
@@ -88,9 +88,7 @@ def measure(workbook: Workbook) -> WorkbookShape:
         columns = max(columns, around.max_column - around.min_column + 1)
         regions += [_Region(name, _around(each), len(each)) for each in _cut(cells)]
     tables = [
-        region
-        for region in regions
-        if region.rows >= LEAST_ROWS and region.columns >= LEAST_COLUMNS
+        region for region in regions if region.rows >= MIN_ROWS and region.columns >= MIN_COLUMNS
     ]
     largest = max(tables, key=lambda each: each.cells, default=None)
     if largest is None:
@@ -99,7 +97,7 @@ def measure(workbook: Workbook) -> WorkbookShape:
         rows=rows,
         columns=columns,
         sheets=sheets,
-        tables=sum(table.cells >= LEAST_SHARE * largest.cells for table in tables),
+        tables=sum(table.cells >= MIN_SHARE * largest.cells for table in tables),
         is_relational=_is_relational(workbook, largest),
     )
 
@@ -219,7 +217,7 @@ class ShapeCache:
         except TypeError:
             return None  # not there, or broken: it is measured again
         counts = (shape.rows, shape.columns, shape.sheets, shape.tables)
-        is_whole = all(type(count) is int and 0 <= count < MOST_DOCUMENT_BYTES for count in counts)
+        is_whole = all(type(count) is int and 0 <= count < MAX_DOCUMENT_BYTES for count in counts)
         return shape if is_whole and shape.is_relational in {None, True, False} else None
 
     def _write(self, digest: str, shape: WorkbookShape) -> None:

@@ -15,7 +15,7 @@ from judge.report.html.runs import Listed, render_comparison, render_runs
 from judge.report.view_runs import RunShelf
 from judge.web.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_wanted
 
-MOST_COMPARED = 24
+MAX_COMPARED = 24
 """Runs that one page compares: 276 pairs, each with its bootstrap."""
 
 
@@ -78,9 +78,9 @@ class ViewPage(LocalPage):
 
     def _comparison(self, given: list[str]) -> str:
         names = list(dict.fromkeys(given))
-        if len(names) > MOST_COMPARED:
+        if len(names) > MAX_COMPARED:
             raise UsageError(
-                f"{len(names)} runs are too many for one page, which compares {MOST_COMPARED}",
+                f"{len(names)} runs are too many for one page, which compares {MAX_COMPARED}",
                 hint="Choose fewer; `judge compare-runs` compares any number of runs.",
             )
         return render_comparison(self._shelf.compare(names), token=self.token)

@@ -17,7 +17,7 @@ from judge.workbook.address import Window, parse_window
 from judge.workbook.cell import CellRef
 
 BOUNDS = GridBounds(cells=12_000, columns=60, blocks=6, text_chars=2_000)
-MOST_PLACES = 500
+MAX_PLACES = 500
 """Cells of one suspect that are marked; a piece of evidence may be a whole range."""
 
 _COMPARED_AGAIN: CaseComparison = {"differing_cells": 1}
@@ -66,7 +66,7 @@ def show_case(task: Task, suspect: Suspect, shown: ShownCase) -> dict[str, Any]:
         if each["pane"]
         for row, column in each["places"]
     ]
-    grid = _grid(task, case, shown.output, places[:MOST_PLACES])
+    grid = _grid(task, case, shown.output, places[:MAX_PLACES])
     return {"case": shown.number, "grid": grid, "marks": MARKS, "evidence": evidence}
 
 
@@ -107,7 +107,7 @@ def _evidence(evidence: Evidence, suspect: Suspect, shown: int) -> dict[str, Any
 
 def _places(cell: str) -> Iterator[tuple[int, int]]:
     window = parse_window(cell.replace("$", "")) if cell else None
-    if window is None or _size(window) > MOST_PLACES:
+    if window is None or _size(window) > MAX_PLACES:
         if window is not None:
             yield window.min_row, window.min_column
         return

@@ -18,7 +18,7 @@ _ROUTE_REJECTS = 0x0200
 _LOOPBACK = "lo"
 _MARKERS = (".dockerenv", "run/.containerenv")
 _CONTAINER_FILESYSTEMS = frozenset({"overlay", "aufs", "9p"})
-_LARGEST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +110,4 @@ def _routes(root: Path) -> tuple[bool, str]:
 
 def _text(path: Path) -> str:
     with path.open("rb") as file:
-        return file.read(_LARGEST_BYTES).decode(errors="replace")
+        return file.read(_MAX_BYTES).decode(errors="replace")

@@ -33,7 +33,7 @@ MAX_HEADERS_BYTES = 64 * 1024**2
 """What all long headers of an archive may take together (the largest published suite has none)."""
 
 _MAX_FAULTS = 20
-_MOST_READS = 64
+_MAX_READS = 64
 """Reads from one member to the next: headers in front of headers, tables of holes."""
 
 _BLOCK_BYTES = 512
@@ -55,12 +55,12 @@ class _Headers:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._bytes_left = MAX_HEADERS_BYTES
-        self._reads_left = _MOST_READS
+        self._reads_left = _MAX_READS
         self._is_listing = True
 
     def member(self, size: int) -> None:
         """A member was listed: the next one has its own headers."""
-        self._reads_left = _MOST_READS
+        self._reads_left = _MAX_READS
         if size < 0:
             raise _RefusedError("a member has a negative size")
 

@@ -54,7 +54,7 @@ PAPER_TABLE = ScoreTable(
 )
 """Its denominators are 247; 236 and 11; 132 and 115; 121; 59, 103 and 85."""
 
-_MOST_HEADER_BYTES = 4096
+_MAX_HEADER_BYTES = 4096
 
 
 class BabelBench(SuiteFormat):
@@ -68,7 +68,7 @@ class BabelBench(SuiteFormat):
         """Whether there is a ``benchmark.csv`` with the published columns."""
         try:
             with (root / DEFINITION).open("rb") as file:
-                head = file.readline(_MOST_HEADER_BYTES)
+                head = file.readline(_MAX_HEADER_BYTES)
         except OSError:
             return False
         names = head.decode("utf-8-sig", "replace").strip().split(",")
@@ -125,8 +125,8 @@ def _blobs() -> dict[str, str]:
 
 
 TABLES, IMAGES = "000-csvs", "000-imgs"
-_MOST_RECORDS = 100_000
-_MOST_FILES = 50
+_MAX_RECORDS = 100_000
+_MAX_FILES = 50
 
 _RULES: Mapping[tuple[str, str], tuple[str, str]] = {
     ("int", "exact"): ("int", "exact"),
@@ -185,8 +185,8 @@ def _records(path: Path) -> Iterator[Mapping[str, str]]:
         if missing:
             raise SuiteError(f"{path}: the columns {', '.join(missing)} are missing")
         for number, record in enumerate(reader):
-            if number >= _MOST_RECORDS:
-                raise SuiteError(f"{path}: has more than {_MOST_RECORDS:,} records")
+            if number >= _MAX_RECORDS:
+                raise SuiteError(f"{path}: has more than {_MAX_RECORDS:,} records")
             yield {name: record.get(name) or "" for name in COLUMNS}
     except csv.Error as error:
         raise SuiteError(f"{path}: cannot be read as CSV: {error}") from error
@@ -243,7 +243,7 @@ def _names(record: Mapping[str, str], field: str) -> list[str]:
         names, end = read_literal(text)
     except NotLiteralError:
         names, end = None, 0
-    if end != len(text) or not isinstance(names, list) or len(names) > _MOST_FILES:
+    if end != len(text) or not isinstance(names, list) or len(names) > _MAX_FILES:
         raise _FieldError(f"field {field!r} must be a list of file names, not {text[:80]!r}")
     for name in names:
         is_name = isinstance(name, str) and name == Path(name).name and "\0" not in name

@@ -35,7 +35,7 @@ from judge.version import __version__
 MAX_ARCHIVE_BYTES = 4 * 1024**3
 """A download of unknown size is given up beyond this (the largest published one is 0.1 GB)."""
 
-LEAST_BYTES = 64 * 1024
+MIN_BYTES = 64 * 1024
 """What a server has to send within each :data:`PATIENCE_S`; less is a server that keeps us."""
 
 PATIENCE_S = 120.0
@@ -75,7 +75,7 @@ class _TooSlowError(_AddressError):
     """An address sends too little for too long."""
 
     def __init__(self) -> None:
-        super().__init__(f"it sends less than {LEAST_BYTES:,} bytes in {PATIENCE_S:g} s")
+        super().__init__(f"it sends less than {MIN_BYTES:,} bytes in {PATIENCE_S:g} s")
 
 
 class _TooMuchError(_AddressError):
@@ -342,7 +342,7 @@ class _Pace:
             _TooSlowError: too few were received for too long.
         """
         self._bytes += count
-        if self._bytes >= LEAST_BYTES:
+        if self._bytes >= MIN_BYTES:
             self._since_s, self._bytes = time.monotonic(), 0
         elif self._is_late():
             raise _TooSlowError

@@ -13,7 +13,7 @@ _FIELD = re.compile(r"\{([^{}]*)\}")
 _FIELDS = ("task", "case", "sample")
 _EXAMPLE = "such as '{task}/{case}/*.xlsx'; fields are {task}, {case} and {sample}"
 _NUMBER = r"\d{1,9}"
-_MOST_LENGTH = 1_000
+_MAX_LENGTH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class FilePattern:
             raise UsageError(
                 f"{text!r} is not a pattern of paths in a folder", hint=f"Give one {_EXAMPLE}."
             )
-        if len(text) > _MOST_LENGTH:
-            raise UsageError(f"a pattern has at most {_MOST_LENGTH} characters")
+        if len(text) > _MAX_LENGTH:
+            raise UsageError(f"a pattern has at most {_MAX_LENGTH} characters")
         longest_first = sorted(tasks, key=lambda task: (-len(task), task))
         known = "|".join(re.escape(task) for task in longest_first)
         try:

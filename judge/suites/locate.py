@@ -19,7 +19,7 @@ SAMPLE = "sample"
 SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-desktop")
 """All suites that ship with it: of cell ranges, of typed answers, of rules, for desktops."""
 
-_MOST_DEPTH = 2
+_MAX_DEPTH = 2
 """How many folders with nothing but one folder are gone into."""
 
 
@@ -162,7 +162,7 @@ def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located
     except OSError as error:
         raise SuiteError(f"{folder} cannot be listed: {error.strerror}") from error
     folders = [entry for entry in entries if entry.is_dir()]
-    if len(folders) == 1 and format_of_folder(folders[0]) is None and depth < _MOST_DEPTH:
+    if len(folders) == 1 and format_of_folder(folders[0]) is None and depth < _MAX_DEPTH:
         # The archive of a repository holds one folder, and that the folder with the suite.
         with contextlib.suppress(SuiteError):
             return _in_folder(folders[0], name, depth + 1)

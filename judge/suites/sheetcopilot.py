@@ -120,8 +120,8 @@ FORMAT = SheetCopilot()
 
 
 COLUMNS = ("Sheet Name", "No.", "Context", "Instructions", "Categories", "Atomic actions")
-_MOST_TASKS = 10_000
-_MOST_GOLDS = 100
+_MAX_TASKS = 10_000
+_MAX_GOLDS = 100
 _SHEET = re.compile(r"[A-Za-z][A-Za-z0-9]{0,99}")
 _BOARD = "_check.yaml"
 
@@ -202,8 +202,8 @@ def _rows(path: Path) -> Iterator[Mapping[str, CellValue]]:
     missing = [name for name in COLUMNS if name not in headings]
     if missing:
         raise SuiteError(f"{path}: the columns {', '.join(missing)} are missing")
-    if len(by_row) > _MOST_TASKS:
-        raise SuiteError(f"{path}: has more than {_MOST_TASKS:,} rows")
+    if len(by_row) > _MAX_TASKS:
+        raise SuiteError(f"{path}: has more than {_MAX_TASKS:,} rows")
     for row in range(2, max(by_row, default=1) + 1):
         found = by_row.get(row, {})
         yield {name: found.get(headings[name]) for name in COLUMNS}
@@ -271,8 +271,8 @@ def _golds(sheet: str, named: str, places: _Places) -> tuple[Gold, ...]:
         )
     except OSError:
         return ()
-    if len(names) > _MOST_GOLDS:
-        raise _FieldError(f"{folder.name} holds more than {_MOST_GOLDS} golds")
+    if len(names) > _MAX_GOLDS:
+        raise _FieldError(f"{folder.name} holds more than {_MAX_GOLDS} golds")
     found = []
     for name in names:
         path = folder / name
@@ -298,7 +298,7 @@ def _board(path: Path) -> Mapping[str, object]:
 
 _FOLDER = re.compile(r"[0-9]{1,6}_[A-Za-z][A-Za-z0-9]{0,99}")
 _LOG = "_log.yaml"
-_MOST_ENTRIES = 100_000
+_MAX_ENTRIES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +337,7 @@ def read_logs(suite: Suite, folder: Path) -> tuple[dict[str, ActionLog], list[st
         raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
     found: dict[str, ActionLog] = {}
     problems: list[str] = []
-    for entry in entries[:_MOST_ENTRIES]:
+    for entry in entries[:_MAX_ENTRIES]:
         task_id = suite.task_id_in(entry.name, ())
         path = entry / f"{entry.name}{_LOG}"
         if task_id not in suite or not path.is_file():

@@ -12,7 +12,7 @@ from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_MOST_ADDRESSES = 20
+_MAX_ADDRESSES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def _source(path: Path, entry: object) -> PublishedSuite:
     urls = entry.get("urls")
     if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
         raise fields.fault("urls", "must be a list of addresses")
-    for url in urls[:_MOST_ADDRESSES]:
+    for url in urls[:_MAX_ADDRESSES]:
         if not url.lower().startswith(("http://", "https://")):
             raise fields.fault(
                 "urls", f"must hold only http and https addresses, not {written(url)}"
@@ -83,7 +83,7 @@ def _source(path: Path, entry: object) -> PublishedSuite:
         archive=fields.file_name("archive"),
         size_bytes=fields.integer("size_bytes"),
         sha256=fields.checksum("sha256"),
-        urls=tuple(urls[:_MOST_ADDRESSES]),
+        urls=tuple(urls[:_MAX_ADDRESSES]),
     )
 
 

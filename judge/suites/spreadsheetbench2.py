@@ -96,7 +96,7 @@ _FIELDS = frozenset(
         *("category", "instruction_type", "criteria"),
     }
 )
-_MOST_SHOWN = 60
+_MAX_SHOWN = 60
 
 
 class _FieldError(Exception):
@@ -288,4 +288,4 @@ def _file(record: Mapping[str, object], name: str, category: str, boundary: Boun
 
 def _shown(value: object) -> str:
     text = repr(value)
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

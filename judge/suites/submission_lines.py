@@ -41,8 +41,8 @@ _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcod
 """Those of them that would hold nothing else next to a field of the right name."""
 
 _NEAR = 0.75
-_MOST_FIELDS = 12
-_MOST_FIELD_CHARS = 40
+_MAX_FIELDS = 12
+_MAX_FIELD_CHARS = 40
 _VERDICTS = frozenset(verdict.value for verdict in Verdict)
 
 
@@ -152,15 +152,15 @@ def lacks(name: str) -> str:
 def lacking(name: str, record: Mapping[str, object]) -> str:
     """The same with the fields that are there, and the one that may be it."""
     fields = sorted(record, key=lambda field: field != "id")
-    shown = ", ".join(map(_quoted, fields[:_MOST_FIELDS]))
-    more = f" and {len(fields) - _MOST_FIELDS} more" if len(fields) > _MOST_FIELDS else ""
+    shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
+    more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
     there = f"the line has {shown}{more}" if fields else "the line has no field"
     meant = _look_alike(name, record, _LOOK_ALIKE[name])
     return f"{lacks(name)}: {there}" + (f"; is it {_quoted(meant)}?" if meant else "")
 
 
 def _quoted(field: str) -> str:
-    return repr(field[:_MOST_FIELD_CHARS])
+    return repr(field[:_MAX_FIELD_CHARS])
 
 
 def _look_alike(
@@ -178,7 +178,7 @@ def _look_alike(
     own = (_OWN_FIELDS if name in _OWN_FIELDS else _OWN_FIELDS - {"solution", "code"}) | {name}
     for field, value in record.items():
         if field not in own and (not text or _says_something(value)):
-            letters = "".join(filter(str.isalnum, field[:_MOST_FIELD_CHARS].lower()))
+            letters = "".join(filter(str.isalnum, field[:_MAX_FIELD_CHARS].lower()))
             plain.setdefault(letters, field)
     for each in (name, *known):
         if (found := plain.get(each)) is not None:

@@ -19,7 +19,7 @@ from judge.suites.submission_lines import LineError, LineReader, lacks
 from judge.suites.suite import Suite
 
 _MAX_SHOWN = 20
-_MOST_PROGRAM_BYTES = 16 * MIB
+_MAX_PROGRAM_BYTES = 16 * MIB
 
 
 def load_submissions(
@@ -161,7 +161,7 @@ def submission_of_program(
     Raises:
         SubmissionError: the file cannot be read.
     """
-    code = read_text(program, SubmissionError, most_bytes=_MOST_PROGRAM_BYTES)
+    code = read_text(program, SubmissionError, most_bytes=_MAX_PROGRAM_BYTES)
     paths = solution_paths(task.question, code, conventions)
     return Submission(
         task_id=task.id,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from judge.errors import SubmissionError
 
-MOST_DEPTH = 32
+MAX_DEPTH = 32
 """How many folders down; what is deeper is left out."""
 
-MOST_ENTRIES = 500_000
+MAX_ENTRIES = 500_000
 """Of 912 tasks with three cases and ten attempts, with everything that agents log."""
 
 
@@ -32,13 +32,13 @@ def regular_files(folder: Path) -> Iterator[Path]:
 
     for parent, folders, names in os.walk(folder, onerror=refuse, followlinks=False):
         entries += len(folders) + len(names)
-        if entries > MOST_ENTRIES:
+        if entries > MAX_ENTRIES:
             raise SubmissionError(
-                f"{folder} holds more than {MOST_ENTRIES:,} files and folders",
+                f"{folder} holds more than {MAX_ENTRIES:,} files and folders",
                 hint="name the folder of one run",
             )
         place = Path(parent)
-        deeper = len(place.relative_to(folder).parts) < MOST_DEPTH
+        deeper = len(place.relative_to(folder).parts) < MAX_DEPTH
         folders[:] = sorted(folders) if deeper else []
         for name in sorted(names):
             path = place / name

@@ -18,15 +18,15 @@ _END_64 = struct.Struct("<4sQ2H2L4Q")
 _END_64_MAGIC = b"PK\x06\x06"
 _LOCATOR_64_BYTES = 20
 _LOCATOR_64_MAGIC = b"PK\x06\x07"
-_MOST_COMMENT = 1 << 16
-_MOST_DIRECTORY = 32 << 20
+_MAX_COMMENT = 1 << 16
+_MAX_DIRECTORY = 32 << 20
 """A list of members takes eight times as much memory; 200,000 with long names have 30 MB."""
 
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 
 
-_MOST_PLACES = 400_000
+_MAX_PLACES = 400_000
 
 
 class MemberNames:
@@ -46,8 +46,8 @@ class MemberNames:
         parts = [each for each in PurePosixPath(name).parts if each != "."]
         parts = [unicodedata.normalize("NFC", each).casefold() for each in parts]
         self._places += len(parts)
-        if self._places > _MOST_PLACES:
-            return f"is in more than {_MOST_PLACES:,} folders, with those before it"
+        if self._places > _MAX_PLACES:
+            return f"is in more than {_MAX_PLACES:,} folders, with those before it"
         folder = self._root
         for number, part in enumerate(parts, 1):
             if number == len(parts) and not is_folder:
@@ -110,7 +110,7 @@ def check_directory(file: BinaryIO) -> None:
     """
     file.seek(0, 2)
     size = file.tell()
-    file.seek(max(0, size - _END_64.size - _LOCATOR_64_BYTES - _END.size - _MOST_COMMENT))
+    file.seek(max(0, size - _END_64.size - _LOCATOR_64_BYTES - _END.size - _MAX_COMMENT))
     tail = file.read()
     place = tail.rfind(_END_MAGIC)
     if place < 0 or len(tail) - place < _END.size:
@@ -124,7 +124,7 @@ def check_directory(file: BinaryIO) -> None:
         and tail.startswith(_END_64_MAGIC, wide)
     ):
         directory_bytes = _END_64.unpack_from(tail, wide)[8]
-    if directory_bytes > _MOST_DIRECTORY:
+    if directory_bytes > _MAX_DIRECTORY:
         raise ZipRefusedError("its list of members is too long")
     file.seek(0)
 

@@ -13,7 +13,7 @@ from judge.suspects.contract import Sign
 from judge.suspects.material import CaseMaterial, TaskMaterial, Tools, open_case
 from judge.suspects.model import Audit, CaseFiles, Problem, SignRun, Suspect
 
-MOST_SUMMARY = 300
+MAX_SUMMARY = 300
 """Characters of a summary that are kept."""
 
 
@@ -155,6 +155,6 @@ def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFinding
 
 
 def _bounded(suspect: Suspect) -> Suspect:
-    if len(suspect.summary) <= MOST_SUMMARY:
+    if len(suspect.summary) <= MAX_SUMMARY:
         return suspect
-    return replace(suspect, summary=f"{suspect.summary[:MOST_SUMMARY]}…")
+    return replace(suspect, summary=f"{suspect.summary[:MAX_SUMMARY]}…")

@@ -86,7 +86,7 @@ def suspect(
     )
 
 
-LONGEST_SHOWN = 40
+MAX_SHOWN_LENGTH = 40
 
 
 def shown(value: CellValue) -> str:
@@ -97,7 +97,7 @@ def shown(value: CellValue) -> str:
     if isinstance(as_json, dict):
         return str(as_json.get("error", as_json))
     text = str(as_json)
-    cut = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}…"
+    cut = text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"
     return f"'{cut}'" if isinstance(value, str) else cut
 
 

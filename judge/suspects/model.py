@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-MOST_EVIDENCE = 20
+MAX_EVIDENCE = 20
 """How much evidence is kept of a suspect; all of it is counted."""
 
 
@@ -71,7 +71,7 @@ class Suspect:
         certainty: how sure that is.
         summary: one line for people: what is where.
         why: why it matters to the answer.
-        evidence: the first pieces of evidence, at most :data:`MOST_EVIDENCE`.
+        evidence: the first pieces of evidence, at most :data:`MAX_EVIDENCE`.
         evidence_count: how many pieces there are in all.
     """
 
@@ -86,7 +86,7 @@ class Suspect:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence_count", max(self.evidence_count, len(self.evidence)))
-        object.__setattr__(self, "evidence", tuple(self.evidence[:MOST_EVIDENCE]))
+        object.__setattr__(self, "evidence", tuple(self.evidence[:MAX_EVIDENCE]))
 
     @property
     def key(self) -> tuple[str, int | None, str]:

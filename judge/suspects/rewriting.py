@@ -9,13 +9,13 @@ from judge.suspects.books import Place, agree
 from judge.suspects.material import CaseMaterial
 from judge.workbook.cell import CellValue, ErrorValue
 
-MOST_REWRITTEN = 5_000
+MAX_REWRITTEN = 5_000
 """Most formulas that are replaced in one workbook."""
 
 
 def what_formulas_give(case: CaseMaterial, formulas: Mapping[Place, str]) -> dict[Place, CellValue]:
     """What some formulas give in a case's gold; nothing where that cannot be computed."""
-    if not formulas or len(formulas) > MOST_REWRITTEN:
+    if not formulas or len(formulas) > MAX_REWRITTEN:
         return {}
     try:
         filled = case.tools.edit(

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from judge.compare.cells.value import text_as_number
 from judge.workbook.cell import CellValue, ErrorValue
 
-LEAST_LETTERS = 3
-LEAST_NUMBER = 1000
+MIN_LETTERS = 3
+MIN_NUMBER = 1000
 """Whole numbers below it turn up by chance, as sums and counts do."""
 LONGEST = 200
 DIGITS = 9
@@ -26,11 +26,11 @@ def trace(value: CellValue) -> str | None:
         number = text_as_number(text) if text else None
         if number is not None:
             return trace(number)
-        return text[:LONGEST] if len(text) >= LEAST_LETTERS else None
+        return text[:LONGEST] if len(text) >= MIN_LETTERS else None
     if value is None or isinstance(value, bool | ErrorValue):
         return None
     if isinstance(value, int | float):
-        if float(value).is_integer() and abs(value) < LEAST_NUMBER:
+        if float(value).is_integer() and abs(value) < MIN_NUMBER:
             return None
         return f"{float(value):.{DIGITS}g}"
     if isinstance(value, dt.datetime) and value.time() == dt.time():

@@ -40,12 +40,12 @@ from judge.files.documents import MalformedError, parse_json
 
 HOST = "127.0.0.1"
 TOKEN_HEADER = "X-Judge-Token"  # noqa: S105  the name of a header
-MOST_BODY_BYTES = 4 * 1024 * 1024
+MAX_BODY_BYTES = 4 * 1024 * 1024
 
-MOST_AT_WORK = 8
+MAX_AT_WORK = 8
 """As many requests are worked on at once."""
 
-MOST_WAITING = 64
+MAX_WAITING = 64
 """As many requests, those at work included, are taken; the next one is sent away."""
 
 INLINE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
@@ -117,7 +117,7 @@ class LocalPage(abc.ABC):
         self._policy = policy
         self._only_reads = only_reads
         self._jobs: dict[object, _Job] = {}
-        self._at_work = asyncio.Semaphore(MOST_AT_WORK)
+        self._at_work = asyncio.Semaphore(MAX_AT_WORK)
         self._app = GZipMiddleware(self._serve, minimum_size=2_000) if only_reads else self._serve
 
     @property
@@ -254,7 +254,7 @@ class LocalPage(abc.ABC):
         known = self._jobs.get(key)
         if known is not None and not known.given_up.is_set():
             return known
-        if self.closing or len(self._jobs) >= MOST_WAITING:
+        if self.closing or len(self._jobs) >= MAX_WAITING:
             return None
         if known is not None:
             key = object()  # it ends unheard
@@ -369,7 +369,7 @@ async def _read(request: Request) -> bytes | None:
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
-        if len(body) > MOST_BODY_BYTES:
+        if len(body) > MAX_BODY_BYTES:
             return None
     return bytes(body)
 

@@ -35,7 +35,7 @@ _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _LOCAL_SIGNATURE = b"PK\x03\x04"
 _LOCAL = struct.Struct("<4s5H3I2H")
 _LENGTHS = struct.Struct("<2H")
-_LONGEST_COMMENT = 0xFFFF
+_MAX_COMMENT_LENGTH = 0xFFFF
 _ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
 _TEXT_SAMPLE_BYTES = 512
 _PLAIN_TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]+")
@@ -139,7 +139,7 @@ def _refuse_other_formats(data: bytes) -> None:
 
 def _directory(data: bytes) -> tuple[int, int, int]:
     """Number of entries, size and offset of the directory."""
-    end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _LONGEST_COMMENT))
+    end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _MAX_COMMENT_LENGTH))
     if end < 0:
         raise WorkbookError("not a zip archive, or one that was cut short: it has no directory")
     _, disk, first_disk, here, count, size, offset, comment = _END.unpack_from(data, end)
@@ -173,7 +173,7 @@ def _directory(data: bytes) -> tuple[int, int, int]:
 
 def _check_single_end(data: bytes, end: int) -> None:
     """Refuses a second end record that would also fit: some programs take the first of them."""
-    start = max(0, len(data) - _END.size - _LONGEST_COMMENT)
+    start = max(0, len(data) - _END.size - _MAX_COMMENT_LENGTH)
     other = data.find(_END_SIGNATURE, start)
     while 0 <= other < end:
         if other + _END.size + _END.unpack_from(data, other)[-1] == len(data):

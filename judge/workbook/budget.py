@@ -27,7 +27,7 @@ class ReadLimits:
         kept_chars: characters of strings and formulas kept of one workbook.
         text_chars: characters of one cell, string or formula.
         formula_chars: characters of the formulas that are read, shared ones written out; a formula
-            counts as at least :data:`FEWEST_FORMULA_CHARS`, and the formula of each cell once.
+            counts as at least :data:`MIN_FORMULA_CHARS`, and the formula of each cell once.
         token_bytes: bytes of one tag with its attributes.
         depth: nesting of elements.
         seconds: processor time spent reading one workbook, however busy the machine is.
@@ -51,7 +51,7 @@ class ReadLimits:
     work_seconds: float = 60.0
 
 
-FEWEST_FORMULA_CHARS = 16
+MIN_FORMULA_CHARS = 16
 """The least that reading a formula counts as, however short it is."""
 
 DEFAULT_LIMITS = ReadLimits()
@@ -111,7 +111,7 @@ class Budget:
         Raises:
             WorkbookError: more characters of formulas are read than may be.
         """
-        self._formula_chars_left -= max(length, FEWEST_FORMULA_CHARS)
+        self._formula_chars_left -= max(length, MIN_FORMULA_CHARS)
         if self._formula_chars_left < 0:
             raise WorkbookError(
                 f"the workbook's formulas come to more than {self.limits.formula_chars:,} "

@@ -28,21 +28,21 @@ _ISO = re.compile(
 _ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
 
 
-LONGEST_CODE = 255
+MAX_CODE_LENGTH = 255
 """Characters that a number format can have; a longer one is cut to this length first."""
 
 
 @functools.lru_cache(maxsize=4096)
 def is_date_format(code: str) -> bool:
     """Whether numbers under this number format are dates or times; its first section decides."""
-    section = code[:LONGEST_CODE].split(";", maxsplit=1)[0]
+    section = code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]
     return _DATE_LETTER.search(_NOT_A_CODE.sub("", section)) is not None
 
 
 @functools.lru_cache(maxsize=4096)
 def is_elapsed_format(code: str) -> bool:
     """Whether this number format shows elapsed time, such as ``[h]:mm``."""
-    return _ELAPSED.search(code[:LONGEST_CODE].split(";", maxsplit=1)[0]) is not None
+    return _ELAPSED.search(code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]) is not None
 
 
 def from_serial(

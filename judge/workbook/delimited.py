@@ -8,10 +8,10 @@ import io
 from pathlib import Path
 
 from judge.errors import WorkbookError
-from judge.files.documents import MIB, MOST_FILE_BYTES, opened_regular
+from judge.files.documents import MAX_FILE_BYTES, MIB, opened_regular
 from judge.workbook.preview import SheetPreview
 
-MOST_TABLE_BYTES = 8 * MIB
+MAX_TABLE_BYTES = 8 * MIB
 """How much of a table is read."""
 
 _SEPARATORS = ",;\t|"
@@ -36,17 +36,17 @@ def read_table(path: Path, rows: int) -> SheetPreview:
 
     Returns:
         The rows; ``total_rows`` is unknown (None) where the file is longer than
-        :data:`MOST_TABLE_BYTES`.
+        :data:`MAX_TABLE_BYTES`.
 
     Raises:
         WorkbookError: it is missing, is not a regular file, or cannot be read as a table.
     """
-    with opened_regular(path, WorkbookError, MOST_FILE_BYTES) as file:
+    with opened_regular(path, WorkbookError, MAX_FILE_BYTES) as file:
         if file is None:
             raise WorkbookError(f"{path}: the table is missing")
-        data = file.read(MOST_TABLE_BYTES + 1)
-    text = _text_of(data[:MOST_TABLE_BYTES])
-    whole = len(data) <= MOST_TABLE_BYTES
+        data = file.read(MAX_TABLE_BYTES + 1)
+    text = _text_of(data[:MAX_TABLE_BYTES])
+    whole = len(data) <= MAX_TABLE_BYTES
     if not whole:
         text = text[: text.rfind("\n") + 1]
     kept: list[list[str]] = []

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-LONGEST_FORMULA = 8_192
+MAX_FORMULA_LENGTH = 8_192
 """Characters that a formula can have, as a person sees them.
 
 Source: Excel specifications and limits, "length of formula contents".
 """
 
-_LONGEST_IN_FILE = 2 * LONGEST_FORMULA
+_MAX_IN_FILE_LENGTH = 2 * MAX_FORMULA_LENGTH
 """The same with prefixes that only the file has: a formula that only calls new functions."""
 
 _PREFIXES = ("_xlfn.", "_xlws.", "_xludf.", "_xlpm.")
@@ -24,9 +24,9 @@ def is_too_long(formula: str) -> bool:
         formula: with or without its leading ``=``.
     """
     length = len(formula) - formula.startswith("=")
-    if length <= LONGEST_FORMULA:
+    if length <= MAX_FORMULA_LENGTH:
         return False
-    if length > _LONGEST_IN_FILE:
+    if length > _MAX_IN_FILE_LENGTH:
         return True
     hidden = sum(formula.count(prefix) * len(prefix) for prefix in _PREFIXES)
-    return length - hidden > LONGEST_FORMULA
+    return length - hidden > MAX_FORMULA_LENGTH

@@ -8,7 +8,7 @@ from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_key
 from judge.workbook.reader import Workbook
 
-_MOST_LOOKS = 20_000_000
+_MAX_LOOKS = 20_000_000
 """Pairs of a linked cell and a merged range that may be checked: a few seconds at most."""
 
 
@@ -27,7 +27,7 @@ def linked_keys(
         WorkbookError: the sheet is broken or over a limit, or its links cover too much.
     """
     cells_left = workbook.package.budget.limits.cells
-    looks_left = _MOST_LOOKS
+    looks_left = _MAX_LOOKS
     for linked, target in workbook.hyperlinks(sheet):
         rows = range(max(linked.min_row, window.min_row), min(linked.max_row, window.max_row) + 1)
         columns = range(

@@ -95,7 +95,7 @@ class Names(dict[str, str]):
             short = f"{{{uri}}}{local}" if prefix is None else f"{prefix}:{local}"
         else:
             short = local
-        if len(self) < _MOST_NAMES:
+        if len(self) < _MAX_NAMES:
             self[expanded] = short
         return short
 
@@ -123,7 +123,7 @@ class Names(dict[str, str]):
         return made
 
 
-_MOST_NAMES = 10_000
+_MAX_NAMES = 10_000
 
 
 def _attribute(expanded: str) -> str:

@@ -27,7 +27,7 @@ _DIGITS = {
     "8": "111 101 111 101 111",
     "9": "111 101 111 001 111",
 }
-_MOST_STORED = 65_535
+_MAX_STORED = 65_535
 
 
 class Picture:
@@ -82,10 +82,10 @@ def _chunk(name: bytes, data: bytes) -> bytes:
 
 def _stored(data: bytes) -> bytes:
     """A zlib stream (RFC 1950) of stored blocks: no two versions of zlib could differ in it."""
-    starts = range(0, len(data), _MOST_STORED)
+    starts = range(0, len(data), _MAX_STORED)
     blocks = []
     for start in starts:
-        piece = data[start : start + _MOST_STORED]
+        piece = data[start : start + _MAX_STORED]
         is_last = start == starts[-1]
         blocks.append(struct.pack("<BHH", is_last, len(piece), 0xFFFF ^ len(piece)) + piece)
     return b"\x78\x01" + b"".join(blocks) + struct.pack(">I", zlib.adler32(data))

@@ -18,13 +18,13 @@ pyautogui.press('enter')
 """
 """Holds a key for longer than a screen waits until it repeats."""
 
-_MOST_S = 300.0
+_MAX_S = 300.0
 _BETWEEN_S = 0.2
 
 
 def until(there: Callable[[], bool]) -> None:
     """Waits until something is so: a busy machine takes its time."""
-    end = time.monotonic() + _MOST_S
+    end = time.monotonic() + _MAX_S
     while not there():
         assert time.monotonic() < end, "it did not come"
         time.sleep(_BETWEEN_S)

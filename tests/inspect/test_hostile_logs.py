@@ -180,7 +180,7 @@ def test_all_samples_together_are_bounded(tmp_path: Path, monkeypatch: pytest.Mo
     ]
     log = write(tmp_path / "log.eval", *texts)
     assert imported(log, tmp_path / "whole").submissions == 10
-    monkeypatch.setattr(inspect_logs, "_MOST_SAID_IN_ALL", 99_999)
+    monkeypatch.setattr(inspect_logs, "_MAX_QUOTED_IN_ALL", 99_999)
     with pytest.raises(SubmissionError, match="the messages up to here"):
         imported(log, tmp_path / "run")
 
@@ -248,7 +248,7 @@ def test_a_record_that_could_not_be_read_again_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its texts are bounded one by one; together they may be longer than a line."""
-    monkeypatch.setattr("judge.files.json_lines.MOST_LINE_BYTES", 10_000)
+    monkeypatch.setattr("judge.files.json_lines.MAX_LINE_BYTES", 10_000)
     kept = {"solution": "print(1)", "reply": "x" * 6000, "response": "y" * 6000}
     log = write(tmp_path / "log.eval", sample(store={inspect_logs.STORE_KEY: kept}))
     with pytest.raises(Exception, match="no command would read it"):

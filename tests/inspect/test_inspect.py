@@ -458,7 +458,7 @@ def test_damaged_logs_are_refused(
             imported(tmp_path / name, "sample", tmp_path / "run")
     with pytest.raises(SubmissionError, match="is not a log of Inspect"):
         imported(tmp_path / "log.txt", "sample", tmp_path / "run")
-    monkeypatch.setattr(inspect_logs, "_MOST_MEMBER_BYTES", 1000)
+    monkeypatch.setattr(inspect_logs, "_MAX_MEMBER_BYTES", 1000)
     with pytest.raises(SubmissionError, match="unpacks to more than"):
         imported(evaluated.log("sample"), "sample", tmp_path / "run")
 

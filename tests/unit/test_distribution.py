@@ -39,6 +39,6 @@ def test_workers_take_what_is_longest_of_their_kind_and_then_of_the_other() -> N
 
 
 def test_there_are_more_workers_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    for processors, workers in ((1, 3), (2, 6), (64, distribution.MOST_WORKERS)):
+    for processors, workers in ((1, 3), (2, 6), (64, distribution.MAX_WORKERS)):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, count=processors: set(range(count)))
         assert distribution.workers() == workers

@@ -24,7 +24,7 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
 from judge.suites.spreadsheetbench.task_records import InstructionType
 from judge.workbook.address import column_letters
-from judge.workbook.budget import FEWEST_FORMULA_CHARS, Budget, ReadLimits
+from judge.workbook.budget import MIN_FORMULA_CHARS, Budget, ReadLimits
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
@@ -204,7 +204,7 @@ def test_an_output_that_is_made_to_be_slow_gets_its_verdict(kind: str, tmp_path:
 
 def test_formulas_are_counted_once_for_each_cell() -> None:
     cells = [cell(f"A{row}", formula="B1+C1") for row in range(1, 51)]
-    limits = ReadLimits(formula_chars=50 * FEWEST_FORMULA_CHARS)
+    limits = ReadLimits(formula_chars=50 * MIN_FORMULA_CHARS)
     data = Book({"Sheet1": sheet_data(*cells)}).to_bytes()
     area = CellRange("Sheet1", 1, 1, 60, 1)
     workbook = open_workbook(data, limits=limits)

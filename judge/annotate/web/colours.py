@@ -14,8 +14,8 @@ from judge.workbook.styles.style_sheet import ConditionalStyle
 COLOURS: Mapping[str, str] = {"fill": "background", "font_color": "text"}
 """What is compared -> what people call it."""
 
-_MOST_RULES = 10
-_MOST_CONDITION = 80
+_MAX_RULES = 10
+_MAX_CONDITION = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ def rule_lines(workbook: Workbook, sheet: str) -> list[str]:
     rules = sorted(workbook.sheet(sheet).tail.rules, key=lambda each: each.priority)
     looks = workbook.style_sheet.conditional
     lines = []
-    for rule in rules[:_MOST_RULES]:
+    for rule in rules[:_MAX_RULES]:
         known = rule.style is not None and 0 <= rule.style < len(looks)
         look = looks[rule.style] if known and rule.style is not None else ConditionalStyle()
         lines.append(_rule_line(rule, look))
-    if len(rules) > _MOST_RULES:
-        lines.append(f"{len(rules) - _MOST_RULES} more conditional formats")
+    if len(rules) > _MAX_RULES:
+        lines.append(f"{len(rules) - _MAX_RULES} more conditional formats")
     return lines
 
 
@@ -82,8 +82,8 @@ def _rule_line(rule: ConditionalRule, look: ConditionalStyle) -> str:
     where = ", ".join(map(str, rule.windows[:3])) + (" …" if len(rule.windows) > 3 else "")
     terms = [value for name, value in rule.terms if name in {"operator", "text", "rank"}]
     condition = " ".join([rule.kind, *terms, *rule.formulas])
-    if len(condition) > _MOST_CONDITION:
-        condition = condition[: _MOST_CONDITION - 1] + "…"
+    if len(condition) > _MAX_CONDITION:
+        condition = condition[: _MAX_CONDITION - 1] + "…"
     paints = [str(look.fill)] if look.fill is not None else []
     paints += [f"text #{look.font_color}"] if look.font_color else []
     paints += ["bold"] if look.bold else []

@@ -17,7 +17,7 @@ from judge.errors import PositionError
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef
 
-_MOST_LISTED = 200
+_MAX_LISTED = 200
 
 
 def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _preview(
     return {
         "has_gold": proposal.gold is not None,
         "sources": [_source(source) for source in proposal.sources],
-        "moved": moved[:_MOST_LISTED],
+        "moved": moved[:_MAX_LISTED],
         "moved_count": len({(each["sheet"], each["cell"]) for each in moved}),
         "errors": errors
         + [

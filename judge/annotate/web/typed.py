@@ -22,7 +22,7 @@ from judge.workbook.reader import Workbook
 
 INPUT, GOLD = "input", "gold"
 
-MOST_CELLS = 20_000
+MAX_CELLS = 20_000
 """More cells are not changed in one go."""
 
 _COLOUR = re.compile(r"#?[0-9A-Fa-f]{6}")
@@ -64,8 +64,8 @@ def read_change(change: Mapping[str, Any], books: Mapping[str, Workbook]) -> tup
 
 
 def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
-    if not isinstance(cells, list) or len(cells) > MOST_CELLS:
-        raise UsageError(f"at most {MOST_CELLS:,} cells are changed in one go")
+    if not isinstance(cells, list) or len(cells) > MAX_CELLS:
+        raise UsageError(f"at most {MAX_CELLS:,} cells are changed in one go")
     edits: list[Edit] = []
     for cell in cells:
         name, text = (cell.get("cell"), cell.get("text")) if isinstance(cell, dict) else (None, "")
@@ -90,8 +90,8 @@ def _fill(change: Mapping[str, Any], sheet: str, workbook: Workbook) -> list[Edi
         raise UsageError(f"{colour!r} is not a colour; write it as RRGGBB")
     first, last = _place(corners[0], sheet), _place(corners[-1], sheet)
     area = CellRange(sheet, first.row, first.column, last.row, last.column)
-    if not 0 < area.size <= MOST_CELLS:
-        raise UsageError(f"at most {MOST_CELLS:,} cells are changed in one go")
+    if not 0 < area.size <= MAX_CELLS:
+        raise UsageError(f"at most {MAX_CELLS:,} cells are changed in one go")
     stored = workbook.cells(area)
     return [
         SetCell(

@@ -14,11 +14,11 @@ from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.reader import Workbook
 from judge.workbook.styles.style import AUTOMATIC_FONT, CellStyle
 
-MOST_ROWS, MOST_COLUMNS = 200, 60
+MAX_ROWS, MAX_COLUMNS = 200, 60
 """How much of a sheet is shown at a time."""
 
 _SPARE_ROWS, _SPARE_COLUMNS = 5, 2
-_LEAST_ROWS, _LEAST_COLUMNS = 20, 8
+_MIN_ROWS, _MIN_COLUMNS = 20, 8
 _ISO_TIME = re.compile(r"(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2}:\d{2})")
 _DAY = "00:00:00"
 _DECIMALS = re.compile(r"[#0,]*0(?:\.(?P<decimals>0+))?(?P<percent>%)?")
@@ -80,8 +80,8 @@ def show_window(
         "first_column": window.min_column,
         "last_row": last.max_row,
         "last_column": last.max_column,
-        "most_rows": MOST_ROWS,
-        "most_columns": MOST_COLUMNS,
+        "most_rows": MAX_ROWS,
+        "most_columns": MAX_COLUMNS,
         "rows": rows,
         "raw": raw,
         "styles": styles,
@@ -98,8 +98,8 @@ def _window(
 ) -> tuple[Window, Window]:
     """The rectangle to show, and the sheet's used part with some room behind it."""
     used = workbook.used_range(sheet)
-    rows = [_LEAST_ROWS, (used.max_row if used else 0) + _SPARE_ROWS]
-    columns = [_LEAST_COLUMNS, (used.max_column if used else 0) + _SPARE_COLUMNS]
+    rows = [_MIN_ROWS, (used.max_row if used else 0) + _SPARE_ROWS]
+    columns = [_MIN_COLUMNS, (used.max_column if used else 0) + _SPARE_COLUMNS]
     if least is not None:
         rows.append(least.max_row)
         columns.append(least.max_column)
@@ -109,8 +109,8 @@ def _window(
     shown = Window(
         row,
         column,
-        min(last.max_row, row + MOST_ROWS - 1),
-        min(last.max_column, column + MOST_COLUMNS - 1),
+        min(last.max_row, row + MAX_ROWS - 1),
+        min(last.max_column, column + MAX_COLUMNS - 1),
     )
     return shown, last
 

@@ -28,20 +28,20 @@ from distributed.comm import tcp
 from distributed.protocol.serialize import msgpack_decode_default
 from distributed.protocol.utils import msgpack_opts
 
-from judge.cluster.work import MOST_ANSWER_BYTES
+from judge.cluster.work import MAX_ANSWER_BYTES
 from judge.files.documents import MIB
 
 _HARMLESS = frozenset({("builtins", "bytes")})
 """What Dask names for every answer, which is bytes."""
 
-MOST_MESSAGE_BYTES = MOST_ANSWER_BYTES + 16 * MIB
+MAX_MESSAGE_BYTES = MAX_ANSWER_BYTES + 16 * MIB
 """The longest message; several answers that are longer together are fetched one by one."""
 
-MOST_STRUCTURE_BYTES = 8 * MIB
+MAX_STRUCTURE_BYTES = 8 * MIB
 """What describes the structure of a message: that of a thousand workers takes a tenth."""
 
-_MOST_PARTS = 100_000
-_MOST_HEAD_BYTES = 64 * 1024
+_MAX_PARTS = 100_000
+_MAX_HEAD_BYTES = 64 * 1024
 _NOT_READ = "not read: it is not plain bytes"
 """Stands for a part that nothing here needs, so that the rest of its message is read."""
 
@@ -97,7 +97,7 @@ def reading_plain_data() -> Iterator[None]:
 
 
 async def _read_bytes(stream: Any, size: int) -> Any:
-    if size > MOST_MESSAGE_BYTES:
+    if size > MAX_MESSAGE_BYTES:
         raise TooLargeError(f"a message of {size:,} bytes")
     read: Callable[[Any, int], Awaitable[Any]] = _ORIGINALS[tcp, "read_bytes_rw"]
     return await read(stream, size)
@@ -105,10 +105,10 @@ async def _read_bytes(stream: Any, size: int) -> Any:
 
 def _unpack_parts(data: Any, **options: Any) -> Any:
     (count,) = struct.unpack_from("Q", data)
-    if count > _MOST_PARTS:
+    if count > _MAX_PARTS:
         raise TooLargeError(f"a message of {count:,} parts")
     found = _ORIGINALS[tcp, "unpack_frames"](data, **options)
-    if options.get("partial") and sum(found[1]) > MOST_MESSAGE_BYTES:
+    if options.get("partial") and sum(found[1]) > MAX_MESSAGE_BYTES:
         raise TooLargeError(f"a message of {sum(found[1]):,} bytes")
     return found
 
@@ -117,7 +117,7 @@ def _loads(parts: Sequence[Any], deserialize: bool = True, deserializers: Any = 
     """A message, as ``distributed.protocol.loads`` reads it, of plain data alone."""
     del deserialize, deserializers
     structure = memoryview(parts[0])
-    if structure.nbytes > MOST_STRUCTURE_BYTES:
+    if structure.nbytes > MAX_STRUCTURE_BYTES:
         return ()  # no news: were it an error, the client would hear of nothing else any more
 
     def decoded(value: dict[Any, Any]) -> Any:
@@ -131,7 +131,7 @@ def _loads(parts: Sequence[Any], deserialize: bool = True, deserializers: Any = 
 
 def _bytes_of(parts: Sequence[Any], at: int) -> object:
     """What a part holds, if that is bytes."""
-    if not at < len(parts) or memoryview(parts[at]).nbytes > _MOST_HEAD_BYTES:
+    if not at < len(parts) or memoryview(parts[at]).nbytes > _MAX_HEAD_BYTES:
         return _NOT_READ
     head = msgpack.loads(parts[at], use_list=False, **msgpack_opts)
     if head.get("serializer") != "msgpack" or any(head.get("compression") or ()):

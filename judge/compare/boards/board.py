@@ -55,7 +55,7 @@ CATEGORIES: Mapping[str, tuple[str, ...]] = {
 }
 """Category -> its properties."""
 
-_MOST_SHEETS = 1000
+_MAX_SHEETS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,8 @@ class Board:
                 f"expected a board, found {written(document)}"[:200],
                 hint="A board is {sheet number: {category: {property: true or false}}}.",
             )
-        if len(document) > _MOST_SHEETS:
-            raise UsageError(f"a board of more than {_MOST_SHEETS:,} sheets")
+        if len(document) > _MAX_SHEETS:
+            raise UsageError(f"a board of more than {_MAX_SHEETS:,} sheets")
         return Board({_number(key): _sheet(key, given) for key, given in document.items()})
 
 

@@ -19,11 +19,11 @@ from judge.workbook.facts.chart_model import (
     Trendline,
 )
 from judge.workbook.facts.reading import number
-from judge.workbook.facts.references import MOST_VALUES, areas_of
+from judge.workbook.facts.references import MAX_VALUES, areas_of
 from judge.workbook.workbook_parts import Tab
 
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8
-_MOST_CHARTS = 300
+_MAX_CHARTS = 300
 """Charts of a sheet that are read; a sheet with more never has as many as its gold."""
 
 _GROUPINGS = {"stacked": "stacked", "percentStacked": "100 % stacked"}
@@ -79,7 +79,7 @@ def charts_of(owner: BoardBook, tab: Tab) -> list[ChartView]:
         WorkbookError: a part is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
-    return [_view(owner, chart) for chart in owner.book.facts.charts(tab)[:_MOST_CHARTS]]
+    return [_view(owner, chart) for chart in owner.book.facts.charts(tab)[:_MAX_CHARTS]]
 
 
 def _view(owner: BoardBook, chart: Chart) -> ChartView:
@@ -232,7 +232,7 @@ def _referenced(owner: BoardBook, reference: str) -> tuple[object, ...] | None:
     found: list[object] = []
     for area in areas:
         values = _area(owner, area)
-        if values is None or len(found) + len(values) > MOST_VALUES:
+        if values is None or len(found) + len(values) > MAX_VALUES:
             return None
         found.extend(values)
     return tuple(found)
@@ -243,9 +243,9 @@ def _area(owner: BoardBook, area: CellRange) -> list[object] | None:
     if sheet is None:
         return None
     last_row, last_column = area.max_row, area.max_column
-    if (last_row - area.min_row + 1) * (last_column - area.min_column + 1) > MOST_VALUES:
+    if (last_row - area.min_row + 1) * (last_column - area.min_column + 1) > MAX_VALUES:
         last_row, last_column = min(last_row, sheet.last_row), min(last_column, sheet.last_column)
-        if (last_row - area.min_row + 1) * (last_column - area.min_column + 1) > MOST_VALUES:
+        if (last_row - area.min_row + 1) * (last_column - area.min_column + 1) > MAX_VALUES:
             return None
     package = owner.book.workbook.package
     with package.blamed():

@@ -10,7 +10,7 @@ from judge.compare.boards.cells import BoardBook
 from judge.workbook.address import Window
 from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.sheet_tail import ConditionalRule
-from judge.workbook.styles.rule_formulas import MOST_FORMULA_CHARS, origin_of
+from judge.workbook.styles.rule_formulas import MAX_FORMULA_CHARS, origin_of
 from judge.workbook.styles.style import INDEXED_COLOURS
 from judge.workbook.styles.style_sheet import ConditionalStyle
 from judge.workbook.workbook_parts import Tab
@@ -145,7 +145,7 @@ def _switch(value: str) -> str:
 
 def _plain(formula: str) -> str:
     """A formula without spaces and in capitals outside of strings, without the equals sign."""
-    if len(formula) > MOST_FORMULA_CHARS:
+    if len(formula) > MAX_FORMULA_CHARS:
         return formula
     pieces = formula.strip().removeprefix("=").split('"')
     return '"'.join(

@@ -141,14 +141,14 @@ def where(key: int) -> str:
     return cell_name(key >> COLUMN_BITS, key & COLUMN_MASK)
 
 
-_MOST_SHOWN = 20
+_MAX_SHOWN = 20
 
 
 def _plain(value: object) -> object:
     """A value as JSON, long lists cut."""
     if isinstance(value, tuple | list):
-        kept = [_plain(each) for each in value[:_MOST_SHOWN]]
-        return kept + ([f"… {len(value):,} in all"] if len(value) > _MOST_SHOWN else [])
+        kept = [_plain(each) for each in value[:_MAX_SHOWN]]
+        return kept + ([f"… {len(value):,} in all"] if len(value) > _MAX_SHOWN else [])
     if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
         return json_value(value)
     if isinstance(value, str | int | float | bool | dict) or value is None:

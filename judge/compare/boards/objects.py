@@ -292,14 +292,14 @@ def same_cells(first: Sequence[Window], second: Sequence[Window]) -> bool:
     return _bands(first) == _bands(second)
 
 
-_MOST_WINDOWS = 300
+_MAX_WINDOWS = 300
 
 
 def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:
     """The covered cells as runs of rows with the same runs of columns."""
     kept = [
         replace(window, min_row=max(2, window.min_row)) for window in windows if window.max_row >= 2
-    ][:_MOST_WINDOWS]
+    ][:_MAX_WINDOWS]
     edges = sorted({row for each in kept for row in (each.min_row, each.max_row + 1)})
     found: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
     for first, after in pairwise(edges):

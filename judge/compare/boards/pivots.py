@@ -9,7 +9,7 @@ from judge.workbook.address import Window, cell_name, parse_window
 from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.workbook_parts import Tab
 
-_MOST_PIVOTS = 300
+_MAX_PIVOTS = 300
 """Pivot tables of a sheet that are read; a sheet with more never has as many as its gold."""
 
 
@@ -49,7 +49,7 @@ def pivots_of(owner: BoardBook, tab: Tab) -> list[PivotView]:
         WorkbookError: a part is broken or over a limit.
         RecalcError: an engine cannot be started.
     """
-    return [_view(owner, pivot) for pivot in owner.book.facts.pivots(tab)[:_MOST_PIVOTS]]
+    return [_view(owner, pivot) for pivot in owner.book.facts.pivots(tab)[:_MAX_PIVOTS]]
 
 
 def _view(owner: BoardBook, pivot: Pivot) -> PivotView:

@@ -32,7 +32,7 @@ from judge.workbook.workbook_parts import Tab
 
 # -- which sheet of an answer corresponds to which sheet of its gold -------------------------------
 
-_MOST_TRIED = 5
+_MAX_TRIED = 5
 """Sheets without a partner of their name among which all orders are tried: 120 at most."""
 
 
@@ -56,7 +56,7 @@ def paired_sheets(
     free = [each for each in answer if each.name not in taken]
     if not left or not free:
         return found
-    if len(left) == len(free) == 1 or max(len(left), len(free)) > _MOST_TRIED:
+    if len(left) == len(free) == 1 or max(len(left), len(free)) > _MAX_TRIED:
         return {**found, **{one.name: other for one, other in zip(left, free, strict=False)}}
     known = {(a.name, b.name): distance(a, b) for a in left for b in free}
     short, long, flipped = (left, free, False) if len(left) <= len(free) else (free, left, True)

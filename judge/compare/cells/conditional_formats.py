@@ -218,10 +218,10 @@ def _mixed(first: str, last: str, share: float) -> str:
 # All questions are collected first and answered later: :class:`RuleAsker` collects what has to be
 # known about a workbook, :class:`RuleEvaluator` derives the look of a cell from the answers.
 
-MOST_EVALUATED = 200_000
+MAX_EVALUATED = 200_000
 """How many conditions (cells times rules) of a comparison are evaluated."""
 
-MOST_VALUES = 500_000
+MAX_VALUES = 500_000
 """How many cells, times ranges, a rule may have that looks at all of them."""
 
 ValuesOf = Callable[[CellRange], tuple[Mapping[int, CellValue], Mapping[int, str]]]
@@ -364,7 +364,7 @@ class RuleEvaluator:
             values, unknown = self._values_of(rule_range(self._sheet, rule))
         except WorkbookError as error:
             return f"the ranges of a rule cannot be read: {error.message}"
-        if max(len(values), len(unknown)) * len(windows) > MOST_VALUES:
+        if max(len(values), len(unknown)) * len(windows) > MAX_VALUES:
             return "a rule looks at too many cells"
         if any(_within(key, windows) for key in unknown):
             return "a rule looks at formulas that nothing computed"
@@ -382,7 +382,7 @@ OTHER_RULES = "other conditional formats"
 """How the detail of a difference ends that was found in the text of rules."""
 
 _ONE_SIDED = "one side has no such rule"
-_TOO_MANY = f"there are more than {MOST_EVALUATED:,} conditions to evaluate"
+_TOO_MANY = f"there are more than {MAX_EVALUATED:,} conditions to evaluate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -507,7 +507,7 @@ class RuleComparison:
             return
         work = RuleWork()
         gold, output = self._spoken(self._gold, work), self._spoken(self._output, work)
-        left = MOST_EVALUATED
+        left = MAX_EVALUATED
         blamed = self._gold if len(gold) > len(output) else self._output
         with blamed.workbook.package.blamed():
             for segment in segments(self._window, gold, output, self._moved_rows, work):

@@ -16,7 +16,7 @@ from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 ConditionKey = tuple[str, str]
 """A condition: the sheet to which it applies, and its formula as it reads in its cell."""
 
-MOST_CONDITIONS = 10_000
+MAX_CONDITIONS = 10_000
 """How many conditions of one workbook are computed; the rest is compared as text. Each takes
 LibreOffice about a millisecond."""
 
@@ -66,7 +66,7 @@ class Answers:
     truths: Mapping[ConditionKey, bool] = field(default_factory=_no_truths)
     unknown: Mapping[ConditionKey, str] = field(default_factory=_no_reasons)
     values: ComputedValues = NOTHING_COMPUTED
-    otherwise: str = f"more than {MOST_CONDITIONS:,} conditions"
+    otherwise: str = f"more than {MAX_CONDITIONS:,} conditions"
     engines: tuple[str, ...] = ()
 
 

@@ -29,7 +29,7 @@ from judge.workbook.sheets.sheet import Sheet
 
 # -- rows in any order -----------------------------------------------------------------------------
 
-_MOST_PAIRS = 250_000
+_MAX_PAIRS = 250_000
 
 _Row = dict[int, CellValue]
 
@@ -65,7 +65,7 @@ def match_rows(
     taken = set(pairs.values())
     left = [row for row in numbers if row not in pairs]
     free = [row for row in numbers if row not in taken]
-    if len(left) * len(free) <= _MOST_PAIRS:
+    if len(left) * len(free) <= _MAX_PAIRS:
         for row in left:
             match = next(
                 (

@@ -23,7 +23,7 @@ from judge.core.records.cases import CaseComparison, DifferenceRecord, SheetValu
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
 
-_LONGEST_TEXT = 200
+_MAX_TEXT_LENGTH = 200
 _SHOWN_OF_A_DIFFERENCE = 40
 
 _WORDS = {
@@ -85,7 +85,7 @@ def _dated(value: CellValue) -> object:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
 
 
 def range_name(cell_range: CellRange) -> str:
@@ -171,7 +171,7 @@ def _from_where_they_differ(expected: CellValue, actual: CellValue) -> tuple[Cel
     """Two long strings without their common part, if cutting them would hide the difference."""
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
-        if start > _LONGEST_TEXT - _SHOWN_OF_A_DIFFERENCE:
+        if start > _MAX_TEXT_LENGTH - _SHOWN_OF_A_DIFFERENCE:
             start -= _SHOWN_OF_A_DIFFERENCE
             return f"…{expected[start:]}", f"…{actual[start:]}"
     return expected, actual

@@ -34,10 +34,10 @@ from judge.workbook.sheets.sheet import Sheet
 FORMULA = "formula"
 """The kind of a loss of formulas; all others are those of :class:`FeatureKind`."""
 
-MOST_LOSSES = 50
+MAX_LOSSES = 50
 """How many losses are kept of a case; all are counted."""
 
-_MOST_ARRAYS = 200
+_MAX_ARRAYS = 200
 """How many array formulas of several cells are known of an output's sheet."""
 
 _SHOWN_CHARS = 60
@@ -121,7 +121,7 @@ def find_losses(
         and not _on_lost_sheet(kind, held, expected, found)
     ]
     losses += _lost_formulas(before, gold, output, answer)
-    return Kept(dict(Counter(loss.kind for loss in losses)), tuple(losses[:MOST_LOSSES]))
+    return Kept(dict(Counter(loss.kind for loss in losses)), tuple(losses[:MAX_LOSSES]))
 
 
 def _features(workbook: Workbook) -> Features:
@@ -229,7 +229,7 @@ def _arrays(workbook: Workbook, sheet: str, keys: Sequence[int]) -> list[Window]
         if raw is not None and raw.kind == "array" and raw.reference
         if (window := parse_window(raw.reference)) is not None
     ]
-    return [each for each in found if each.min_row < each.max_row or _is_wide(each)][:_MOST_ARRAYS]
+    return [each for each in found if each.min_row < each.max_row or _is_wide(each)][:_MAX_ARRAYS]
 
 
 def _is_wide(window: Window) -> bool:
@@ -262,7 +262,7 @@ def _shape(formula: str | None) -> str:
 
 # -- whether a question asks for a formula, and whether the output has one -------------------------
 
-MOST_QUESTION_CHARS = 20_000
+MAX_QUESTION_CHARS = 20_000
 """How much of a question is searched."""
 
 _NOUN = re.compile(
@@ -327,9 +327,9 @@ def words_for_formula(question: str) -> str:
     cell should update by itself"), and takes one that is only mentioned as requested.
 
     Args:
-        question: the instruction of a task; what exceeds :data:`MOST_QUESTION_CHARS` is not read.
+        question: the instruction of a task; what exceeds :data:`MAX_QUESTION_CHARS` is not read.
     """
-    text = question[:MOST_QUESTION_CHARS]
+    text = question[:MAX_QUESTION_CHARS]
     if _PROGRAM.search(text):
         return ""
     for pattern in (_NOUN, _NAMED):

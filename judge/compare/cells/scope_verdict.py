@@ -10,7 +10,7 @@ from judge.compare.cells.options import FAIL, NOTE
 from judge.compare.cells.scope import Scope
 from judge.core.records.cases import FormulaAskedRecord, KeptRecord
 
-_MOST_NOTES = 5
+_MAX_NOTES = 5
 
 
 def with_scope(comparison: Comparison, scope: Scope | None, max_differences: int) -> Comparison:
@@ -56,8 +56,8 @@ def _notes(scope: Scope) -> Iterator[str]:
         yield f"formulas of the answer were not examined: {problem}"
     if scope.keep == NOTE and scope.kept is not None:
         losses = scope.kept.losses
-        yield from (f"lost: {loss}" for loss in losses[:_MOST_NOTES])
-        if (more := sum(scope.kept.counts.values()) - min(len(losses), _MOST_NOTES)) > 0:
+        yield from (f"lost: {loss}" for loss in losses[:_MAX_NOTES])
+        if (more := sum(scope.kept.counts.values()) - min(len(losses), _MAX_NOTES)) > 0:
             yield f"lost: {more:,} more"
     if scope.formula_asked == NOTE and scope.formula is not None and scope.formula.is_missing:
         yield str(scope.formula)

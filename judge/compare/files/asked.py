@@ -10,7 +10,7 @@ from judge.compare.published.spider2v.compare_table import Evaluator
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.sealed import SealedFiles
 
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 
 
 class UnreadableAnswerError(Exception):
@@ -112,8 +112,8 @@ def plain_text(data: bytes, side: Side) -> str:
         UnreadableAnswerError: the answer is not text.
         PublishedError: the gold is not text.
     """
-    if len(data) > MOST_BYTES:
-        raise UnreadableAnswerError(f"the file is longer than {MOST_BYTES:,} bytes")
+    if len(data) > MAX_BYTES:
+        raise UnreadableAnswerError(f"the file is longer than {MAX_BYTES:,} bytes")
     try:
         return published_text(data.removeprefix(b"\xef\xbb\xbf"), side)
     except PublishedError as error:

@@ -13,7 +13,7 @@ from judge.errors import UsageError
 NAME = "metrics"
 _OPTIONS = ("metrics", "conj", "evaluator")
 _FIELDS = ("func", "result", "gold", "expected", "options")
-_MOST_METRICS = 100
+_MAX_METRICS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class MetricOptions:
                 hint=f"Options: {', '.join(_OPTIONS)}.",
             )
         listed = options.get("metrics")
-        if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= _MOST_METRICS:
-            raise UsageError(f"option metrics: expected 1 to {_MOST_METRICS} metrics")
+        if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= _MAX_METRICS:
+            raise UsageError(f"option metrics: expected 1 to {_MAX_METRICS} metrics")
         conj = options.get("conj", "and")
         if conj not in {"and", "or"}:
             raise UsageError(f"option conj: {conj!r} is neither 'and' nor 'or'")

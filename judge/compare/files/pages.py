@@ -30,7 +30,7 @@ from judge.compare.rules.texts import ratio
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
 
-_MOST_COMPARED = 32_768
+_MAX_COMPARED = 32_768
 
 
 @functools.cache
@@ -106,7 +106,7 @@ def published_pdfs(asked: Asked) -> float:
         return 0.0
     if texts[0] == texts[1]:
         return 1.0
-    return min(ratio(texts[0], texts[1]) / 100, 1 - 1 / _MOST_COMPARED)
+    return min(ratio(texts[0], texts[1]) / 100, 1 - 1 / _MAX_COMPARED)
 
 
 def right_pdfs(asked: Asked) -> Wrong | None:

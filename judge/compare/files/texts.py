@@ -28,7 +28,7 @@ _BLANKS = re.compile(r"\s+")
 _ENCODINGS = ("utf-8", "latin-1")
 """OSWorld tries more, but the second of these reads any file."""
 
-_MOST_FIELD = 1 << 20
+_MAX_FIELD = 1 << 20
 
 
 def _csv_lines(asked: Asked, data: bytes, side: Side) -> list[str]:
@@ -57,7 +57,7 @@ def _rows(asked: Asked, data: bytes, side: Side) -> list[tuple[str, ...]]:
     text = plain_text(data, side)
     if asked.options.get("ignore_case", False):
         text = text.lower()
-    limit = csv.field_size_limit(_MOST_FIELD)
+    limit = csv.field_size_limit(_MAX_FIELD)
     try:
         rows = [tuple(row) for row in csv.reader(io.StringIO(text))]
     except csv.Error as error:

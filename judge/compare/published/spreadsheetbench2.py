@@ -252,7 +252,7 @@ def _tinted(colour: str | None, tint: float) -> str:
 
 PROFILE_NAME = "ssb2-official"
 
-_MOST_COLOURED = 4_000_000
+_MAX_COLOURED = 4_000_000
 """Cells of a range that are listed one by one, if two workbooks differ in their first font."""
 
 
@@ -574,7 +574,7 @@ def _differing_colours(first: _RangeCells, second: _RangeCells) -> set[int]:
         window = first.window
         rows = range(window.min_row, window.max_row + 1)
         columns = range(window.min_column, window.max_column + 1)
-        if len(rows) * len(columns) > _MOST_COLOURED:
-            raise ScriptError(f"a range has more than {_MOST_COLOURED:,} cells")
+        if len(rows) * len(columns) > _MAX_COLOURED:
+            raise ScriptError(f"a range has more than {_MAX_COLOURED:,} cells")
         keys = [cell_key(row, column) for row in rows for column in columns]
     return {key for key in keys if expected.get(key, usual[0]) != actual.get(key, usual[1])}

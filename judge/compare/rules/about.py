@@ -29,7 +29,7 @@ _SUBJECTS: Mapping[str, Subject] = {
     "check_cell": Subject.LOOKS,
 }
 _ASKED = ("chart_props", "pivot_props", "props")
-_MOST_ASKED = 40
+_MAX_ASKED = 40
 
 
 def about_rule(
@@ -62,7 +62,7 @@ def about_rule(
         subject,
         _sheet(rule.get("sheet_idx1"), answer, gold),
         _sheet(rule.get(found), answer, gold),
-        names[:_MOST_ASKED],
+        names[:_MAX_ASKED],
         decimals if isinstance(decimals, int) else None,
         tuple(cells),
         all_cells,

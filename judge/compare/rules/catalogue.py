@@ -24,7 +24,7 @@ METHODS = (
 )
 _RANGE_METHOD = re.compile(r"range\.[te][te]")
 _SEARCH_METHOD = re.compile(r"re(\.[A-Z]+)*")
-_MOST_DECIMALS = 15
+_MAX_DECIMALS = 15
 
 CHART_PROPERTIES = (
     *("type", "title", "legend", "direction", "anchor", "width", "height"),
@@ -302,7 +302,7 @@ _FUZZY = _objects(
 
 RULE_CATALOGUE: Mapping[str, RuleType] = {
     "sheet_name": RuleType(),
-    "sheet_data": RuleType(_PAIR, {"precision": _whole(0, _MOST_DECIMALS)}),
+    "sheet_data": RuleType(_PAIR, {"precision": _whole(0, _MAX_DECIMALS)}),
     "sheet_print": RuleType(_PAIR, {"ignore_case": _truth}),
     "sheet_fuzzy": RuleType({**_PAIR, "rules": _FUZZY}),
     "sparkline": RuleType(_PAIR),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from judge.compare.published.spider2v.looks import name_of
-from judge.compare.rules.judged import MOST_CELLS, NOT_CALCULATED, Judged, Said, Target
+from judge.compare.rules.judged import MAX_CELLS, NOT_CALCULATED, Judged, Said, Target
 from judge.compare.rules.methods import asked_of, method_holds, places_of, window_of
 from judge.compare.rules.naming import Rule, option_of
 from judge.compare.rules.raised import PublishedError, Side
@@ -25,7 +25,7 @@ from judge.workbook.address import Window, cell_key, cell_name, parse_cell
 from judge.workbook.cell import CellValue
 from judge.workbook.facts.render import json_value
 
-_MOST_AFTER = 2000
+_MAX_AFTER = 2000
 """Cells that are compared after the first one that differs."""
 
 
@@ -53,7 +53,7 @@ def sheet_data(judged: Judged, rule: Rule) -> Said | None:
         DifferingCell(
             name_of(key), json_value(first.values.get(key)), json_value(second.values.get(key))
         )
-        for key in keys[:MOST_CELLS]
+        for key in keys[:MAX_CELLS]
     )
     return Said(
         cells[0].expected,
@@ -108,10 +108,8 @@ def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
                 if texts.alike(each, key):
                     continue
                 # The verdict is known; some more cells are looked at for people.
-                more = (
-                    other for other in islice(keys, _MOST_AFTER) if not texts.alike(each, other)
-                )
-                cells = tuple(map(texts.cell, (key, *islice(more, MOST_CELLS - 1))))
+                more = (other for other in islice(keys, _MAX_AFTER) if not texts.alike(each, other))
+                cells = tuple(map(texts.cell, (key, *islice(more, MAX_CELLS - 1))))
                 first = cells[0]
                 return Said(
                     first.expected, first.actual, first.cell, actual.tab.name, "", cells, len(cells)

@@ -16,7 +16,7 @@ from judge.workbook.workbook_parts import Tab
 
 NOT_CALCULATED = "not_calculated"
 
-MOST_CELLS = 50
+MAX_CELLS = 50
 """Differing cells of a rule that are kept."""
 
 

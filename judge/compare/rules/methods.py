@@ -15,7 +15,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {
     name: getattr(operator, name) for name in ("eq", "ne", "le", "lt", "ge", "gt")
 }
 _FLAGS = {"A", "ASCII", "I", "IGNORECASE", "M", "MULTILINE", "S", "DOTALL", "X", "VERBOSE", "U"}
-_MOST_SEARCHED = 4096
+_MAX_SEARCHED = 4096
 
 
 class Places(tuple[str, ...]):
@@ -109,7 +109,7 @@ def _search(method: str, pattern: object, value: object) -> bool:
             f"expected string or bytes-like object, got {type(value).__name__!r}",
         )
     try:
-        return patterns.search(str(pattern), value[:_MOST_SEARCHED], flags)
+        return patterns.search(str(pattern), value[:_MAX_SEARCHED], flags)
     except patterns.PatternError as error:
         raise PublishedError("error", str(error), Side.RULES) from error
 

@@ -12,7 +12,7 @@ from itertools import islice
 
 from judge.compare.rules import whole_objects as whole
 from judge.compare.rules.book import Book
-from judge.compare.rules.judged import MOST_CELLS, Judged, Said, Target
+from judge.compare.rules.judged import MAX_CELLS, Judged, Said, Target
 from judge.compare.rules.matching import unmatched
 from judge.compare.rules.methods import asked_of, matches
 from judge.compare.rules.naming import Rule, option_of
@@ -107,9 +107,7 @@ def style(judged: Judged, rule: Rule) -> Said | None:
         return None
     cell, said = next(iter(found.items()))
     more = f" and {len(found) - 1} more cells" if len(found) > 1 else ""
-    cells = tuple(
-        DifferingCell(each, detail=how) for each, how in islice(found.items(), MOST_CELLS)
-    )
+    cells = tuple(DifferingCell(each, detail=how) for each, how in islice(found.items(), MAX_CELLS))
     return Said("the gold's look", said, f"{cell}{more}", actual.tab.name, "", cells, len(found))
 
 

@@ -15,8 +15,8 @@ from judge.files.documents import written
 NAME = "rules"
 PROFILES = ("standard", "official")
 _OPTIONS = ("rules", "evaluator", "profile")
-_MOST_RULES = 1000
-_MOST_FAULTS = 20
+_MAX_RULES = 1000
+_MAX_FAULTS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,8 @@ class RuleOptions:
             raise UsageError(
                 f"option rules: expected a list of rules, found {written(rules)}"[:200]
             )
-        if len(rules) > _MOST_RULES:
-            raise UsageError(f"option rules: more than {_MOST_RULES:,} rules")
+        if len(rules) > _MAX_RULES:
+            raise UsageError(f"option rules: more than {_MAX_RULES:,} rules")
         for number, rule in enumerate(rules, start=1):
             if not isinstance(rule, Mapping) or not isinstance(rule.get("type"), str):
                 raise UsageError(
@@ -65,9 +65,9 @@ class RuleOptions:
                 )
         faults = [] if "evaluator" in options else list(faults_of(rules))
         if faults:
-            more = f" (and {len(faults) - _MOST_FAULTS} more)" if faults[_MOST_FAULTS:] else ""
+            more = f" (and {len(faults) - _MAX_FAULTS} more)" if faults[_MAX_FAULTS:] else ""
             raise UsageError(
-                f"option rules: {'; '.join(faults[:_MOST_FAULTS])}{more}",
+                f"option rules: {'; '.join(faults[:_MAX_FAULTS])}{more}",
                 hint="docs/rules.md lists the types of rules and their options.",
             )
         evaluator = options.get("evaluator", Evaluator.SPIDER2V)

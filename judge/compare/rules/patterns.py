@@ -24,13 +24,13 @@ from functools import lru_cache
 from re import _compiler, _parser  # type: ignore[attr-defined] # no other way to the parser
 from typing import Any
 
-MOST_STEPS = 10_000_000
+MAX_STEPS = 10_000_000
 """States that one search may visit."""
 
-MOST_STATES = 20_000
+MAX_STATES = 20_000
 """States of a pattern; ``(ab){1,500}`` has about 1,500."""
 
-MOST_PATTERN_CHARS = 10_000
+MAX_PATTERN_CHARS = 10_000
 CPU_SECONDS = 10
 """Processor time of a search by Python's own engine."""
 
@@ -113,8 +113,8 @@ def _program(pattern: str, flags: int) -> _Program | None:
     Raises:
         PatternError: it cannot be read, or has too many states.
     """
-    if len(pattern) > MOST_PATTERN_CHARS:
-        raise PatternError(f"it has {len(pattern)} characters; {MOST_PATTERN_CHARS} are allowed")
+    if len(pattern) > MAX_PATTERN_CHARS:
+        raise PatternError(f"it has {len(pattern)} characters; {MAX_PATTERN_CHARS} are allowed")
     try:
         parsed = _parser.parse(pattern, flags)
         _compiler.compile(pattern, flags)  # the compiler has rules of its own
@@ -142,8 +142,8 @@ class _Builder:
         return then
 
     def _state(self, state: _State) -> int:
-        if len(self.program.states) >= MOST_STATES:
-            raise PatternError(f"it takes more than {MOST_STATES} states")
+        if len(self.program.states) >= MAX_STATES:
+            raise PatternError(f"it takes more than {MAX_STATES} states")
         self.program.states.append(state)
         return len(self.program.states) - 1
 
@@ -262,8 +262,8 @@ class _Search:
                 continue
             reached.add(number)
             self._steps += 1
-            if self._steps > MOST_STEPS:
-                raise PatternError(f"searching it takes more than {MOST_STEPS} steps")
+            if self._steps > MAX_STEPS:
+                raise PatternError(f"searching it takes more than {MAX_STEPS} steps")
             state = program.states[number]
             if state.reads is None and (state.holds is None or state.holds(self, at)):
                 ahead += state.leads

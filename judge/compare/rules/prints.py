@@ -9,8 +9,8 @@ from judge.core.answer import AnswerFile
 from judge.errors import WorkbookError
 from judge.files.documents import read_regular
 
-_MOST_BYTES = 32 << 20
-_MOST_FILES = 200
+_MAX_BYTES = 32 << 20
+_MAX_FILES = 200
 
 
 def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
@@ -29,8 +29,8 @@ def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
         )
     except OSError:
         return {}
-    for path in listed[:_MOST_FILES]:
-        data = read_regular(path, WorkbookError, most_bytes=_MOST_BYTES) or b""
+    for path in listed[:_MAX_FILES]:
+        data = read_regular(path, WorkbookError, most_bytes=_MAX_BYTES) or b""
         lines = _lines(data)
         if lines is not None:
             found[path.stem[len(start) :]] = lines
@@ -41,9 +41,9 @@ def prints_of(files: Sequence[AnswerFile]) -> Mapping[str, Sequence[str]]:
     """Name of a sheet -> its lines, from what was handed in with a workbook, which is the first."""
     found = {}
     start = f"{PurePath(files[0].name).stem}-" if files else ""
-    for file in files[1 : _MOST_FILES + 1]:
+    for file in files[1 : _MAX_FILES + 1]:
         name = PurePath(file.name)
-        if name.suffix == ".csv" and name.name.startswith(start) and len(file.data) <= _MOST_BYTES:
+        if name.suffix == ".csv" and name.name.startswith(start) and len(file.data) <= _MAX_BYTES:
             lines = _lines(file.data)
             if lines is not None:
                 found[name.stem[len(start) :]] = lines

@@ -8,13 +8,13 @@ from typing import Any
 # -- how alike two strings are ---------------------------------------------------------------------
 # How alike two strings are: ``rapidfuzz.fuzz.ratio``.
 
-_MOST_CHARS = 32_768
+_MAX_CHARS = 32_768
 """A cell holds no more."""
 
 
 def ratio(first: str, second: str) -> float:
     """Twice the length of the longest common subsequence over both lengths, from 0 to 100."""
-    first, second = first[:_MOST_CHARS], second[:_MOST_CHARS]
+    first, second = first[:_MAX_CHARS], second[:_MAX_CHARS]
     total = len(first) + len(second)
     if not total:
         return 100.0

@@ -17,7 +17,7 @@ from judge.workbook.workbook_parts import Tab
 
 Rows = tuple[Window, ...]
 
-_MOST_RECTANGLES = 2000
+_MAX_RECTANGLES = 2000
 
 
 def cells_of(places: Sequence[str]) -> Rows:
@@ -41,8 +41,8 @@ def overlap(first: Sequence[str], second: Sequence[str]) -> bool:
         and two.min_row <= one.max_row
         and one.min_column <= two.max_column
         and two.min_column <= one.max_column
-        for one in cells_of(first)[:_MOST_RECTANGLES]
-        for two in others[:_MOST_RECTANGLES]
+        for one in cells_of(first)[:_MAX_RECTANGLES]
+        for two in others[:_MAX_RECTANGLES]
     )
 
 

@@ -15,8 +15,8 @@ from judge.compare.rules.naming import Rule
 LONGEST = 600
 """Characters of a sentence; longer ones end with an ellipsis."""
 
-_MOST_NAMED = 12
-_LONGEST_QUOTE = 80
+_MAX_NAMED = 12
+_MAX_QUOTE_LENGTH = 80
 
 _ORDINALS = (
     *("first", "second", "third", "fourth", "fifth"),
@@ -301,7 +301,7 @@ def _data_validation(rule: Rule) -> str:
     if not entries:
         return f"{sheet} has no data validation"
     many = f"exactly {len(entries)} data validations" if len(entries) > 1 else "one data validation"
-    said = "; ".join(properties_in_words(entry) or "of any kind" for entry in entries[:_MOST_NAMED])
+    said = "; ".join(properties_in_words(entry) or "of any kind" for entry in entries[:_MAX_NAMED])
     return f"{sheet} has {many}: {said}{_more(len(entries))}"
 
 
@@ -370,13 +370,13 @@ def _properties(names: Iterable[object]) -> list[str]:
 def _listed(texts: Iterable[str]) -> str:
     """Several strings as an enumeration: ``a, b and c``."""
     each = list(texts)
-    if len(each) > _MOST_NAMED:
-        return f"{', '.join(each[:_MOST_NAMED])}{_more(len(each))}"
+    if len(each) > _MAX_NAMED:
+        return f"{', '.join(each[:_MAX_NAMED])}{_more(len(each))}"
     return " and ".join(filter(None, (", ".join(each[:-1]), *each[-1:])))
 
 
 def _more(count: int) -> str:
-    return f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
+    return f" and {count - _MAX_NAMED} more" if count > _MAX_NAMED else ""
 
 
 def _quoted(value: object) -> str:
@@ -392,4 +392,4 @@ def _quoted(value: object) -> str:
 
 def _clip(value: object) -> str:
     text = str(value)
-    return text if len(text) <= _LONGEST_QUOTE else text[: _LONGEST_QUOTE - 1] + "…"
+    return text if len(text) <= _MAX_QUOTE_LENGTH else text[: _MAX_QUOTE_LENGTH - 1] + "…"

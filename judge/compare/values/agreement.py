@@ -16,7 +16,7 @@ from judge.replies.relaxed import NotLiteralError, number_of, read_literal
 
 # -- the number that a string states ---------------------------------------------------------------
 
-MOST_CHARS = 2_000
+MAX_CHARS = 2_000
 """Longer text states no number: it is an essay."""
 
 _NUMBER = re.compile(
@@ -43,7 +43,7 @@ def number_in(text: str) -> float | None:
     Returns:
         A finite number; None if the text has none, or several that differ.
     """
-    if len(text) > MOST_CHARS:
+    if len(text) > MAX_CHARS:
         return None
     found = set()
     rest = []
@@ -82,7 +82,7 @@ _NOISE = 1e-9
 _LAST_DIGITS = 4
 """How many units in its last place a float may be away from the whole number that it means."""
 
-_MOST_PAIRS = 1_000_000
+_MAX_PAIRS = 1_000_000
 _WORDS = {"true": True, "yes": True, "false": False, "no": False}
 _SIGNS = str.maketrans({"\u00d7": "*", "\u00f7": "/", "\u2212": "-", "\u2013": "-", "\u00b7": "*"})
 
@@ -292,7 +292,7 @@ def _is_permutation(
     found: Sequence[object], gold: Sequence[object], same: Callable[[object, object], bool]
 ) -> bool:
     """Whether two lists of one length have the same items, each as often."""
-    if len(gold) ** 2 > _MOST_PAIRS:
+    if len(gold) ** 2 > _MAX_PAIRS:
         # Too many to try each with each; in sorted order, items that agree are next to each other.
         pairs = zip(sorted(found, key=_place), sorted(gold, key=_place), strict=True)
         return all(same(one, wanted) for one, wanted in pairs)

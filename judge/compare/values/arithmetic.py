@@ -11,12 +11,12 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-MOST_CHARS = 1_000
+MAX_CHARS = 1_000
 """The longest expression that is evaluated."""
 
-MOST_NODES = 500
-_MOST_BITS = 20_000
-_MOST_TEXT = 100_000
+MAX_NODES = 500
+_MAX_BITS = 20_000
+_MAX_TEXT = 100_000
 
 
 class ExpressionError(Exception):
@@ -80,14 +80,14 @@ def evaluate(text: str, *, guess: bool = False) -> Arithmetic:
         ExpressionError: it is not arithmetic, or has no value (a division by zero).
         UnboundedError: it is too long, or its numbers become too large.
     """
-    if len(text) > MOST_CHARS:
-        raise UnboundedError(f"longer than {MOST_CHARS:,} characters")
+    if len(text) > MAX_CHARS:
+        raise UnboundedError(f"longer than {MAX_CHARS:,} characters")
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise ExpressionError("not an arithmetic expression") from error
-    if sum(1 for _ in ast.walk(tree)) > MOST_NODES:
-        raise UnboundedError(f"more than {MOST_NODES:,} terms")
+    if sum(1 for _ in ast.walk(tree)) > MAX_NODES:
+        raise UnboundedError(f"more than {MAX_NODES:,} terms")
     walk = _Walk(guess)
     try:
         value = walk.value(tree.body)
@@ -97,7 +97,7 @@ def evaluate(text: str, *, guess: bool = False) -> Arithmetic:
 
 
 class _Walk:
-    """Evaluates a tree of at most :data:`MOST_NODES` nodes."""
+    """Evaluates a tree of at most :data:`MAX_NODES` nodes."""
 
     def __init__(self, guess: bool) -> None:
         self._guess = guess
@@ -158,7 +158,7 @@ def _check_size(left: Value, op: ast.operator, right: Value) -> None:
     """
     for text, times in ((left, right), (right, left)):
         if isinstance(op, ast.Mult) and isinstance(text, str) and isinstance(times, int):
-            if len(text) * times > _MOST_TEXT:
+            if len(text) * times > _MAX_TEXT:
                 raise UnboundedError("text that becomes too long")
             return
     if not (isinstance(left, int) and isinstance(right, int)):
@@ -167,5 +167,5 @@ def _check_size(left: Value, op: ast.operator, right: Value) -> None:
         ast.Pow: left.bit_length() * max(right, 0) if abs(left) > 1 else 0,
         ast.Mult: left.bit_length() + right.bit_length(),
     }.get(type(op), 0)
-    if bits > _MOST_BITS:
+    if bits > _MAX_BITS:
         raise UnboundedError("numbers that become too large")

@@ -39,10 +39,10 @@ from judge.workbook.reader import Workbook
 
 # -- values as records and messages show them ------------------------------------------------------
 
-_MOST_CHARS = 500
-_MOST_ITEMS = 50
-_MOST_DEPTH = 4
-_MOST_DIGITS = 50
+_MAX_CHARS = 500
+_MAX_ITEMS = 50
+_MAX_DEPTH = 4
+_MAX_DIGITS = 50
 
 
 def shown_value(value: object, depth: int = 0) -> object:
@@ -54,21 +54,21 @@ def shown_value(value: object, depth: int = 0) -> object:
         return value
     if isinstance(value, int):
         # Digits of a huge number take long to write, and nobody reads them.
-        is_short = value.bit_length() <= 3 * _MOST_DIGITS
+        is_short = value.bit_length() <= 3 * _MAX_DIGITS
         return value if is_short else f"a whole number of about {_digits(value):,} digits"
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, str):
-        return value if len(value) <= _MOST_CHARS else value[:_MOST_CHARS] + "…"
-    if depth >= _MOST_DEPTH:
+        return value if len(value) <= _MAX_CHARS else value[:_MAX_CHARS] + "…"
+    if depth >= _MAX_DEPTH:
         return "…"
     if isinstance(value, list):
-        kept = [shown_value(each, depth + 1) for each in value[:_MOST_ITEMS]]
-        return kept if len(value) <= _MOST_ITEMS else [*kept, "…"]
+        kept = [shown_value(each, depth + 1) for each in value[:_MAX_ITEMS]]
+        return kept if len(value) <= _MAX_ITEMS else [*kept, "…"]
     if isinstance(value, dict):
-        items = list(value.items())[:_MOST_ITEMS]
-        return {str(name)[:_MOST_CHARS]: shown_value(each, depth + 1) for name, each in items}
-    return str(value)[:_MOST_CHARS]
+        items = list(value.items())[:_MAX_ITEMS]
+        return {str(name)[:_MAX_CHARS]: shown_value(each, depth + 1) for name, each in items}
+    return str(value)[:_MAX_CHARS]
 
 
 def _digits(value: int) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-MOST_VARIABLES = 1_000
+MAX_VARIABLES = 1_000
 
 _Choice = TypeVar("_Choice", bound=enum.StrEnum)
 
@@ -106,8 +106,8 @@ def read_rules(value: object) -> dict[str, VariableRule]:
     """
     if not isinstance(value, Mapping) or not value:
         raise ValueError("must be an object: name of a variable -> its rule")
-    if len(value) > MOST_VARIABLES:
-        raise ValueError(f"has more than {MOST_VARIABLES:,} variables")
+    if len(value) > MAX_VARIABLES:
+        raise ValueError(f"has more than {MAX_VARIABLES:,} variables")
     return {str(name): _read_rule(str(name), rule) for name, rule in value.items()}
 
 

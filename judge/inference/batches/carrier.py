@@ -26,10 +26,10 @@ from judge.inference.batches.lines import read_result, request_line
 from judge.inference.chat import CallError, ChatReply
 from judge.inference.progress import BatchEvent
 
-MOST_REQUESTS = 50_000
+MAX_REQUESTS = 50_000
 """Requests of a batch; OpenAI takes so many."""
 
-MOST_BYTES = 190_000_000
+MAX_BYTES = 190_000_000
 """Bytes of a batch's file; OpenAI takes 200 MB."""
 
 
@@ -62,7 +62,7 @@ class _Draft:
     cost: float = 0.0
 
     def has_room(self, line: bytes) -> bool:
-        return len(self.requests) < MOST_REQUESTS and self.size + len(line) <= MOST_BYTES
+        return len(self.requests) < MAX_REQUESTS and self.size + len(line) <= MAX_BYTES
 
 
 @dataclass(slots=True)

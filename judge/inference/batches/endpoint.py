@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from judge.files.documents import MalformedError, as_object, parse_json
-from judge.files.json_lines import MOST_LINE_BYTES
+from judge.files.json_lines import MAX_LINE_BYTES
 from judge.inference.batches.book import is_id
 from judge.inference.batches.lines import CHAT_PATH
 from judge.inference.chat import CallError
@@ -150,7 +150,7 @@ class BatchEndpoint:
         """
         with tempfile.TemporaryFile(dir=folder) as file:
             await self._model.call(Errand(f"/files/{file_id}/content", keep_in=file))
-            while line := file.readline(MOST_LINE_BYTES + 1):
+            while line := file.readline(MAX_LINE_BYTES + 1):
                 yield self._model.mask.masked(line)
 
     async def _ask(self, errand: Errand, *, once: bool = False) -> dict[str, Any]:

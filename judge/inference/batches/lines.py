@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.files.documents import MalformedError, as_object, parse_json
-from judge.files.json_lines import MOST_LINE_VALUES
+from judge.files.json_lines import MAX_LINE_VALUES
 from judge.inference.answers import NotACompletionError, read_reply
 from judge.inference.attempts import AttemptError, detail_of, error_of_answer
 from judge.inference.chat import ChatReply, ChatRequest
@@ -54,7 +54,7 @@ class Result:
 def read_result(line: bytes) -> Result | None:
     """A line of results; None if it does not say which request it is about."""
     try:
-        record = as_object(parse_json(line, most_values=MOST_LINE_VALUES))
+        record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
     except MalformedError:
         return None
     custom_id, response = record.get("custom_id"), record.get("response")

@@ -11,7 +11,7 @@ from judge.errors import SuiteError
 from judge.files.documents import MIB, read_regular
 from judge.suites.desktop.format import ASKED_FILE
 
-MOST_FILE_BYTES = 64 * MIB
+MAX_FILE_BYTES = 64 * MIB
 """The longest file that is put on a desktop."""
 
 
@@ -31,7 +31,7 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
         raise SuiteError(f"task {question.id}, case {case.number}: {problem}")
     files: dict[str, bytes] = {}
     for file in case.files:
-        data = read_regular(file.path, SuiteError, most_bytes=MOST_FILE_BYTES)
+        data = read_regular(file.path, SuiteError, most_bytes=MAX_FILE_BYTES)
         if data is None:
             raise SuiteError(f"{file.path}: the file is missing")
         files[f"{HOME}/{file.path.name}"] = data

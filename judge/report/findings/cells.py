@@ -15,13 +15,13 @@ from judge.report.grid_window import Block, GridBounds
 from judge.workbook.address import WHOLE_SHEET, Window, cell_key, parse_cell
 from judge.workbook.reader import Workbook
 
-_MOST_ROWS = 50
+_MAX_ROWS = 50
 
 
 def cell_rows(cells: Sequence[DifferingCellRecord]) -> list[dict[str, Any]]:
     """Single cells that differ, as a table."""
     return [
-        row(cell["cell"], cell.get("expected"), cell.get("actual")) for cell in cells[:_MOST_ROWS]
+        row(cell["cell"], cell.get("expected"), cell.get("actual")) for cell in cells[:_MAX_ROWS]
     ]
 
 

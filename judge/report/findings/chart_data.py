@@ -14,7 +14,7 @@ from judge.workbook.facts.reading import number
 from judge.workbook.facts.references import read_reference
 from judge.workbook.reader import Workbook
 
-MOST_SERIES = 12
+MAX_SERIES = 12
 """Series of a chart that are drawn."""
 
 _KINDS = {
@@ -118,7 +118,7 @@ def drawn_plot(workbook: Workbook, plot: Plot, most_points: int) -> DrawnPlot:
     """
     series = tuple(
         _drawn(workbook, each, number, most_points, numbered=plot.kind in _NUMBERED)
-        for number, each in enumerate(plot.series[:MOST_SERIES], start=1)
+        for number, each in enumerate(plot.series[:MAX_SERIES], start=1)
     )
     kind = plot.kind.replace("3D", "")
     return DrawnPlot(kind, plot.direction, plot.grouping, series, plot.axes)

@@ -10,7 +10,7 @@ from judge.report.findings.drawing import Canvas, width_of
 from judge.report.findings.scales import Scale, tick_label
 
 _COLOURS = 8
-MOST_SLICES = 24
+MAX_SLICES = 24
 _LEGEND = 120
 _BESIDE = 6
 """Names in a legend above or below."""
@@ -78,7 +78,7 @@ def _entries(plots: Sequence[DrawnPlot]) -> list[tuple[str, bool]]:
     """Names in the legend, and whether they differ: series, or the slices of a pie."""
     if plots[0].kind in ROUND:
         first = plots[0].series[:1]
-        return [(label, False) for series in first for label in series.labels[:MOST_SLICES]]
+        return [(label, False) for series in first for label in series.labels[:MAX_SLICES]]
     return [(each.name, each.differs) for plot in plots for each in plot.series]
 
 

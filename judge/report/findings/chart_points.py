@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from judge.report.findings.chart_data import Drawn, DrawnPlot
 from judge.report.findings.chart_frame import (
     END,
-    MOST_SLICES,
+    MAX_SLICES,
     Area,
     Frame,
     colour,
@@ -69,8 +69,8 @@ def draw_round(canvas: Canvas, area: Area, plot: DrawnPlot) -> None:
     for ring, series in enumerate(rings):
         inside = hole + ring * width
         values = [abs(each or 0.0) for each in series.values]
-        if len(values) > MOST_SLICES:
-            values = [*values[: MOST_SLICES - 1], sum(values[MOST_SLICES - 1 :])]
+        if len(values) > MAX_SLICES:
+            values = [*values[: MAX_SLICES - 1], sum(values[MAX_SLICES - 1 :])]
         total = sum(values) or 1.0
         angle = 0.0
         for number, value in enumerate(values):

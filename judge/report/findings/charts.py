@@ -8,7 +8,7 @@ from typing import Any
 
 from judge.compare.rules.whole_objects import chart_property, data_of
 from judge.report.findings.chart_data import (
-    MOST_SERIES,
+    MAX_SERIES,
     DrawnPlot,
     axis_of,
     axis_title,
@@ -116,7 +116,7 @@ def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
     ]
     series = [each for plot in chart.plots for each in plot.series]
     found.append(Property("series", len(series), str(len(series)), data))
-    for number, each in enumerate(series[:MOST_SERIES], start=1):
+    for number, each in enumerate(series[:MAX_SERIES], start=1):
         found += _series_properties(each, f"series {number}", asked, data=data)
     return found
 
@@ -228,8 +228,8 @@ def _notes(chart: Chart, plots: Sequence[DrawnPlot], most_points: int) -> list[s
             if plot.kind not in DRAWN_KINDS
         )
         notes.append(f"not drawn: {', '.join(left_out)}")
-    if any(len(each.series) > MOST_SERIES for each in chart.plots):
-        notes.append(f"the first {MOST_SERIES} series of each kind are drawn")
+    if any(len(each.series) > MAX_SERIES for each in chart.plots):
+        notes.append(f"the first {MAX_SERIES} series of each kind are drawn")
     longest = max((each.points for plot in plots for each in plot.series), default=0)
     if longest > most_points:
         notes.append(f"the first {most_points:,} of {longest:,} points are drawn")

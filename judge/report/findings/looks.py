@@ -12,9 +12,9 @@ from judge.core.records.cases import DifferingCellRecord
 from judge.report.findings.rows import clip
 from judge.workbook.address import WHOLE_SHEET, cell_key, parse_cell
 
-_MOST_CELLS = 50
+_MAX_CELLS = 50
 _SAMPLE = "Abc 123"
-_LONGEST_SAMPLE = 24
+_MAX_SAMPLE_LENGTH = 24
 
 
 class Side:
@@ -48,7 +48,7 @@ class Side:
             f"{size:g}" if isinstance(size, float) else "",
         ]
         return {
-            "text": (shown or _SAMPLE)[:_LONGEST_SAMPLE],
+            "text": (shown or _SAMPLE)[:_MAX_SAMPLE_LENGTH],
             "blank": not shown,
             "fill": next((colour for colour in look.fill.colours if colour), None),
             "pattern": look.fill.pattern,
@@ -92,7 +92,7 @@ def show_looks(
         listed = list(differing_formats(gold.looks, output.looks, asked).items())
         all_cells = len(listed)
     shown = []
-    for name, how in listed[:_MOST_CELLS]:
+    for name, how in listed[:_MAX_CELLS]:
         place = parse_cell(name)
         if place is None:
             continue

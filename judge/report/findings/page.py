@@ -29,8 +29,8 @@ from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
 from judge.workbook.reader import Workbook, open_workbook
 
-_MOST_FINDINGS = 40
-_LONGEST_VALUE = 300
+_MAX_FINDINGS = 40
+_MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
 """Kinds of parts that show where the difference is."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
@@ -210,7 +210,7 @@ class _Findings:
         about = difference.get("about")
         part, note = None, ""
         self._shown += 1
-        if about is not None and self._shown <= _MOST_FINDINGS:
+        if about is not None and self._shown <= _MAX_FINDINGS:
             try:
                 part = self._once(about, difference)
             except (JudgeError, PublishedError) as error:
@@ -276,4 +276,4 @@ def _plain(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return None if value is None else clip(value)
     text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return text if len(text) <= _MAX_VALUE_LENGTH else text[: _MAX_VALUE_LENGTH - 1] + "…"

@@ -32,8 +32,8 @@ _SHOWN_AS = {
     "difference": "difference from",
     "percentDiff": "% difference from",
 }
-_MOST_FIELDS = 60
-_MOST_ITEMS = 12
+_MAX_FIELDS = 60
+_MAX_ITEMS = 12
 _SETTINGS = ("name", "location", "show_total", "show_empty_row", "show_empty_col", "show_headers")
 
 
@@ -149,9 +149,9 @@ def _areas(
                         if counts
                         else "unasked",
                     }
-                    for place, each in enumerate(fields[:_MOST_FIELDS])
+                    for place, each in enumerate(fields[:_MAX_FIELDS])
                 ],
-                "more": max(0, len(fields) - _MOST_FIELDS),
+                "more": max(0, len(fields) - _MAX_FIELDS),
             }
         )
     return found
@@ -165,7 +165,7 @@ def _hidden(pivot: Pivot) -> str:
         ]
         if items:
             said.append(f"{field.name}: {_some(items)}")
-    return "; ".join(said[:_MOST_ITEMS])
+    return "; ".join(said[:_MAX_ITEMS])
 
 
 def _order(pivot: Pivot) -> str:
@@ -178,5 +178,5 @@ def _order(pivot: Pivot) -> str:
 
 
 def _some(items: Sequence[str]) -> str:
-    more = f" and {len(items) - _MOST_ITEMS} more" if len(items) > _MOST_ITEMS else ""
-    return ", ".join(items[:_MOST_ITEMS]) + more
+    more = f" and {len(items) - _MAX_ITEMS} more" if len(items) > _MAX_ITEMS else ""
+    return ", ".join(items[:_MAX_ITEMS]) + more

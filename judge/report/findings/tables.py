@@ -28,7 +28,7 @@ from judge.workbook.facts.sheets import (
 from judge.workbook.tree import Element
 from judge.workbook.workbook_parts import Tab
 
-_MOST_ROWS = 60
+_MAX_ROWS = 60
 Rows = list[dict[str, Any]]
 Sheet = tuple[Book, Tab]
 """A sheet in its workbook."""
@@ -39,7 +39,7 @@ def sheet_rows(gold: Book, output: Book) -> Rows:
     first, second = ([tab.name for tab in book.facts.tabs] for book in (gold, output))
     return [
         row(f"sheet {place + 1}", *(_at(each, place) for each in (first, second)))
-        for place in range(min(_MOST_ROWS, max(len(first), len(second))))
+        for place in range(min(_MAX_ROWS, max(len(first), len(second))))
     ]
 
 
@@ -84,7 +84,7 @@ def filter_rows(gold: Sheet, output: Sheet) -> Rows:
     columns = [_columns(each) for each in filters]
     rows += [
         row(_column_name(filters, number), *(column.get(number) for column in columns))
-        for number in sorted({*columns[0], *columns[1]})[:_MOST_ROWS]
+        for number in sorted({*columns[0], *columns[1]})[:_MAX_ROWS]
     ]
     rows.append(row("sorted by", *map(_sorted_by, filters)))
     return [each for each in rows if each["expected"] or each["found"]]
@@ -132,7 +132,7 @@ def _sorted_by(found: Filter | None) -> str | None:
 def validation_rows(wanted: Sequence[str], output: Sheet) -> Rows:
     """What a rule asks of validations, and those that there are; in no order."""
     found = [_validation(validation) for validation in validations_of(_root(output))]
-    count = min(_MOST_ROWS, max(len(wanted), len(found)))
+    count = min(_MAX_ROWS, max(len(wanted), len(found)))
     return [
         {**row("", _at(wanted, place), _at(found, place)), "state": "listed"}
         for place in range(count)
@@ -182,7 +182,7 @@ def sparkline_rows(gold: Sheet, output: Sheet) -> Rows:
         row(place, *(_sparkline(side.get(place)) for side in sides))
         for place in dict.fromkeys((*sides[0], *sides[1]))
     ]
-    return sorted(rows, key=lambda each: str(each["state"]) == "agrees")[:_MOST_ROWS]
+    return sorted(rows, key=lambda each: str(each["state"]) == "agrees")[:_MAX_ROWS]
 
 
 def _sparkline(found: Sparkline | None) -> str | None:
@@ -198,7 +198,7 @@ def _one_sided(expected: Sequence[str], found: Sequence[str]) -> Rows:
         else:
             rows.append(row("", each, None))
     rows += [row("", None, each) for each in left]
-    return rows[:_MOST_ROWS]
+    return rows[:_MAX_ROWS]
 
 
 def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool) -> Rows:
@@ -218,7 +218,7 @@ def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool
             if first.get(line) != second.get(line)
         )
         for line in differing:
-            if len(rows) >= _MOST_ROWS:
+            if len(rows) >= _MAX_ROWS:
                 return rows
             label = f"row {line}" if of_rows else f"column {column_letters(line)}"
             values = (_said(each.get(line)) for each in (first, second))

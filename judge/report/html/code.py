@@ -20,7 +20,7 @@ _KINDS = (
     (Token.Operator.Word, "k"),
 )
 
-_LONGEST_CODE = 400_000
+_MAX_CODE_LENGTH = 400_000
 
 
 def highlight(code: str) -> list[tuple[str, str]]:
@@ -31,7 +31,7 @@ def highlight(code: str) -> list[tuple[str, str]]:
         functions and classes ``f``, built-in names ``b``, an empty string for all else. Together
         the pieces are the source.
     """
-    if len(code) > _LONGEST_CODE:
+    if len(code) > _MAX_CODE_LENGTH:
         return [("", code)]
     pieces: list[tuple[str, str]] = []
     lexer = PythonLexer(stripnl=False, ensurenl=False)

@@ -17,19 +17,19 @@ from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
 from judge.report.pictures import PictureShelf
 
-_MOST_TURNS = 400
-_MOST_ACTIONS = 60
-_MOST_WINDOWS = 20
-_MOST_COLUMNS = 16
+_MAX_TURNS = 400
+_MAX_ACTIONS = 60
+_MAX_WINDOWS = 20
+_MAX_COLUMNS = 16
 _CELLS_PER_ROW = 48
 """Of a table of elements, one row for so many cells that a grid may have."""
-_LEAST_ROWS = 25
+_MIN_ROWS = 25
 _CHARS_PER_CELL = 16
 _TABLE_CHARS_PER_CELL = 40
 """Characters of an episode, without and in its tables, for each cell that a grid may have."""
-_MOST_MARKS = 20_000
-_LONGEST_TEXT = 20_000
-_LONGEST_CELL = 300
+_MAX_MARKS = 20_000
+_MAX_TEXT_LENGTH = 20_000
+_MAX_CELL_LENGTH = 300
 
 
 class _Room:
@@ -40,11 +40,11 @@ class _Room:
     """
 
     def __init__(self, bounds: GridBounds) -> None:
-        self._longest = min(_LONGEST_TEXT, bounds.text_chars * 5)
+        self._longest = min(_MAX_TEXT_LENGTH, bounds.text_chars * 5)
         self._chars = bounds.cells * _CHARS_PER_CELL
         self._table_chars = bounds.cells * _TABLE_CHARS_PER_CELL
-        self._marks = _MOST_MARKS
-        self.rows = max(bounds.cells // _CELLS_PER_ROW, _LEAST_ROWS)
+        self._marks = _MAX_MARKS
+        self.rows = max(bounds.cells // _CELLS_PER_ROW, _MIN_ROWS)
         """Of one table."""
 
     def text(self, text: str) -> str:
@@ -61,7 +61,7 @@ class _Room:
 
     def row(self, cells: Sequence[str]) -> list[str] | None:
         """A row of a table; None where there is no room for it."""
-        shown = [_cut(cell, _LONGEST_CELL) for cell in cells]
+        shown = [_cut(cell, _MAX_CELL_LENGTH) for cell in cells]
         self._table_chars -= sum(map(len, shown))
         return shown if self._table_chars >= 0 else None
 
@@ -96,7 +96,7 @@ def episode_page(
     except StoreError as error:
         return {"problem": error.message, "turns": [], "facts": [], "tables": {}}
     room = _Room(bounds)
-    turns = list(_turns(episode.turns[:_MOST_TURNS], pictures, room, rank))
+    turns = list(_turns(episode.turns[:_MAX_TURNS], pictures, room, rank))
     end = episode.end
     return {
         "facts": list(_facts(episode.head)),
@@ -112,19 +112,19 @@ def episode_page(
 def _facts(head: EpisodeHead) -> Iterator[tuple[str, str]]:
     """What the desktop was like, in words."""
     options: Mapping[str, object] = head["options"]
-    yield "model", head["model"][:_LONGEST_CELL]
-    yield "setting", head["setting"][:_LONGEST_CELL]
+    yield "model", head["model"][:_MAX_CELL_LENGTH]
+    yield "setting", head["setting"][:_MAX_CELL_LENGTH]
     yield "only mouse and keyboard", "yes" if options.get("gui_only") is True else "no"
     if "width" in options and "height" in options:
         yield "screen", f"{options['width']} × {options['height']}"[:40]  # noqa: RUF001 - a multiplication
     for name, words in (("window", "window"), ("clutter", "other windows")):
         if options.get(name):
-            yield words, _cut(dump_json(options[name], spaced=True), _LONGEST_CELL)
+            yield words, _cut(dump_json(options[name], spaced=True), _MAX_CELL_LENGTH)
     published = options.get("as_published")
     if isinstance(published, list) and published:
-        yield "as published", ", ".join(map(str, published))[:_LONGEST_CELL]
-    yield "spreadsheet program", head["office"][:_LONGEST_CELL]
-    yield "desktop", head["image"][:_LONGEST_CELL]
+        yield "as published", ", ".join(map(str, published))[:_MAX_CELL_LENGTH]
+    yield "spreadsheet program", head["office"][:_MAX_CELL_LENGTH]
+    yield "desktop", head["image"][:_MAX_CELL_LENGTH]
     yield "started", head["started"][:40]
     yield "ready after", f"{head['ready_s']:.1f} s"
 
@@ -135,7 +135,7 @@ def _turns(
     start_s = 0.0
     for turn in turns:
         seen = turn["seen"]
-        actions = turn["actions"][:_MOST_ACTIONS]
+        actions = turn["actions"][:_MAX_ACTIONS]
         yield {
             "number": turn["number"],
             "start_s": round(start_s, 3),
@@ -144,7 +144,7 @@ def _turns(
             "width": seen.get("width"),
             "height": seen.get("height"),
             "cursor": seen["cursor"][:2],
-            "windows": [each[:_LONGEST_CELL] for each in seen["windows"][:_MOST_WINDOWS]],
+            "windows": [each[:_MAX_CELL_LENGTH] for each in seen["windows"][:_MAX_WINDOWS]],
             "table": seen["table"],
             "cut": seen["cut"],
             "reply": room.text(turn["reply"]),
@@ -201,7 +201,7 @@ def _table(files: EpisodeFiles, digest: str, room: _Room) -> dict[str, Any]:
     lines = [line for line in text.split("\n") if line]
     rows: list[list[str]] = []
     for line in lines[: room.rows]:
-        row = room.row(line.split("\t", _MOST_COLUMNS - 1))
+        row = room.row(line.split("\t", _MAX_COLUMNS - 1))
         if row is None:
             break
         rows.append(row)

@@ -56,8 +56,8 @@ KINDS = {
 """Class of difference -> the letter that stands for it where colour is not enough, and its name."""
 
 _OUTSIDE = {each.value for each in APART} | {DifferenceClass.MISSING_SHEET.value}
-_LONGEST_TURN = 200_000
-_MOST_PICTURES = 100
+_MAX_TURN_LENGTH = 200_000
+_MAX_PICTURES = 100
 
 
 class TaskPages:
@@ -293,7 +293,7 @@ class TaskPages:
         parts = content[:MAX_PARTS]
         shown = [part for part in parts if isinstance(part, dict) and part.get("type") == "picture"]
         rest = [part for part in parts if part not in shown]
-        return rest, [self.pictures.of_message(each) for each in shown[:_MOST_PICTURES]]
+        return rest, [self.pictures.of_message(each) for each in shown[:_MAX_PICTURES]]
 
     def _conversation_file(self, name: str) -> object:
         """The messages of a conversation that is kept in a file of its own.
@@ -333,7 +333,7 @@ def _reply(submission: LoadedSubmission) -> str | None:
 
 
 def _cut(text: str) -> str:
-    return text[:_LONGEST_TURN] + "…" if len(text) > _LONGEST_TURN else text
+    return text[:_MAX_TURN_LENGTH] + "…" if len(text) > _MAX_TURN_LENGTH else text
 
 
 def _written(value: object) -> str | None:

@@ -31,13 +31,13 @@ from judge.suites.desktop.evaluation import read_evaluation
 if TYPE_CHECKING:
     from judge.suites.desktop.format import DesktopFormat
 
-_MOST_TASKS = 10_000
+_MAX_TASKS = 10_000
 _COPIES = {"download", "copyfile_from_host_to_guest"}
 _PLAN_FILE = "verbose_instruction.txt"
 _PHRASINGS = ("abstract", "verbose")
 _DIFFICULTIES = ((5, "easy"), (15, "medium"))
 """Most actions of a task -> its class in the Spider2-V paper; what takes more is hard."""
-_MOST_PLAN_BYTES = MIB
+_MAX_PLAN_BYTES = MIB
 
 
 class _FieldError(Exception):
@@ -125,8 +125,8 @@ def task_files(folder: Path) -> Iterator[Path]:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise SuiteError(f"{folder} cannot be listed: {error.strerror}") from error
-    if len(entries) > _MOST_TASKS:
-        raise SuiteError(f"{folder} has more than {_MOST_TASKS:,} entries")
+    if len(entries) > _MAX_TASKS:
+        raise SuiteError(f"{folder} has more than {_MAX_TASKS:,} entries")
     for entry in entries:
         if entry.suffix == ".json":
             yield entry
@@ -186,7 +186,7 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
 
 
 def _plan(path: Path) -> str:
-    return read_text(path, SuiteError, most_bytes=_MOST_PLAN_BYTES).strip()
+    return read_text(path, SuiteError, most_bytes=_MAX_PLAN_BYTES).strip()
 
 
 # -- files ----------------------------------------------------------------------------------------

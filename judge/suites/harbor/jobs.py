@@ -24,7 +24,7 @@ CONVENTION = "logs/artifacts"
 
 _RESULT = "result.json"
 _CONFIG = "config.json"
-_MOST_TRIALS = 100_000
+_MAX_TRIALS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ def read_job(folder: Path) -> Job:
             trials.append(_trial(each, document))
         elif is_regular(each / _CONFIG):
             unfinished.append(each.name)
-        if len(trials) > _MOST_TRIALS:
-            raise SubmissionError(f"{folder} holds more than {_MOST_TRIALS:,} trials")
+        if len(trials) > _MAX_TRIALS:
+            raise SubmissionError(f"{folder} holds more than {_MAX_TRIALS:,} trials")
     trials.sort(key=lambda trial: (trial.started, trial.name))
     return Job(tuple(trials), tuple(unfinished))
 

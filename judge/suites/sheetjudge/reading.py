@@ -21,7 +21,7 @@ from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, NAME, VERSION
 from judge.suites.sheetjudge.fields import Fields, shown
 
 _HINT = "dataset/schema.md describes what a suite.json looks like"
-_LONGEST_ID = 200
+_MAX_ID_LENGTH = 200
 _BOM = b"\xef\xbb\xbf"
 
 KIND_OF_SUFFIX = {
@@ -186,10 +186,10 @@ def _raw_id(fields: Fields) -> int | str:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     text = fields.text("id")
-    if "/" in text or text in {".", ".."} or not text.isprintable() or len(text) > _LONGEST_ID:
+    if "/" in text or text in {".", ".."} or not text.isprintable() or len(text) > _MAX_ID_LENGTH:
         fields.fault(
             "id",
-            f"must be at most {_LONGEST_ID} printable characters without a slash, "
+            f"must be at most {_MAX_ID_LENGTH} printable characters without a slash, "
             f"not {shown(text)}",
         )
     return text

@@ -10,7 +10,7 @@ from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
-LEAST_EXAMPLES = 2
+MIN_EXAMPLES = 2
 SHARE = 0.6
 """Share of the constants in the input's answer range that the gold has as well, so that they count
 as examples."""
@@ -52,7 +52,7 @@ class ContradictedExample:
                 same += 1
             elif case is first or not same_constant(given, first.input.value(place)):
                 apart.append(place)
-        if not apart or same < LEAST_EXAMPLES or same < SHARE * (same + len(apart)):
+        if not apart or same < MIN_EXAMPLES or same < SHARE * (same + len(apart)):
             return
         place = apart[0]
         yield suspect(

@@ -20,7 +20,7 @@ from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.suspects.traces import Traces, traces_of
 from judge.workbook.cell import CellValue
 
-MOST_RESTORED = 2_000
+MAX_RESTORED = 2_000
 """Most constants of a gold that are replaced by the input's to see what follows."""
 
 
@@ -75,7 +75,7 @@ class ContradictedInput:
         everywhere: frozenset[Place],
     ) -> Iterator[Suspect]:
         for places in (mine.changed, mine.added):
-            if not places or len(places) > MOST_RESTORED:
+            if not places or len(places) > MAX_RESTORED:
                 continue
             moved = what_moves(case, {place: case.input.value(place) for place in places})
             if not moved:

@@ -18,7 +18,7 @@ CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
 """Quotation marks that a formula cannot use."""
 
 _ERROR_TEXT = re.compile(r"#(?:REF!|NAME\?|NULL!|DIV/0!|VALUE!|NUM!|N/A)")
-MOST_FOLLOWED = 500
+MAX_FOLLOWED = 500
 """Most errors whose formulas, and most errors of a sheet that, are looked into."""
 
 
@@ -118,7 +118,7 @@ def _is_written_wrongly(case: CaseMaterial, place: Place, value: CellValue) -> b
 def _is_in_data(case: CaseMaterial, errors: Iterable[Place]) -> bool:
     """Whether cells that the formulas read hold errors in the input already."""
     held: dict[str, list[Place]] = {}
-    for place in itertools.islice(errors, MOST_FOLLOWED):
+    for place in itertools.islice(errors, MAX_FOLLOWED):
         formula = case.gold.formula(place)
         if formula is None:
             return False
@@ -143,7 +143,7 @@ def _errors_in(case: CaseMaterial, sheet: str) -> list[Place]:
         for key, value in case.input.values(sheet).items()
         if isinstance(value, ErrorValue)
     )
-    return list(itertools.islice(found, MOST_FOLLOWED))
+    return list(itertools.islice(found, MAX_FOLLOWED))
 
 
 SIGN = ErrorValues()

@@ -18,13 +18,13 @@ from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.suspects.traces import trace
 from judge.workbook.address import COLUMN_BITS
 
-LEAST_COPIED = 4
+MIN_COPIED = 4
 """Values of a column that have to be found in the input before it counts as copied."""
 
 SHARE_COPIED = 0.9
 """Share of a column's values, over all cases, that have to be found in their inputs."""
 
-MOST_CELLS = 100_000
+MAX_CELLS = 100_000
 """Cells of an answer that are traced."""
 
 Column = tuple[str, int]
@@ -161,7 +161,7 @@ class Leftover:
         mine = _rows_apart(case, copied)
         total = mine.total + sum(each.total for each in others)
         apart = len(mine.apart) + sum(len(each.apart) for each in others)
-        if not mine.apart or total - apart < LEAST_COPIED or apart > total * (1 - SHARE_COPIED):
+        if not mine.apart or total - apart < MIN_COPIED or apart > total * (1 - SHARE_COPIED):
             return
         first = mine.apart[0]
         values = ", ".join(shown(case.answer[place]) for place in first[:3])
@@ -182,8 +182,8 @@ class Leftover:
         )
 
 
-LEAST_LEFT_ALONE = 5
-MOST_KEPT_SHARE = 0.2
+MIN_LEFT_ALONE = 5
+MAX_KEPT_SHARE = 0.2
 
 
 def kept_places(
@@ -200,7 +200,7 @@ def kept_places(
     alone: dict[Column, int] = defaultdict(int)
     apart: dict[Column, dict[int, list[Place]]] = defaultdict(lambda: defaultdict(list))
     for case in cases:
-        if case.ranges != case.input_ranges or len(case.answer) > MOST_CELLS:
+        if case.ranges != case.input_ranges or len(case.answer) > MAX_CELLS:
             return {}
         for place in case.answer_places:
             if case.gold.formula(place) is not None or case.input.formula(place) is not None:
@@ -213,7 +213,7 @@ def kept_places(
     found: dict[int, dict[Place, CaseMaterial]] = defaultdict(dict)
     for column, by_case in apart.items():
         changed = sum(map(len, by_case.values()))
-        if alone[column] < LEAST_LEFT_ALONE or changed > MOST_KEPT_SHARE * alone[column]:
+        if alone[column] < MIN_LEFT_ALONE or changed > MAX_KEPT_SHARE * alone[column]:
             continue
         for case in cases:
             for place in by_case.get(case.number, ()):
@@ -242,7 +242,7 @@ def _kept_from(
 
 def _traced(case: CaseMaterial) -> _Traced:
     columns: dict[Column, dict[Place, str]] = defaultdict(dict)
-    if len(case.answer) <= MOST_CELLS:
+    if len(case.answer) <= MAX_CELLS:
         for place, value in sorted(case.answer.items(), key=lambda each: each[0]):
             known = trace(value)
             if known is not None and case.gold.formula(place) is None:
@@ -271,7 +271,7 @@ def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
         ]
         hits = sum(hit for _, hit in found)
         distinct = len({known for known, hit in found if hit})
-        if distinct >= LEAST_COPIED and hits >= SHARE_COPIED * len(found):
+        if distinct >= MIN_COPIED and hits >= SHARE_COPIED * len(found):
             yield column
 
 
@@ -334,7 +334,7 @@ class _Rows:
 
 def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
     rows: dict[tuple[str, int], list[Place]] = defaultdict(list)
-    if len(case.answer) > MOST_CELLS:
+    if len(case.answer) > MAX_CELLS:
         return _Rows(0, ())
     for place, value in case.answer.items():
         is_copied = (place.sheet, place.column) in copied and case.gold.formula(place) is None

@@ -12,7 +12,7 @@ from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.suspects.rewriting import apart_by_rewriting
 from judge.workbook.formula_shift import shift_formula
 
-LEAST_FORMULAS = 4
+MIN_FORMULAS = 4
 """Cells of a column that have to share a formula before another one is odd."""
 
 SHARE = 0.75
@@ -82,20 +82,20 @@ def _columns(case: CaseMaterial) -> Mapping[tuple[str, int], list[Place]]:
 
 def _by_the_rule(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
     """Odd cells of the answer's columns, each with the column's formula written for its row."""
-    if len(case.answer_formulas) < LEAST_FORMULAS:
+    if len(case.answer_formulas) < MIN_FORMULAS:
         return
     for places in _columns(case).values():
         formulas = {
             place: case.answer_formulas[place] for place in places if place in case.answer_formulas
         }
-        if len(formulas) < LEAST_FORMULAS or len(formulas) == len(places) == 1:
+        if len(formulas) < MIN_FORMULAS or len(formulas) == len(places) == 1:
             continue
         anchor = max(place.row for place in places)
         written = {
             place: shift_formula(text, anchor - place.row, 0) for place, text in formulas.items()
         }
         rule, count = Counter(written.values()).most_common(1)[0]
-        if count < LEAST_FORMULAS or count < SHARE * len(places) or "#REF!" in rule:
+        if count < MIN_FORMULAS or count < SHARE * len(places) or "#REF!" in rule:
             continue
         for place in places:
             if written.get(place) != rule and not case.is_given(place):

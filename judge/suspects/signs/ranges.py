@@ -16,10 +16,10 @@ from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
 from judge.workbook.formula_shift import shift_formula
 
-LEAST_ROWS = 3
+MIN_ROWS = 3
 """Rows of a range that count as a table."""
 
-MOST_MISSED = 10_000
+MAX_MISSED = 10_000
 LOOKUPS = frozenset(
     {"VLOOKUP", "HLOOKUP", "LOOKUP", "MATCH", "INDEX", "XLOOKUP", "XMATCH"}
     | {"COUNTIF", "COUNTIFS", "SUMIF", "SUMIFS", "AVERAGEIF", "AVERAGEIFS", "MAXIFS", "MINIFS"}
@@ -112,7 +112,7 @@ def _held_in_place(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
     for places in by_column.values():
         top = min(places)
         first = case.answer_formulas[top]
-        if len(places) < LEAST_ROWS or not traits(first).functions & LOOKUPS:
+        if len(places) < MIN_ROWS or not traits(first).functions & LOOKUPS:
             continue
         held = _RANGE.sub(_with_fixed_rows, first)
         if held == first:
@@ -125,7 +125,7 @@ def _held_in_place(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
 
 def _with_fixed_rows(match: re.Match[str]) -> str:
     rows = int(match["r2"]) - int(match["r1"]) + 1
-    if match["d1"] or match["d2"] or rows < LEAST_ROWS:
+    if match["d1"] or match["d2"] or rows < MIN_ROWS:
         return match[0]
     sheet = match["sheet"] or ""
     return f"{sheet}{match['c1']}${match['r1']}:{match['c2']}${match['r2']}"
@@ -137,7 +137,7 @@ def _lengthened(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
     for place, text in case.answer_formulas.items():
         longer = text
         for reference in references(text):
-            if reference.max_row - reference.min_row + 1 < LEAST_ROWS:
+            if reference.max_row - reference.min_row + 1 < MIN_ROWS:
                 continue
             sheet = reference.sheet or place.sheet
             if sheet not in case.gold:
@@ -163,9 +163,7 @@ def _with_last_row(formula: str, old: int, new: int) -> str:
 def _last_row(case: CaseMaterial, sheet: str, reference: Reference) -> int:
     """The last row of the table that a range begins in, if it goes on directly below."""
     last = reference.max_row
-    while last - reference.max_row < MOST_MISSED and _goes_on(
-        case.gold, sheet, reference, last + 1
-    ):
+    while last - reference.max_row < MAX_MISSED and _goes_on(case.gold, sheet, reference, last + 1):
         last += 1
         if case.in_answer(Place(sheet, cell_key(last, reference.min_column))):
             return reference.max_row

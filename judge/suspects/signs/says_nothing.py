@@ -12,7 +12,7 @@ from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
 from judge.workbook.cell import CellRange, CellValue
 
-MOST_COMPARED = 200_000
+MAX_COMPARED = 200_000
 
 
 class SaysNothing:
@@ -169,7 +169,7 @@ def _same(
     if any(given is None for given in case.input_ranges):
         return False
     places = first.keys() | second.keys()
-    return len(places) <= MOST_COMPARED and all(
+    return len(places) <= MAX_COMPARED and all(
         agree(first.get(place), second.get(place)) for place in places
     )
 
@@ -178,7 +178,7 @@ def _repeats(case: CaseMaterial, other: CaseMaterial) -> bool:
     if case.ranges != other.ranges:
         return False
     places = case.answer.keys() | other.answer.keys()
-    return len(places) <= MOST_COMPARED and all(
+    return len(places) <= MAX_COMPARED and all(
         agree(case.answer.get(place), other.answer.get(place)) for place in places
     )
 

@@ -10,7 +10,7 @@ from judge.suspects.contract import counted, evidence, place_in, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 
-LEAST_LETTERS = 2
+MIN_LETTERS = 2
 
 # Longer strings in quotes are sentences, not what a cell is to hold.
 _QUOTED = re.compile(
@@ -87,7 +87,7 @@ def _quoted(question: str) -> dict[str, str]:
     found: dict[str, set[str]] = {}
     for match in _QUOTED.finditer(question):
         text = next(each for each in match.groups() if each is not None).strip().rstrip(".,;")
-        if sum(each.isalpha() for each in text) >= LEAST_LETTERS:
+        if sum(each.isalpha() for each in text) >= MIN_LETTERS:
             found.setdefault(text.casefold(), set()).add(text)
     return {folded: next(iter(each)) for folded, each in found.items() if len(each) == 1}
 

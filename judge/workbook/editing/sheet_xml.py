@@ -32,7 +32,7 @@ _FORMULA = re.compile(
 )
 _DIMENSION = re.compile(rb"<(?:\w+:)?dimension\b" + QUOTED + rb"/?>")
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-MOST_TEXT = 32_767
+MAX_TEXT = 32_767
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,9 +281,9 @@ class SheetXml:
     def _checked(self, text: str, where: str) -> str:
         if _NOT_XML.search(text):
             raise WorkbookError(f"{where}: the text holds a character that no workbook can hold")
-        if len(text) > MOST_TEXT:
+        if len(text) > MAX_TEXT:
             raise WorkbookError(
-                f"{where}: the text has {len(text):,} characters, a cell holds {MOST_TEXT:,}"
+                f"{where}: the text has {len(text):,} characters, a cell holds {MAX_TEXT:,}"
             )
         return text
 

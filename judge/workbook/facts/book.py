@@ -11,7 +11,7 @@ from judge.workbook.facts.chart_model import Chart
 from judge.workbook.facts.charts import read_charts
 from judge.workbook.facts.pivot_model import Pivot
 from judge.workbook.facts.pivots import PivotReader
-from judge.workbook.facts.reading import MOST_ELEMENTS, is_on, whole
+from judge.workbook.facts.reading import MAX_ELEMENTS, is_on, whole
 from judge.workbook.facts.row_lines import read_row_lines
 from judge.workbook.facts.sheet_model import Name, SheetFacts, TableFact
 from judge.workbook.facts.sheets import (
@@ -85,7 +85,7 @@ class BookFacts:
                 if tab.is_worksheet:
                     known = scan_surroundings(self._package, tab.part, self._listener_of(tab)).root
                 else:
-                    known = read_tree(self._package, tab.part, text=True, most=MOST_ELEMENTS)
+                    known = read_tree(self._package, tab.part, text=True, most=MAX_ELEMENTS)
             self._trees[tab.part] = known
         return known
 
@@ -106,7 +106,7 @@ class BookFacts:
         return self._rows[tab.part]
 
     def _listener_of(self, tab: Tab) -> Callable[[], TreeListener]:
-        return lambda: TreeListener(self._package, tab.part, MOST_ELEMENTS)
+        return lambda: TreeListener(self._package, tab.part, MAX_ELEMENTS)
 
     def links(self, tab: Tab) -> Mapping[str, Relationship]:
         """What the part of a sheet points to.
@@ -199,7 +199,7 @@ class BookFacts:
         for part in self._targets(tab, "table"):
             try:
                 with self._package.blamed():
-                    tables.append(table_of(read_tree(self._package, part, most=MOST_ELEMENTS)))
+                    tables.append(table_of(read_tree(self._package, part, most=MAX_ELEMENTS)))
             except WorkbookError as error:
                 problems.append(self._problem(error))
         facts = SheetFacts(
@@ -249,7 +249,7 @@ class BookFacts:
             WorkbookError: the main part is broken or over a limit.
         """
         with self._package.blamed():
-            root = read_tree(self._package, main_part(self._package), text=True, most=MOST_ELEMENTS)
+            root = read_tree(self._package, main_part(self._package), text=True, most=MAX_ELEMENTS)
         holder = root.child("definedNames")
         listed = root.child("sheets")
         sheets = (

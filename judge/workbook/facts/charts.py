@@ -18,7 +18,7 @@ from judge.workbook.facts.chart_model import (
     Trendline,
 )
 from judge.workbook.facts.reading import (
-    MOST_ELEMENTS,
+    MAX_ELEMENTS,
     colour,
     identifier,
     is_on,
@@ -40,7 +40,7 @@ _SHOWN = {
     "showLegendKey": "legend_key",
     "showBubbleSize": "bubble_size",
 }
-_MOST_POINTS = 100_000
+_MAX_POINTS = 100_000
 
 
 def read_charts(package: Package, drawing: str) -> list[Chart]:
@@ -56,7 +56,7 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
     Raises:
         WorkbookError: a part is broken or over a limit.
     """
-    root = read_tree(package, drawing, text=True, most=MOST_ELEMENTS, names=DRAWING_NAMES)
+    root = read_tree(package, drawing, text=True, most=MAX_ELEMENTS, names=DRAWING_NAMES)
     links = relationships(package, drawing)
     known: dict[str, Chart] = {}
     found = []
@@ -141,7 +141,7 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
     """
-    space = read_tree(package, part, text=True, most=MOST_ELEMENTS, names=CHART_NAMES)
+    space = read_tree(package, part, text=True, most=MAX_ELEMENTS, names=CHART_NAMES)
     chart = space.child("chart")
     area = None if chart is None else chart.child("plotArea")
     if chart is None or area is None:
@@ -317,10 +317,10 @@ def _points(cache: Element | None) -> tuple[str | None, ...]:
     points = (levels[0] if levels else cache).all("pt")  # the innermost level is the first
     count = whole(cache.value("ptCount")) or 0
     found: dict[int, str] = {}
-    for place, point in enumerate(points[:_MOST_POINTS]):
+    for place, point in enumerate(points[:_MAX_POINTS]):
         index = whole(point.attributes.get("idx"))
         found[place if index is None else index] = point.text_of("v") or ""
-    length = min(max(count, max(found, default=-1) + 1), _MOST_POINTS, 2 * len(points) + 1000)
+    length = min(max(count, max(found, default=-1) + 1), _MAX_POINTS, 2 * len(points) + 1000)
     return tuple(found.get(index) for index in range(length))
 
 

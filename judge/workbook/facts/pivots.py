@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_window
 from judge.workbook.facts.pivot_model import Pivot, PivotData, PivotField, PivotItem
-from judge.workbook.facts.reading import MOST_ELEMENTS, identifier, is_on, whole
+from judge.workbook.facts.reading import MAX_ELEMENTS, identifier, is_on, whole
 from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.workbook_parts import main_part
@@ -49,7 +49,7 @@ class PivotReader:
         Raises:
             WorkbookError: the part or its cache is missing, broken or over a limit.
         """
-        root = read_tree(self._package, part, most=MOST_ELEMENTS)
+        root = read_tree(self._package, part, most=MAX_ELEMENTS)
         cache = self._cache(part, root)
         fields = _fields(root.child("pivotFields"), cache)
         attributes = dict(root.attributes)
@@ -94,7 +94,7 @@ class PivotReader:
 
     def _cache_parts(self) -> dict[str, str]:
         main = main_part(self._package)
-        root = read_tree(self._package, main, most=MOST_ELEMENTS)
+        root = read_tree(self._package, main, most=MAX_ELEMENTS)
         links = relationships(self._package, main)
         listed = root.child("pivotCaches")
         found = {}
@@ -131,7 +131,7 @@ def refreshed_windows(package: Package, part: str) -> list[Window]:
         return []
     windows = []
     for table in tables:
-        location = read_tree(package, table, most=MOST_ELEMENTS).child("location")
+        location = read_tree(package, table, most=MAX_ELEMENTS).child("location")
         reference = "" if location is None else location.attributes.get("ref", "")
         window = parse_window(reference)
         if window is None:
@@ -167,7 +167,7 @@ def _root_of(package: Package, part: str) -> dict[str, str]:
 
 
 def _read_cache(package: Package, part: str) -> _Cache:
-    root = read_tree(package, part, most=MOST_ELEMENTS)
+    root = read_tree(package, part, most=MAX_ELEMENTS)
     source = root.child("cacheSource") or Element("cacheSource")
     sheet = source.child("worksheetSource") or Element("worksheetSource")
     listed = root.child("cacheFields")

@@ -9,7 +9,7 @@ from judge.workbook.tree import Element
 
 _ON = {"1", "true", "t", "on"}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,3})?")
-MOST_ELEMENTS = 500_000
+MAX_ELEMENTS = 500_000
 """Elements of one part that are read: a chart of 100,000 points has 400,000."""
 
 

@@ -20,7 +20,7 @@ _AREA = re.compile(
     r"\$?(?P<first_column>[A-Za-z]{0,3})\$?(?P<first_row>[0-9]{0,7})"
     r"(?::\$?(?P<last_column>[A-Za-z]{0,3})\$?(?P<last_row>[0-9]{0,7}))?"
 )
-MOST_VALUES = 100_000
+MAX_VALUES = 100_000
 """Values of one reference that are read."""
 
 
@@ -79,7 +79,7 @@ def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] 
         reference: what a series refers to.
 
     Returns:
-        At most :data:`MOST_VALUES` values; None if the reference is not one to cells of the
+        At most :data:`MAX_VALUES` values; None if the reference is not one to cells of the
         workbook, or the cells in use are more than that.
 
     Raises:
@@ -103,7 +103,7 @@ def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] 
         if width > 1:
             width = max(((key & COLUMN_MASK) - area.min_column + 1 for key in values), default=1)
         height = last_row - area.min_row + 1
-        if len(found) + height * width > MOST_VALUES:
+        if len(found) + height * width > MAX_VALUES:
             return None
         with workbook.package.blamed():
             workbook.package.budget.take_cells(height * width + len(values))

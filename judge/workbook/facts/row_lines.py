@@ -15,7 +15,7 @@ from judge.workbook.sheets.sheet_scan import SheetScanner
 from judge.workbook.tree import Element, TreeListener
 
 _ATTRIBUTE = re.compile(rb' ([A-Za-z0-9:]++)="([^"<]*+)"')
-_MOST_KNOWN = 100_000
+_MAX_KNOWN = 100_000
 
 
 def read_row_lines(
@@ -94,7 +94,7 @@ class _RowLines:
                 if name != b"spans"
             }
             said = said if _is_worth_mentioning(said) else {}
-            if len(self._known) < _MOST_KNOWN:
+            if len(self._known) < _MAX_KNOWN:
                 self._known[attributes] = said
         if said:
             self._budget.take_cells(1)

@@ -25,7 +25,7 @@ from judge.workbook.xml_parts import Relationship
 _FILTER_KINDS = ("filters", "customFilters", "top10", "dynamicFilter", "colorFilter", "iconFilter")
 _VALIDATION_OWN = {"type", "operator", "sqref"}
 _RULE_OWN = {"type", "operator", "priority", "dxfId", "id"}
-_MOST_PLACES = 100_000
+_MAX_PLACES = 100_000
 
 
 def view_of(root: Element) -> View:
@@ -223,7 +223,7 @@ def _places(element: Element) -> tuple[str, ...]:
     written = element.attributes.get("sqref")
     if written is None:
         written = element.text_of("xm:sqref") or ""
-    return tuple(islice(written.split(), _MOST_PLACES))
+    return tuple(islice(written.split(), _MAX_PLACES))
 
 
 def _formulas(element: Element, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ _RULES = {
 """What the extension part of a worksheet calls the same things."""
 
 _TERMS = ("type", "operator", "text", "timePeriod", "rank", "percent", "bottom", "aboveAverage")
-_MOST_EXACT = 200
+_MAX_EXACT = 200
 """Rectangles of one rule up to which cells that two of them cover count once."""
 
 
@@ -177,7 +177,7 @@ def covered_cells(windows: Sequence[Window]) -> int:
     Of more than a few hundred rectangles, only equal ones count once.
     """
     distinct = list(dict.fromkeys(windows))
-    if len(distinct) > _MOST_EXACT:
+    if len(distinct) > _MAX_EXACT:
         return sum(
             (each.max_row - each.min_row + 1) * (each.max_column - each.min_column + 1)
             for each in distinct

@@ -26,7 +26,7 @@ _SHARED = re.compile(
 _FORMULA_WITH_ENTITY = re.compile(rb"<f\b[^<>]*&")
 _PLAIN_ROOT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s[^>]*\?>)?\s*<worksheet[\s>]")
 _NOT_UTF8 = re.compile(rb"""encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
-_LONGEST_BLOCK_BYTES = 4 << 20
+_MAX_BLOCK_BYTES = 4 << 20
 
 
 def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
@@ -50,7 +50,7 @@ def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
         if not begun:
             start = pending.find(b"<sheetData")
             if start < 0:
-                if len(pending) > _LONGEST_BLOCK_BYTES:
+                if len(pending) > _MAX_BLOCK_BYTES:
                     return None
                 continue
             head = pending[:start]
@@ -64,7 +64,7 @@ def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
             if not _take(pending[:cut], found):
                 return None
             pending = pending[cut:]
-        elif len(pending) > _LONGEST_BLOCK_BYTES:
+        elif len(pending) > _MAX_BLOCK_BYTES:
             return None
     if not begun or not _take(pending, found):
         return None

@@ -48,10 +48,10 @@ _CELL = (
     "</c>)"
 )
 _CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
-_MOST_NAMED_COLUMNS = 64
-_FEWEST_ROWS = 1000
-_FEWEST_CHARS = 50_000
-_MOST_DATES = 100_000
+_MAX_NAMED_COLUMNS = 64
+_MIN_ROWS = 1000
+_MIN_CHARS = 50_000
+_MAX_DATES = 100_000
 
 _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
 
@@ -106,7 +106,7 @@ class _Dates(dict[str, CellValue]):
 
     def __missing__(self, text: str) -> CellValue:
         value = self._read(text, self._style)
-        if len(self) < _MOST_DATES:
+        if len(self) < _MAX_DATES:
             self[text] = value
         return value
 
@@ -185,7 +185,7 @@ class PlainRows:
             How many characters were kept; None if everything is to be read cell by cell.
         """
         # Learning how rows look costs more than it saves before there are many of them.
-        if self._several or self._chars < _FEWEST_CHARS:
+        if self._several or self._chars < _MIN_CHARS:
             return None
         rest, taken = self._shapes.take(rows)
         if not taken:
@@ -375,7 +375,7 @@ def _columns_pattern(windows: Sequence[Window]) -> str:
     """A regular expression for the letters of the columns that are read."""
     rows = sum(window.max_row - window.min_row + 1 for window in windows)
     wanted = sum(max(0, window.max_column - window.min_column + 1) for window in windows)
-    if rows < _FEWEST_ROWS or not 0 < wanted <= _MOST_NAMED_COLUMNS:
+    if rows < _MIN_ROWS or not 0 < wanted <= _MAX_NAMED_COLUMNS:
         # Compiling an expression takes longer than reading the other columns of a few rows.
         return "[A-Z]{1,3}"
     columns = {

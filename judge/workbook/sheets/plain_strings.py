@@ -33,7 +33,7 @@ _STRINGS = re.compile(
     % (_ANY_TEXT, _ANY_RUN, _ANY_HINT, attributes_once(b"phonetic"))
 )
 _END_OF_TABLE = re.compile(rb"\s*+</sst\s*+>")
-_LONGEST_STRING_BYTES = 1 << 20
+_MAX_STRING_BYTES = 1 << 20
 _ROOT = re.compile(
     rb"""(?:\xef\xbb\xbf)?(?:<\?xml version=["']1\.0["'](?: encoding=["'](?i:utf-8)["'])?"""
     rb"""(?: standalone=["'](?:yes|no)["'])?\s*\?>)?\s*+"""
@@ -87,7 +87,7 @@ def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int
             pending, ended = pending[end.end() :], True
         if (ended and pending.strip()) or b"</si>" in pending:
             return None
-        if len(pending) > _LONGEST_STRING_BYTES:
+        if len(pending) > _MAX_STRING_BYTES:
             return None
     return found if ended and len(found) == len(wanted) else None
 

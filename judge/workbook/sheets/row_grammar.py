@@ -74,7 +74,7 @@ _REFERENCE = re.compile(
 )
 _NOT_XML = bytes([*range(9), 11, 12, *range(14, 32)])
 _DECLARES = b"xmlns"
-_MOST_KNOWN = 10_000
+_MAX_KNOWN = 10_000
 
 
 class NotPlainError(Exception):
@@ -144,7 +144,7 @@ class RowGrammar:
         if b"&" in written or len(prefixes) > 1 or not self._prefixes.issuperset(prefixes):
             raise NotPlainError
         self._check(dict(_ATTRIBUTE.findall(written.decode("utf-8", "replace"))))
-        if len(self._known_attributes) < _MOST_KNOWN:
+        if len(self._known_attributes) < _MAX_KNOWN:
             self._known_attributes.add(attributes)
 
     def check_columns(self, data: bytes, start: int, end: int) -> None:
@@ -161,7 +161,7 @@ class RowGrammar:
             raise NotPlainError
         if numbers and numbers[-1] > MAX_COLUMN:
             raise NotPlainError
-        if len(self._known_columns) < _MOST_KNOWN:
+        if len(self._known_columns) < _MAX_KNOWN:
             self._known_columns.add(columns)
 
 

@@ -18,10 +18,10 @@ from judge.workbook.sheets.raw_formula import TEXT
 MARK = "<\0"
 """Marks where a run of cells was taken out: no part of a cell matches across it."""
 
-_MOST_CELLS = 64
-_FEWEST_ROWS = 8
-_MOST_SHAPES = 8
-_MOST_FAILURES = 3
+_MAX_CELLS = 64
+_MIN_ROWS = 8
+_MAX_SHAPES = 8
+_MAX_FAILURES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ class RowShapes:
         taken: list[Taken] = []
         for shape in self._known:
             rows, _ = _take(rows, shape, taken)
-        while self._failures < _MOST_FAILURES and len(self._known) < _MOST_SHAPES:
+        while self._failures < _MAX_FAILURES and len(self._known) < _MAX_SHAPES:
             found = self._shape_of(rows)
             if found is None or found in self._known:
                 break
             rows, count = _take(rows, found, taken)
-            if count < _FEWEST_ROWS:
+            if count < _MIN_ROWS:
                 self._failures += 1
                 break
             self._known.append(found)
@@ -99,7 +99,7 @@ class RowShapes:
         position = middle.start() if first is None else first.start()
         cells: list[ShapeCell] = []
         row = ""
-        while len(cells) < _MOST_CELLS and (match := self._cell.match(rows, position)) is not None:
+        while len(cells) < _MAX_CELLS and (match := self._cell.match(rows, position)) is not None:
             letters, digits, attributes, formula, text, inline = match.groups(default="")
             if formula or not letters or (row and digits != row):
                 break

@@ -68,7 +68,7 @@ _COLUMN_NUMBERS = {
 }
 """Attributes that are numbers: Excel and openpyxl refuse anything else."""
 
-_MOST_MASTERS = 500_000
+_MAX_MASTERS = 500_000
 """Most shared formulas of a worksheet; their cells are kept, wanted or not."""
 
 _ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataValidations"})
@@ -366,8 +366,8 @@ class CellCollector:
             self._malformed(f"the shared formula of {window} in a cell that is not in that range")
         if self._masters.setdefault(number, key) != key:
             self._malformed(f"the shared formula {index} twice")
-        if len(self._masters) > _MOST_MASTERS:
-            self._malformed(f"more than {_MOST_MASTERS:,} shared formulas")
+        if len(self._masters) > _MAX_MASTERS:
+            self._malformed(f"more than {_MAX_MASTERS:,} shared formulas")
 
     def _start_row(self, attributes: dict[str, str]) -> None:
         if self._in_row:

@@ -38,11 +38,11 @@ _MASTER = re.compile(
     rb'<c r="([A-Z]++)([0-9]++)"[^<>]*+><f(?=[^<>]* t="shared")([^<>]*+)(?<!/)>(?!<)'
 )
 _MAINS = frozenset({MAIN.encode(), STRICT_MAIN.encode()})
-LONGEST_PASSED_BYTES = 16 << 20
+MAX_PASSED_BYTES = 16 << 20
 """Inflated size of a worksheet up to which a reader of its first rows skips through the others."""
 
-_LONGEST_HEAD_BYTES = 4 << 20
-_LONGEST_ROW_BYTES = 1 << 20
+_MAX_HEAD_BYTES = 4 << 20
+_MAX_ROW_BYTES = 1 << 20
 
 
 def scan_sheet(
@@ -80,7 +80,7 @@ def scan_first_rows(
     """The stored cells of the first rows of a worksheet, and what precedes and follows its rows.
 
     Rows below are inflated but not read, and not even inflated if the worksheet is longer than
-    :data:`LONGEST_PASSED_BYTES`: then its merged ranges and hyperlinks are not known.
+    :data:`MAX_PASSED_BYTES`: then its merged ranges and hyperlinks are not known.
 
     Args:
         package: the workbook.
@@ -96,7 +96,7 @@ def scan_first_rows(
     scanner = SheetScanner(package, part, windows, formats, date_1904=date_1904, blanks=False)
     try:
         return scanner.scan_skipping(
-            below=False, tail=package.inflated_size(part) <= LONGEST_PASSED_BYTES
+            below=False, tail=package.inflated_size(part) <= MAX_PASSED_BYTES
         )
     except NotPlainError:
         return scanner.scan_all()
@@ -215,7 +215,7 @@ class SheetScanner:
                 before = head[match.end() : start]
                 _check_plain(before)
                 return root, before, head[start:]
-            if len(head) > _LONGEST_HEAD_BYTES:
+            if len(head) > _MAX_HEAD_BYTES:
                 break
         raise NotPlainError
 
@@ -258,7 +258,7 @@ class SheetScanner:
                 return pending
             if (end := _END_OF_ROWS.match(pending)) is not None:
                 return pending[end.end() :]
-            if _is_other(pending) or len(pending) > _LONGEST_ROW_BYTES:
+            if _is_other(pending) or len(pending) > _MAX_ROW_BYTES:
                 raise NotPlainError
             chunk = next(chunks, None)
             if chunk is None:

@@ -24,7 +24,7 @@ _TERMS = {
 _DRAWN = {"cfvo", "color", "dataBar", "iconSet"}
 """Elements of colour scales, data bars and icon sets that say what they draw."""
 
-_MOST_DRAWN = 16
+_MAX_DRAWN = 16
 """How many elements of a rule are kept: an icon set of five has six, and no rule has more."""
 
 _ON = {"1", "true"}
@@ -137,7 +137,7 @@ class TailCollector:
             self._rule = attributes
             self._formulas = []
             self._drawn = []
-        elif self._rule is not None and tag in _DRAWN and len(self._drawn) < _MOST_DRAWN:
+        elif self._rule is not None and tag in _DRAWN and len(self._drawn) < _MAX_DRAWN:
             self._drawn.append((tag, tuple(sorted(attributes.items()))))
 
     def end(self, tag: str, text: list[str]) -> None:

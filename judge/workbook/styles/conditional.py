@@ -28,7 +28,7 @@ from judge.workbook.styles.style_sheet import ConditionalStyle, StyleSheet
 CONDITIONAL_ATTRIBUTES = ("fill", "font_color", "bold", "italic", "underline", "number_format")
 """Style attributes that conditional formats can change."""
 
-_MOST_WORK = 3_000_000
+_MAX_WORK = 3_000_000
 _READING_WORK = 20
 _CHARS_PER_WORK = 1
 
@@ -37,7 +37,7 @@ class RuleWork:
     """Counts the cost of comparing the rules of a range, which a hostile file could drive up."""
 
     def __init__(self) -> None:
-        self._left = _MOST_WORK
+        self._left = _MAX_WORK
 
     def take(self, count: int) -> None:
         """Counts steps.

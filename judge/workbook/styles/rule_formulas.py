@@ -15,7 +15,7 @@ from judge.workbook.address import cell_name
 from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 
-MOST_FORMULA_CHARS = 8_192
+MAX_FORMULA_CHARS = 8_192
 """Characters that Excel accepts in a formula; a longer one is compared as it is."""
 
 AGGREGATES = {"duplicateValues", "uniqueValues", "top10", "aboveAverage", "colorScale"}
@@ -123,7 +123,7 @@ def rule_formula(rule: ConditionalRule) -> RuleFormula:
         )
     if not text:
         return RuleFormula("", row, column, f"a rule of the kind {rule.kind!r} without a condition")
-    if len(text) > MOST_FORMULA_CHARS:
+    if len(text) > MAX_FORMULA_CHARS:
         return RuleFormula("", row, column, "a condition longer than Excel takes")
     return RuleFormula(_without_place(text, cell), row, column)
 
@@ -171,7 +171,7 @@ def canonical_reader(
         if place not in known:
             on_read()
             known[place] = tuple(
-                text if len(text) > MOST_FORMULA_CHARS else canonical(shift_formula(text, *place))
+                text if len(text) > MAX_FORMULA_CHARS else canonical(shift_formula(text, *place))
                 for text in rule.formulas
             )
         return known[place]

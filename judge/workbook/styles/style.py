@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judge.workbook.dates import LONGEST_CODE
+from judge.workbook.dates import MAX_CODE_LENGTH
 from judge.workbook.xml_numbers import whole_number
 
 STYLE_ATTRIBUTES: tuple[str, ...] = (
@@ -222,7 +222,7 @@ def canonical_number_format(code: str) -> str:
 
     A string that is too long for a number format is compared as it is.
     """
-    if len(code) > LONGEST_CODE:
+    if len(code) > MAX_CODE_LENGTH:
         return code
     plain = _CURRENCY.sub(r"\1", _LOCALE.sub("", code))
     plain = _ESCAPED.sub(lambda match: match[1] or match[2] or "", plain)

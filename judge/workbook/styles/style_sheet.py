@@ -23,7 +23,7 @@ from judge.workbook.styles.style import (
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_numbers import whole_number
 
-_MOST_ELEMENTS = 500_000
+_MAX_ELEMENTS = 500_000
 """Excel has at most 65,490 cell formats, of a few elements each."""
 
 _Item = TypeVar("_Item")
@@ -85,7 +85,7 @@ def read_style_sheet(
     """
     if styles is None:
         return StyleSheet()
-    root = read_tree(package, styles, most=_MOST_ELEMENTS)
+    root = read_tree(package, styles, most=_MAX_ELEMENTS)
     palette = Palette(
         theme=OFFICE_THEME
         if theme is None
@@ -149,7 +149,7 @@ def read_font_colours(package: Package, styles: str | None) -> FontColours:
     """
     if styles is None:
         return FontColours()
-    root = read_tree(package, styles, most=_MOST_ELEMENTS)
+    root = read_tree(package, styles, most=_MAX_ELEMENTS)
     colours = [font.child("color") for font in _list(root, "fonts")]
     return FontColours(
         [None if colour is None else colour.attributes for colour in colours],

@@ -8,7 +8,7 @@ import pytest
 
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, SetCell
-from judge.annotate.model_ideas import MOST_EDITS, ModelAsked, ask_for_ideas, prompt_for, read_ideas
+from judge.annotate.model_ideas import MAX_EDITS, ModelAsked, ask_for_ideas, prompt_for, read_ideas
 from judge.api.asking import ask_model
 from judge.api.infer_options import InferOptions
 from judge.errors import InferenceError
@@ -77,7 +77,7 @@ def test_a_server_that_fails_is_an_error_of_inference() -> None:
         ('[{"cells": {"Other!A1": 1}}]', "no sheet 'Other'"),
         ('[{"cells": {"B3": 1}}]', "a cell of the answer"),
         ('[{"cells": {"A3": [1]}}]', "cannot hold list"),
-        (json.dumps([{"cells": {f"A{n}": n for n in range(1, MOST_EDITS + 2)}}]), "more than"),
+        (json.dumps([{"cells": {f"A{n}": n for n in range(1, MAX_EDITS + 2)}}]), "more than"),
     ],
 )
 def test_what_is_no_proposal_is_reported(reply: str, problem: str) -> None:

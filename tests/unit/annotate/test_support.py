@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.annotate.reads import MOST_TRACE_BYTES, cells_read, parse_reads, traced_program
+from judge.annotate.reads import MAX_TRACE_BYTES, cells_read, parse_reads, traced_program
 from judge.annotate.support import Support, find_groups, merged_reads, precedents
 from judge.annotate.tables import Kind, find_tables
 from judge.core.limits import Limits
@@ -108,7 +108,7 @@ def test_a_traced_program_reports_what_it_reads_and_does_what_it_did(tmp_path: P
         b"[[1, 2]]",
         b'{"Sheet": 5}',
         b'{"Sheet": [[1], [1, 2, 3], ["1", 2], [true, 2], [0, 1], [1, 99999999], null]}',
-        b" " * (MOST_TRACE_BYTES + 1),
+        b" " * (MAX_TRACE_BYTES + 1),
     ],
 )
 def test_what_a_program_reports_is_not_believed(report: bytes) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.annotate.wrong_programs import MOST_PER_MISTAKE, wrong_programs
+from judge.annotate.wrong_programs import MAX_PER_MISTAKE, wrong_programs
 
 PROGRAM = """
 import openpyxl
@@ -49,7 +49,7 @@ ws["B2"] = f"=SUM(A2:A{ws.max_row})"
 def test_the_mistakes_that_are_made(mistake: str, detail: str) -> None:
     found = [each for each in wrong_programs(PROGRAM, last_row=77) if each.mistake == mistake]
     assert detail in [each.detail for each in found]
-    assert len(found) <= MOST_PER_MISTAKE
+    assert len(found) <= MAX_PER_MISTAKE
 
 
 def test_mutants_compile_and_differ_from_each_other() -> None:

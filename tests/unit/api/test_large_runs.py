@@ -58,7 +58,7 @@ def test_a_large_run_gets_the_report_of_a_small_one(
     solutions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, best_of: bool
 ) -> None:
     small = scored(solutions, tmp_path / "small", monkeypatch, best_of=best_of)
-    monkeypatch.setattr("judge.api.reporting.MOST_HELD", 2)
+    monkeypatch.setattr("judge.api.reporting.MAX_HELD", 2)
     monkeypatch.setattr("judge.report.entries_file.EntriesFile.__init__.__defaults__", (2,))
     large = scored(solutions, tmp_path / "large", monkeypatch, best_of=best_of)
     texts = [(run.path / "report.json").read_bytes() for run in (small, large)]

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from judge.cli.help import FIRST, MOST_FLAT, OTHER, PAGES, sections_of
+from judge.cli.help import FIRST, MAX_FLAT, OTHER, PAGES, sections_of
 from judge.cli.main import Overview, judge
 from judge.core.option import Section
 from judge.errors import did_you_mean
@@ -57,7 +57,7 @@ def test_every_option_is_in_one_section(path: str) -> None:
     first = page.first.split()
     assert len(first) <= 10
     assert set(first) <= _options(command)
-    if len(_options(command)) > MOST_FLAT:
+    if len(_options(command)) > MAX_FLAT:
         assert [each.name for each in sections[FIRST]] == first
         assert first
 

@@ -382,7 +382,7 @@ def test_closing_takes_back_what_is_under_way() -> None:
 
 
 def test_chunks_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatch, "MOST_WORK", 3)
+    monkeypatch.setattr(dispatch, "MAX_WORK", 3)
     cluster = ScriptedCluster()
     work, _ = dispatcher(cluster)
     list(work.run([job(number) for number in range(100)]))

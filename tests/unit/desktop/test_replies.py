@@ -5,7 +5,7 @@ import re
 import pytest
 
 from judge.desktop.contract import Action, ActionSpace, Signal
-from judge.desktop.replies import MOST_ACTIONS, parse_reply, with_marks
+from judge.desktop.replies import MAX_ACTIONS, parse_reply, with_marks
 
 CODE, CALLS = ActionSpace.PYAUTOGUI, ActionSpace.COMPUTER_13
 WAIT, FAIL, DONE = (Action(signal=each) for each in Signal)
@@ -93,7 +93,7 @@ def test_a_reply_that_was_cut_off_does_what_is_complete() -> None:
     assert parse_reply(reply, CODE, is_truncated=True).actions == (Action(code="a()"),)
     assert "cut off" in parse_reply(reply[16:], CODE, is_truncated=True).problem
     many = "```python\na()\n```\n" * 200
-    assert len(parse_reply(many, CODE).actions) == MOST_ACTIONS
+    assert len(parse_reply(many, CODE).actions) == MAX_ACTIONS
 
 
 def test_as_published_every_semicolon_ends_a_line() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from judge.errors import SuiteError
 from judge.files import yaml_documents
-from judge.files.yaml_documents import MOST_BYTES, MalformedYamlError, parse_yaml, read_yaml
+from judge.files.yaml_documents import MAX_BYTES, MalformedYamlError, parse_yaml, read_yaml
 from tests.conftest import REPOSITORY
 
 
@@ -66,7 +66,7 @@ def test_what_is_refused_is_named(text: str, problem: str) -> None:
 
 
 def test_nodes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_documents, "MOST_NODES", 10)
+    monkeypatch.setattr(yaml_documents, "MAX_NODES", 10)
     assert parse_yaml("[" + "1," * 9 + "]") == [1] * 9
     with pytest.raises(MalformedYamlError, match="more than 10 entries"):
         parse_yaml("[" + "1," * 10 + "]")
@@ -79,7 +79,7 @@ def test_a_scalar_too_long_for_a_number_is_text(text: str) -> None:
 
 def test_files_are_bounded_and_regular(tmp_path: Path) -> None:
     path = tmp_path / "x.yaml"
-    path.write_text("a: " + "b" * MOST_BYTES)
+    path.write_text("a: " + "b" * MAX_BYTES)
     with pytest.raises(SuiteError, match=r"x\.yaml: longer than 1 MiB"):
         read_yaml(path, SuiteError)
     path.write_bytes(b"a: \xff")

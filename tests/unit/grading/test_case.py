@@ -171,7 +171,7 @@ def _workbook(*, formats: int = 0) -> bytes:
 def test_whose_fault_is_what_only_comparing_finds(
     gold: int, output: int, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conditional, "_MOST_WORK", 100)  # as much as takes a moment
+    monkeypatch.setattr(conditional, "_MAX_WORK", 100)  # as much as takes a moment
     case = TestCase(1, (), (Gold(data=_workbook(formats=gold)),))
     task = Task(
         id="1",

@@ -58,7 +58,7 @@ def test_a_verdict_of_another_judge_is_named() -> None:
         case_record(record)
 
 
-@pytest.mark.parametrize("bound", ["MOST_LINE_BYTES", "MOST_LINE_VALUES"])
+@pytest.mark.parametrize("bound", ["MAX_LINE_BYTES", "MAX_LINE_VALUES"])
 def test_a_record_that_nobody_would_read_again_is_a_judge_error(
     bound: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +80,7 @@ def test_a_record_that_nobody_would_read_again_is_a_judge_error(
 
 
 def test_writer_and_reader_have_one_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(json_lines, "MOST_LINE_VALUES", 50)
+    monkeypatch.setattr(json_lines, "MAX_LINE_VALUES", 50)
     line = json.dumps({"values": [0] * 60})
     assert not fits_a_line(line)
     (tmp_path / CASES_FILE).write_text(line + "\n")

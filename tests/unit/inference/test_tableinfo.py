@@ -59,7 +59,7 @@ def test_tables_of_every_make(data: bytes, rows: object, tmp_path: Path) -> None
 def test_a_long_table_is_read_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "MOST_TABLE_BYTES", 1_000)
+    monkeypatch.setattr(delimited, "MAX_TABLE_BYTES", 1_000)
     path = tmp_path / "t.csv"
     path.write_text("number\n" + "".join(f"{number}\n" for number in range(1_000)))
     table = read_table(path, 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.replies.answers import MOST_ANSWER_CHARS, published_answer, stated_answer
+from judge.replies.answers import MAX_ANSWER_CHARS, published_answer, stated_answer
 from judge.replies.relaxed import NotLiteralError, read_literal
 
 RIGHT = {"x": 1}
@@ -68,7 +68,7 @@ def test_numbers_that_json_does_not_have() -> None:
 
 
 def test_the_end_of_a_long_reply_is_read() -> None:
-    assert read("a" * (MOST_ANSWER_CHARS + 10) + fenced('{"x": 1}')) == (RIGHT, RIGHT)
+    assert read("a" * (MAX_ANSWER_CHARS + 10) + fenced('{"x": 1}')) == (RIGHT, RIGHT)
 
 
 @pytest.mark.parametrize(

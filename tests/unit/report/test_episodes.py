@@ -18,7 +18,7 @@ from judge.desktop.recording import HUMAN
 from judge.errors import UsageError
 from judge.report.build import build_report_data
 from judge.report.episode_counts import _histogram, classes_of
-from judge.report.episode_marks import MOST_MARKS, marks_of
+from judge.report.episode_marks import MAX_MARKS, marks_of
 from judge.report.episode_model import EpisodeEntry
 from judge.report.episode_settings import differing
 from judge.report.files import inspect_files
@@ -114,7 +114,7 @@ def test_what_is_no_event_makes_no_mark() -> None:
     ]  # fmt: skip
     assert kinds(broken) == [("type", 1, "{'a': 1}")]
     many = [[kind, n, n, "left"] for n in range(900) for kind in ("press", "release")]
-    assert len(marks_of(many)) == MOST_MARKS
+    assert len(marks_of(many)) == MAX_MARKS
     assert len(marks_of([["type", 1, 1, "x" * 100_000]])[0].text) < 1_000
 
 

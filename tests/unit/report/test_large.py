@@ -33,9 +33,9 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_numbers_are_those_of_all_cases(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = report_data(run)
     assert load_run(run, details=False).is_large is False
-    monkeypatch.setattr("judge.report.large.MOST_SHOWN_CASES", 7)
-    monkeypatch.setattr("judge.report.build.MOST_SHOWN_CASES", 7)
-    monkeypatch.setattr("judge.report.build.MOST_EXCLUSIONS", 1)
+    monkeypatch.setattr("judge.report.large.MAX_SHOWN_CASES", 7)
+    monkeypatch.setattr("judge.report.build.MAX_SHOWN_CASES", 7)
+    monkeypatch.setattr("judge.report.build.MAX_EXCLUSIONS", 1)
     large = report_data(run)
     (note,) = (each for each in large.notes if "more than the 7" in each)
     assert "the run has 9 cases" in note

@@ -19,7 +19,7 @@ from judge.api.auditing import make_audit
 from judge.api.rejudging import change_verdict, rejudge
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import (
-    MOST_DEPTH,
+    MAX_DEPTH,
     MalformedError,
     parse_json,
     read_regular,
@@ -268,9 +268,9 @@ def test_one_run_does_not_take_the_others_along(
 
 
 def test_nesting_is_bounded() -> None:
-    assert parse_json("[" * MOST_DEPTH + "]" * MOST_DEPTH) is not None
+    assert parse_json("[" * MAX_DEPTH + "]" * MAX_DEPTH) is not None
     with pytest.raises(MalformedError, match="nested more than 100 levels"):
-        parse_json("[" * (MOST_DEPTH + 1) + "]" * (MOST_DEPTH + 1))
+        parse_json("[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1))
     assert len(parse_json("[" + ",".join(["{}"] * 1_000) + "]")) == 1_000
 
 
@@ -285,7 +285,7 @@ def test_what_comes_out_is_json_again() -> None:
 
 
 def test_lines_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judge.files.json_lines.MOST_LINE_BYTES", 20)
+    monkeypatch.setattr("judge.files.json_lines.MAX_LINE_BYTES", 20)
     path = tmp_path / "lines.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b'{"a": 1}\n\n{"b": "' + b"x" * 11 + b'"}\n{"torn')
     assert list(read_json_lines(path, StoreError, whole=True)) == [

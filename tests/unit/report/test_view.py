@@ -17,7 +17,7 @@ from judge.report import pairing, view_runs
 from judge.report.load import load_run
 from judge.report.paired import compare_pair
 from judge.report.pairing import compare_loaded
-from judge.report.view import MOST_COMPARED, ViewPage
+from judge.report.view import MAX_COMPARED, ViewPage
 from judge.web.local_page import LocalPage
 from tests.browser.made_run import few_tasks, make_run, make_suite
 from tests.unit.web.serving import answer_of, ask, begin, served
@@ -108,7 +108,7 @@ def test_a_page_compares_so_many_runs_and_no_more(
     page: LocalPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded = count_loads(monkeypatch)
-    names = "".join(f"&run={number}" for number in range(MOST_COMPARED + 1))
+    names = "".join(f"&run={number}" for number in range(MAX_COMPARED + 1))
     status, _, body = ask(page, "GET", f"/compare?token={page.token}{names}")
     assert status == 400
     assert b"too many for one page" in body

@@ -86,7 +86,7 @@ def test_links_are_not_followed(tmp_path: Path, suite: Suite) -> None:
 def test_the_number_of_files_is_bounded(
     tmp_path: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walking, "MOST_ENTRIES", 3)
+    monkeypatch.setattr(walking, "MAX_ENTRIES", 3)
     folder = put(tmp_path / "out", "a", "b", "c", "101/1.xlsx")
     with pytest.raises(SubmissionError, match="more than 3 files"):
         outputs_in(folder, suite, by("{task}/{case}.xlsx"))

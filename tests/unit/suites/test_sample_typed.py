@@ -11,7 +11,7 @@ import pytest
 from judge.api import ScoreOptions, check_expectations, score
 from judge.compare.values.rules import AnswerType, Match
 from judge.files.media import image_size
-from judge.replies.answers import MOST_ANSWER_CHARS
+from judge.replies.answers import MAX_ANSWER_CHARS
 from judge.report.report import Report
 from judge.suites import load_suite
 from judge.suites.validate import validate_suite
@@ -31,7 +31,7 @@ def test_every_reply_gets_its_verdict_and_nothing_is_run(
     assert check_expectations(run) == (len(lines), [])
     assert run.report["run"].get("sandbox") is None
     assert {line["expected"][0] for line in lines} == {"AC", "WA", "NO"}
-    assert all(len(line["response"] or "") < MOST_ANSWER_CHARS for line in lines)
+    assert all(len(line["response"] or "") < MAX_ANSWER_CHARS for line in lines)
     (table,) = Report.of_run(out).data.tables
     assert [(each.heading, each.label, each.suite_tasks) for each in table.columns] == [
         ("", "Total", 6),

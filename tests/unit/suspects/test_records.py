@@ -7,7 +7,7 @@ import pytest
 
 from judge.errors import StoreError
 from judge.suspects.model import (
-    MOST_EVIDENCE,
+    MAX_EVIDENCE,
     Audit,
     CaseFiles,
     Certainty,
@@ -96,7 +96,7 @@ def test_a_missing_file_is_said_so(tmp_path: Path) -> None:
 def test_evidence_is_bounded_and_counted() -> None:
     many = tuple(Evidence(EvidenceFile.GOLD, "S", f"A{row}") for row in range(1, 101))
     suspect = Suspect("7", 1, "stale", Certainty.SURE, "a", "b", many)
-    assert (len(suspect.evidence), suspect.evidence_count) == (MOST_EVIDENCE, 100)
+    assert (len(suspect.evidence), suspect.evidence_count) == (MAX_EVIDENCE, 100)
 
 
 def test_suspects_of_a_case_include_those_of_its_task() -> None:

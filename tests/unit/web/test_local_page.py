@@ -15,7 +15,7 @@ from judge.live.page import LivePage
 from judge.report.view import ViewPage
 from judge.review.page import ReviewPage
 from judge.web import local_page
-from judge.web.local_page import MOST_AT_WORK, MOST_WAITING, LocalPage, check_wanted
+from judge.web.local_page import MAX_AT_WORK, MAX_WAITING, LocalPage, check_wanted
 from tests.unit.web.serving import answer_of, ask, begin, served
 
 WAIT_S = 30
@@ -215,17 +215,17 @@ def test_a_change_is_made_even_if_its_client_has_gone(page: Scripted) -> None:
 
 def test_so_many_requests_and_no_more(page: Scripted) -> None:
     headers = {"X-Judge-Token": page.token}
-    waiting = [begin(page, "GET", f"/api/slow?{n}", headers) for n in range(MOST_WAITING)]
-    page.wait_for(page.begun, MOST_AT_WORK)
-    while len(page._jobs) < MOST_WAITING:
+    waiting = [begin(page, "GET", f"/api/slow?{n}", headers) for n in range(MAX_WAITING)]
+    page.wait_for(page.begun, MAX_AT_WORK)
+    while len(page._jobs) < MAX_WAITING:
         time.sleep(0.01)
     for number in range(3):
         status, told, _ = ask(page, "GET", f"/api/slow?more{number}")
         assert (status, told["Retry-After"]) == (503, "1")
-    assert len(page.begun) == MOST_AT_WORK
+    assert len(page.begun) == MAX_AT_WORK
     page.let_go.set()
     assert {answer_of(each)[0] for each in waiting} == {200}
-    assert len(page.finished) == MOST_WAITING
+    assert len(page.finished) == MAX_WAITING
 
 
 def test_nothing_is_begun_once_the_server_ends(page: Scripted) -> None:

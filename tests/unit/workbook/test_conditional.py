@@ -19,7 +19,7 @@ from openpyxl.styles.numbers import NumberFormat
 
 from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
-from judge.compare.cells.conditional_formats import MOST_EVALUATED
+from judge.compare.cells.conditional_formats import MAX_EVALUATED
 from judge.compare.cells.conditions import (
     NO_ANSWERS,
     Answers,
@@ -443,7 +443,7 @@ def test_many_cells_under_a_thousand_rules_are_compared_as_text_with_a_note() ->
     assert asked(gold, output, "fill", at="A1:ALL1000").is_empty
     comparison = compare(gold, output, truths(), at="A1:Z1000")
     assert comparison.differing_cells == 26_000
-    assert any(f"more than {MOST_EVALUATED:,} conditions" in each for each in comparison.notes)
+    assert any(f"more than {MAX_EVALUATED:,} conditions" in each for each in comparison.notes)
 
 
 def test_a_rule_for_each_cell_costs_what_the_cells_cost() -> None:

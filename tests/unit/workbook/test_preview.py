@@ -11,7 +11,7 @@ import pytest
 from judge.errors import WorkbookError
 from judge.workbook.cell import ErrorValue
 from judge.workbook.preview import SheetPreview, read_preview
-from judge.workbook.sheets.sheet_scan import LONGEST_PASSED_BYTES
+from judge.workbook.sheets.sheet_scan import MAX_PASSED_BYTES
 from tests.unit.compare.cells.packages import around
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -228,7 +228,7 @@ def test_a_dimension_that_says_nothing(tmp_path: Path, reference: str) -> None:
 
 def test_the_end_of_a_very_long_sheet_is_not_looked_for(tmp_path: Path) -> None:
     rows = "".join(f'<row r="{n}"><c r="A{n}"><v>{n}</v></c></row>' for n in range(1, 4))
-    broken = f"<mergeCells><mergeCell ref='A1:B1'/>{'x' * LONGEST_PASSED_BYTES}<broken"
+    broken = f"<mergeCells><mergeCell ref='A1:B1'/>{'x' * MAX_PASSED_BYTES}<broken"
     path = write_package(
         tmp_path / "w.xlsx", {"S": sheet(rows, after=broken)}, compression=zipfile.ZIP_STORED
     )

@@ -143,8 +143,8 @@ def test_rows_read_as_text_are_those_that_the_parser_reads(
     blanks: bool, shapes: list[list[int]], order: list[int], window: Window
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_rows, "_FEWEST_CHARS", 0)
-        patch.setattr(row_shapes, "_FEWEST_ROWS", 2)
+        patch.setattr(plain_rows, "_MIN_CHARS", 0)
+        patch.setattr(row_shapes, "_MIN_ROWS", 2)
         both = read_both_ways(rows_of(shapes, order), [window], blanks=blanks)
     assert_alike(*both, blanks=blanks)
 
@@ -160,8 +160,8 @@ def test_what_the_parser_refuses_is_not_read_as_text(
     blanks: bool, shapes: list[list[int]], order: list[int], window: Window
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain_rows, "_FEWEST_CHARS", 0)
-        patch.setattr(row_shapes, "_FEWEST_ROWS", 2)
+        patch.setattr(plain_rows, "_MIN_CHARS", 0)
+        patch.setattr(row_shapes, "_MIN_ROWS", 2)
         both = read_both_ways(rows_of(shapes, order), [window], blanks=blanks)
     assert_alike(*both, blanks=blanks, readable=False)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from judge.compare.rules.raised import PublishedError
 from judge.errors import WorkbookError
-from judge.workbook.facts.reading import MOST_ELEMENTS
+from judge.workbook.facts.reading import MAX_ELEMENTS
 from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_parts import scan_part
@@ -82,7 +82,7 @@ class CellTexts:
             if "xl/workbook.xml" not in self._package:
                 raise _no_item("xl/workbook.xml")
             with self._package.blamed():
-                root = read_tree(self._package, "xl/workbook.xml", most=MOST_ELEMENTS)
+                root = read_tree(self._package, "xl/workbook.xml", most=MAX_ELEMENTS)
             listed = root.child("sheets") or Element("sheets")
             self._ids = {
                 each.attributes.get("name", ""): each.attributes.get("sheetId", "None")

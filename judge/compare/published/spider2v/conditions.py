@@ -30,8 +30,8 @@ _AS_FORMULA = {
     "containsErrors",
     "notContainsErrors",
 }
-_MOST_CELLS = 200_000
-_MOST_BLANKS = 50
+_MAX_CELLS = 200_000
+_MAX_BLANKS = 50
 
 Condition = Callable[[object], bool]
 
@@ -84,7 +84,7 @@ def _active(
                 value = book.texts.read(sheet, cell_name(row, column), osworld=osworld)
                 if osworld and value is None:
                     blanks += 1
-                    if blanks > _MOST_BLANKS:
+                    if blanks > _MAX_BLANKS:
                         break
                     continue
                 if condition(value):
@@ -146,7 +146,7 @@ def _arguments(book: Book, sheet: str, formula: str, *, osworld: bool) -> list[o
             raise PublishedError("ValueError", f"{name} is not a valid coordinate or range")
         window = window_of(f"{match[1]}{match[2]}:{match[3]}{match[4]}")
         rows = window.max_row - window.min_row + 1
-        if rows * (window.max_column - window.min_column + 1) > _MOST_CELLS:
+        if rows * (window.max_column - window.min_column + 1) > _MAX_CELLS:
             raise CannotComputeError("too many cells")
         found.append(
             [

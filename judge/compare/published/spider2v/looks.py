@@ -10,7 +10,7 @@ from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError, Side, no_attribute
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.facts.reading import MOST_ELEMENTS, is_on, number, whole
+from judge.workbook.facts.reading import MAX_ELEMENTS, is_on, number, whole
 from judge.workbook.links import linked_keys
 from judge.workbook.tree import Element, read_tree
 
@@ -273,7 +273,7 @@ def style_parts(book: Book) -> StyleParts:
     if part is None:
         return StyleParts(None)
     with book.workbook.package.blamed():
-        return StyleParts(read_tree(book.workbook.package, part, most=MOST_ELEMENTS))
+        return StyleParts(read_tree(book.workbook.package, part, most=MAX_ELEMENTS))
 
 
 def _children(root: Element, name: str) -> list[Element]:

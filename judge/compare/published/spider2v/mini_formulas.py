@@ -23,8 +23,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_MOST_CHARS = 2000
-_MOST_DEPTH = 40
+_MAX_CHARS = 2000
+_MAX_DEPTH = 40
 
 
 class CannotComputeError(Exception):
@@ -78,7 +78,7 @@ def read_formula(text: str) -> Formula:
     Raises:
         CannotComputeError: it is not one of those that can be computed here.
     """
-    if len(text) > _MOST_CHARS:
+    if len(text) > _MAX_CHARS:
         raise CannotComputeError("the formula is too long")
     parser = _Parser(text)
     node = parser.expression(0)
@@ -121,7 +121,7 @@ class _Parser:
 
     def expression(self, least: int) -> _Node:
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
+        if self._depth > _MAX_DEPTH:
             raise CannotComputeError("the formula nests too deep")
         left = self._operand()
         while self.kind == "sign" and (binary := _BINARY.get(self.said)) and binary[0] > least:

@@ -10,7 +10,7 @@ import pytest
 
 from judge.annotate.web.server import GRID_FILES, STATIC_FILES, Page, check_grid, page_folder
 from judge.errors import UsageError
-from judge.web.local_page import MOST_BODY_BYTES, TOKEN_HEADER, listen
+from judge.web.local_page import MAX_BODY_BYTES, TOKEN_HEADER, listen
 
 Answer = tuple[int, http.client.HTTPMessage, bytes]
 
@@ -131,7 +131,7 @@ def test_a_change_and_what_it_answers(page: Page) -> None:
         ("POST", "/api/change", [], 400),
         ("POST", "/api/base", {"case": "1"}, 400),
         ("POST", "/api/save", {"revision": "x"}, 409),
-        ("POST", "/api/change", {"fill": "x" * MOST_BODY_BYTES}, 413),
+        ("POST", "/api/change", {"fill": "x" * MAX_BODY_BYTES}, 413),
     ],
 )
 def test_what_cannot_be_done_is_explained(

@@ -137,7 +137,7 @@ def test_a_pattern_that_cannot_be_searched_is_the_rules_fault(pattern: str, said
 
 
 def test_a_search_that_is_too_much_is_the_rules_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MOST_STEPS", 100_000)
+    monkeypatch.setattr(patterns, "MAX_STEPS", 100_000)
     pattern = f"{'.?' * 300}b$"
     with pytest.raises(PublishedError, match="more than 100000 steps") as raised:
         methods.matches("a" * 5000, {"method": "re", "ref": pattern})
