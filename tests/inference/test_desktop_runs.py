@@ -253,7 +253,9 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     assert "--batch does not belong to" in said(*desktop, "--batch")
     assert "--screen 12" in said(*desktop, "--screen", "12")
     assert "does not fit into the screen" in said(*desktop, "--window", "1800,0,400x400")
-    assert "as_published" in said(*desktop, "--as-published", "nothing")
+    refused = CliRunner().invoke(infer, [*desktop, "--model", "m", "--as-published", "nothing"])
+    assert refused.exit_code == 2
+    assert "'--as-published': 'nothing' is not one of" in refused.output
     assert "can be asked on a desktop" in said(*desktop, "--dataset", "sample-typed")
 
 

@@ -73,7 +73,7 @@ SLOW: dict[str, tuple[Callable[[], bytes], Verdict, str]] = {
     "deep brackets": (
         lambda: formulas("(" * 4_000 + "1+" * 2_000, 20),
         Verdict.NC,
-        "no value",
+        "has no counterpart",
     ),
     "parameters": (
         lambda: formulas(",".join(f"_xlpm.a{n}" for n in range(700)), 40),

@@ -21,8 +21,11 @@ ARRAYS = [
     '<c r="B1"><f t="array" ref="B1:B3">A1:A3*2</f><v>2</v></c>',
     '<c r="B1"><f t="arr&#97;y" ref="B1:B3">A1:A3*2</f><v>2</v></c>',
     "<c r='B1'><f t='array' ref='$b$1:$b$3'>A1:A3*2</f><v>2</v></c>",
-    '<c r="B1"><f t="dataTable" ref="B1:B3" dt2D="0" dtr="0" r1="A1"/><v>2</v></c>',
 ]
+
+
+TABLE = '<c r="B1"><f t="dataTable" ref="B1:B3" dt2D="0" dtr="0" r1="A1"/><v>2</v></c>'
+"""A data table in the first row, above which there is no cell for the formula that it repeats."""
 
 
 def forged(array: str) -> Book:
@@ -45,6 +48,11 @@ def fill(book: Book, origin: Origin, mode: Mode = "auto") -> tuple[dict[CellRef,
     workbook = open_workbook(book.to_bytes())
     computed = ComputedWhereNeeded(mode, opens).fill(workbook, [FILLED], origin=origin)
     return dict(computed.values), len(opened)
+
+
+def test_stored_values_of_a_data_table_without_a_formula_are_not_believed() -> None:
+    computed, opened = fill(forged(TABLE), Origin.SOLUTION)
+    assert (computed, opened) == ({}, 1)
 
 
 @pytest.mark.parametrize("array", ARRAYS)
