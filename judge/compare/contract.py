@@ -298,6 +298,14 @@ class FileChecker:
     It looks at whole files, so that reports have neither a grid of cells nor named values to show.
     """
 
+    def key(self, task: Task) -> Mapping[str, object]:
+        """The name and all options."""
+        return {"checker": [task.checker.name, dict(task.checker.options)]}
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """The golds, and engines: for formulas, and to have the sandbox read what could harm."""
+        return Needs(engines=True)
+
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
         """The gold workbook; a value that Excel left in it is trusted."""
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}

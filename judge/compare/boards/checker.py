@@ -16,7 +16,6 @@ from judge.compare.contract import (
     Examination,
     FileChecker,
     GoldFaultError,
-    Needs,
     Requirements,
     Rules,
 )
@@ -49,10 +48,6 @@ class BoardsChecker(FileChecker):
         """The boards, those of golds included."""
         golds = [[dict(gold.options) for gold in case.golds] for case in task.cases]
         return {"checker": [task.checker.name, dict(task.checker.options), golds]}
-
-    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """The golds, and engines for the values of formulas."""
-        return Needs(engines=True)
 
     def check(
         self,

@@ -12,7 +12,6 @@ from judge.compare.contract import (
     Examination,
     FileChecker,
     GoldFaultError,
-    Needs,
     Rules,
 )
 from judge.compare.files.asked import Asked, UnreadableAnswerError
@@ -158,14 +157,6 @@ class MetricsChecker(FileChecker):
         options = _options(spec)
         joined = " and " if options.all_of else " or "
         return f"{self.name}: {joined.join(metric.func for metric in options.metrics)}"
-
-    def key(self, task: Task) -> Mapping[str, object]:
-        """The metrics, how they are joined, and the evaluator."""
-        return {"checker": [task.checker.name, dict(task.checker.options)]}
-
-    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """The golds, and engines: the sandbox reads what could harm."""
-        return Needs(engines=True)
 
     def check(
         self,

@@ -11,7 +11,6 @@ from judge.compare.contract import (
     Examination,
     FileChecker,
     GoldFaultError,
-    Needs,
     Requirements,
     Rules,
 )
@@ -51,14 +50,6 @@ class RulesChecker(FileChecker):
     def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
         """The types of its rules."""
         return tuple(dict.fromkeys(str(rule.get("type")) for rule in _options(spec).rules))
-
-    def key(self, task: Task) -> Mapping[str, object]:
-        """The rules and the evaluator."""
-        return {"checker": [task.checker.name, dict(task.checker.options)]}
-
-    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """The golds, and engines for the values of formulas."""
-        return Needs(engines=True)
 
     def check(
         self,
