@@ -25,7 +25,7 @@ def masked(value: Any, name: str = "") -> Any:
         return MASK
     if name == "timings_s":
         return dict.fromkeys(value, MASK)
-    if name in {"host", "packages"}:
+    if name in {"host", "packages"} or (name == "source" and str(value).startswith("/")):
         return MASK
     if name == "engines" and isinstance(value, list):
         return [each if each.startswith("rules ") else each.split()[0] for each in value]
