@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+import judge.formulas
 import judge.recalc
 import judge.sandbox
 import judge.workbook
@@ -79,10 +80,10 @@ def calculates(facts: WorkbookFacts) -> bool:
 def code_digest() -> str:
     """Changes whenever a module changes that has to do with what is computed.
 
-    These are the modules that ask the engines, those that read workbooks, and those that start the
-    engines and so decide in which environment they run.
+    These are the modules that ask the engines, those that read workbooks and formulas, and those
+    that start the engines and so decide in which environment they run.
     """
-    return digest_of_modules(judge.recalc, judge.workbook, judge.sandbox)
+    return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
 RULES = 6
