@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from judge.errors import WorkbookError
-from judge.recalc.formula import traits
-from judge.recalc.references import references
+from judge.formulas.references import references
+from judge.formulas.traits import traits
 from judge.workbook.address import Window
 from judge.workbook.reader import Workbook
 

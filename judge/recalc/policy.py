@@ -17,6 +17,9 @@ import judge.workbook
 from judge.core.answer import Origin
 from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
+from judge.formulas.functions import WORKSHEET_PREFIXED
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
+from judge.formulas.traits import traits
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult, address
@@ -32,8 +35,6 @@ from judge.recalc.footing import (
     spills,
     text_beyond_ascii,
 )
-from judge.recalc.formula import traits
-from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.names import Mode
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
@@ -50,7 +51,6 @@ from judge.workbook.cell import (
 )
 from judge.workbook.dates import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.formula_length import MAX_FORMULA_LENGTH, is_too_long
 from judge.workbook.reader import Workbook
 from judge.workbook.xml_numbers import whole_number
 

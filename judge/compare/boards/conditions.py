@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from judge.compare.boards.cells import BoardBook
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 from judge.workbook.styles.rule_formulas import MAX_FORMULA_CHARS, origin_of
 from judge.workbook.styles.style import INDEXED_COLOURS

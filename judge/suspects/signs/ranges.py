@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from judge.recalc.formula import traits
-from judge.recalc.references import Reference, references
+from judge.formulas.references import Reference, references
+from judge.formulas.shift import shift_formula
+from judge.formulas.traits import traits
 from judge.suspects.books import Book, Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
@@ -14,7 +15,6 @@ from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.suspects.rewriting import apart_by_rewriting
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
-from judge.workbook.formula_shift import shift_formula
 
 MIN_ROWS = 3
 """Rows of a range that count as a table."""

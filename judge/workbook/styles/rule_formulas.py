@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import cell_name
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 
 MAX_FORMULA_CHARS = 8_192

@@ -9,7 +9,7 @@ import functools
 import re
 from dataclasses import dataclass
 
-from judge.recalc.functions import (
+from judge.formulas.functions import (
     CLASSIC,
     LOGICAL,
     NATIVE_ARRAYS,
@@ -17,7 +17,7 @@ from judge.recalc.functions import (
     TAKES_RANGES,
     VOLATILE,
 )
-from judge.workbook.formula_length import MAX_FORMULA_LENGTH, is_too_long
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 
 _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 

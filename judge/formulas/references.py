@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from judge.recalc.formula import NEVER_READ, FormulaTraits, traits
+from judge.formulas.lexer import is_too_long
+from judge.formulas.traits import NEVER_READ, FormulaTraits, traits
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_number
-from judge.workbook.formula_length import is_too_long
 
 
 class Reference(NamedTuple):

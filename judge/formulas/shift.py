@@ -6,8 +6,8 @@ import functools
 import re
 from collections.abc import Callable
 
+from judge.formulas.lexer import is_too_long
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters, column_number
-from judge.workbook.formula_length import is_too_long
 
 _WORD = r"A-Za-z0-9_.$?\\\u0080-\U0010ffff"
 _Move = Callable[[str, int], "str | None"]
