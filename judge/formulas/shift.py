@@ -1,18 +1,15 @@
-"""Shared formulas: the text of a formula as it reads in another cell. Pure."""
+"""The text of a formula as it reads in another cell, and its shape wherever it stands. Pure."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from typing import NamedTuple
 
-from judge.formulas.lexer import is_too_long
-from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters, column_number
+from judge.formulas.lexer import Kind, Token, is_too_long, tokens
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters, column_number, folded
 
-_WORD = r"A-Za-z0-9_.$?\\\u0080-\U0010ffff"
-_Move = Callable[[str, int], "str | None"]
-_PART = re.compile("[A-Za-z]+|[0-9]+")
-_CELL = re.compile(r"(\$?)([A-Za-z]+)(\$?)([0-9]+)")
+_END = re.compile(r"\$?(?:[A-Za-z]+|[0-9]+)")
 
 
 def shift_formula(formula: str, rows: int, columns: int) -> str:
@@ -32,18 +29,32 @@ def shift_formula(formula: str, rows: int, columns: int) -> str:
     if (not rows and not columns) or is_too_long(formula):
         return formula
 
-    def moved(match: re.Match[str]) -> str:
-        if _is_beyond(match):
-            return match[0]
-        if (text := match["cell"]) is not None:
-            return _move_cell(text, rows, columns)
-        if (text := match["columns"]) is not None:
-            return _move_pair(text, columns, _move_column)
-        if (text := match["rows"]) is not None:
-            return _move_pair(text, rows, _move_row)
-        return match[0]
+    return "".join(
+        piece if isinstance(piece, str) else _moved(piece, rows, columns)
+        for piece in _pieces(formula)
+    )
 
-    return _token().sub(moved, formula)
+
+def with_sheet_renamed(formula: str, old: str, new: str) -> str:
+    """The formula with another name for a sheet; several sheets are named by their first and last.
+
+    Args:
+        formula: the formula, with or without its leading ``=``.
+        old: the name that the sheet had.
+        new: the name that it has now.
+    """
+    return "".join(
+        _with_sheet(token.text, old, new) if token.kind is Kind.SHEET else token.text
+        for token in tokens(formula)
+    )
+
+
+def _with_sheet(text: str, old: str, new: str) -> str:
+    names = text[:-1].strip("'").replace("''", "'").split(":")
+    if folded(old) not in map(folded, names):
+        return text
+    name = ":".join(new if folded(each) == folded(old) else each for each in names)
+    return "'" + name.replace("'", "''") + "'!"
 
 
 def formula_shape(formula: str) -> str:
@@ -57,81 +68,83 @@ def formula_shape(formula: str) -> str:
     """
     if is_too_long(formula):
         return formula
-    pieces: list[str] = []
-    end = 0
-    for match in _token().finditer(formula):
-        pieces += (_plain(formula[end : match.start()]), _shape_of(match))
-        end = match.end()
-    pieces.append(_plain(formula[end:]))
     # An area and a single cell are the same reference before and after a row is deleted.
-    return "".join(pieces).replace("#:#", "#")
+    return "".join(map(shape_of, tokens(formula))).replace("#:#", "#")
 
 
-def _plain(text: str) -> str:
-    return "".join(text.upper().split())
+_AS_WRITTEN = (Kind.TEXT, Kind.QUOTED, Kind.BRACKETS)
 
 
-def _shape_of(match: re.Match[str]) -> str:
-    text = match[0]
-    if match.string[max(0, match.start() - 1) : match.start()] == "#":
-        return text  # the rest of an error, as in #REF!
-    if match["sheet"] is not None or (text.startswith("'") and text.endswith("!")):
-        return ""
-    if (match["cell"] or match["columns"] or match["rows"]) and not _is_beyond(match):
-        return "#"
-    return text
+def shape_of(token: Token) -> str:
+    """What is left of a token in the shape of its formula: of a reference ``#``."""
+    if token.kind in _AS_WRITTEN:
+        return token.text
+    if token.kind is Kind.SHEET:
+        book = token.text.find("]") + 1
+        return token.text[:book] if token.text.startswith("[") else ""
+    if token.kind in _REFERENCES:
+        return "#" if _is_on_sheet(token) else token.text
+    return "".join(token.text.upper().split())
 
 
-def _is_beyond(match: re.Match[str]) -> bool:
-    """Whether what looks like a reference names a column or a row that no worksheet has."""
-    if match["cell"] is None and match["columns"] is None and match["rows"] is None:
+_REFERENCES = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+
+
+def _is_on_sheet(token: Token) -> bool:
+    """Whether a worksheet has the column and the row of what looks like a reference."""
+    ends = [end.lstrip("$") for end in _END.findall(token.text)]
+    if token.kind is Kind.CELL and ends[1].startswith("0"):
         return False
-    return any(
-        column_number(part) > MAX_COLUMN if part.isalpha() else int(part) > MAX_ROW
-        for part in _PART.findall(match[0])
+    return all(
+        column_number(end) <= MAX_COLUMN if end.isalpha() else int(end) <= MAX_ROW for end in ends
     )
 
 
-@functools.cache
-def _token() -> re.Pattern[str]:
-    """What a formula can contain; compiled late, as that takes a third of loading the reader."""
-    return re.compile(
-        rf"""
-        "(?:[^"]++|"")*+"                                  # text
-        | '(?:[^']++|'')*+'!?                              # quoted sheet
-        | \[(?:[^\[\]]++|\[[^\[\]]*+\])*+\]                # table column, external book
-        | (?<![{_WORD}!]) (?P<sheet>[{_WORD}]++(?::[{_WORD}]++)?+)!   # plain sheet, or several
-        | (?<![{_WORD}]) (?P<columns>\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}}) (?![{_WORD}(!])
-        | (?<![{_WORD}]) (?P<rows>\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}}) (?![{_WORD}(!])
-        | (?<![{_WORD}]) (?P<cell>\$?[A-Za-z]{{1,3}}\$?[1-9][0-9]{{0,6}}) (?![{_WORD}(!])
-        """,
-        re.VERBOSE,
-    )
+class _End(NamedTuple):
+    """A column or a row of a reference; without a number it stays as it is written."""
+
+    text: str
+    number: int | None
+    is_row: bool
 
 
-def _move_cell(text: str, rows: int, columns: int) -> str:
-    match = _CELL.fullmatch(text)
-    assert match is not None
-    column = _move_column(match[1] + match[2], columns)
-    row = _move_row(match[3] + match[4], rows)
-    return "#REF!" if column is None or row is None else column + row
+class _Reference(NamedTuple):
+    """A reference that moves: its column and row, or two columns or rows with a colon between."""
+
+    ends: tuple[_End, ...]
+    joint: str
 
 
-def _move_pair(text: str, by: int, move: _Move) -> str:
-    first, _, last = text.partition(":")
-    start, end = move(first, by), move(last, by)
-    return "#REF!" if start is None or end is None else f"{start}:{end}"
+@functools.lru_cache(maxsize=256)
+def _pieces(formula: str) -> tuple[str | _Reference, ...]:
+    """A formula cut into its references and what stands between: many cells share one formula."""
+    pieces: list[str | _Reference] = []
+    between = ""
+    for token in tokens(formula):
+        if token.kind in _REFERENCES and _is_on_sheet(token):
+            joint = "" if token.kind is Kind.CELL else ":"
+            pieces += (between, _Reference(tuple(map(_end, _END.findall(token.text))), joint))
+            between = ""
+        else:
+            between += token.text
+    return (*pieces, between)
 
 
-def _move_column(text: str, by: int) -> str | None:
+def _end(text: str) -> _End:
+    is_row = text[-1].isdigit()
     if text.startswith("$"):
-        return text
-    number = column_number(text) + by
-    return column_letters(number) if 1 <= number <= MAX_COLUMN else None
+        return _End(text, None, is_row)
+    return _End(text, int(text) if is_row else column_number(text), is_row)
 
 
-def _move_row(text: str, by: int) -> str | None:
-    if text.startswith("$"):
-        return text
-    number = int(text) + by
-    return str(number) if 1 <= number <= MAX_ROW else None
+def _moved(reference: _Reference, rows: int, columns: int) -> str:
+    ends = []
+    for text, number, is_row in reference.ends:
+        moved = number if number is None else number + (rows if is_row else columns)
+        if moved is None:
+            ends.append(text)
+        elif not 1 <= moved <= (MAX_ROW if is_row else MAX_COLUMN):
+            return "#REF!"
+        else:
+            ends.append(str(moved) if is_row else column_letters(moved))
+    return reference.joint.join(ends)
