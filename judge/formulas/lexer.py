@@ -62,7 +62,7 @@ class Token(NamedTuple):
 
 
 def tokens(formula: str) -> list[Token]:
-    """The tokens of a formula in order; their texts make up the formula.
+    """The tokens of a formula in order; joined, they are the formula.
 
     Takes time in proportion to the text: repetitions do not backtrack.
 
@@ -138,7 +138,7 @@ def texts_of(formula: str) -> list[str]:
 def sheet_of(token: Token) -> str:
     """The sheet that a token of the kind ``SHEET`` names, as it is called in the workbook.
 
-    Of several sheets it is the last one; of another workbook, its number stands before the name.
+    Of several sheets it is the last one; of another workbook, the name begins with its number.
     """
     name = token.text[:-1]
     if name.startswith("'"):

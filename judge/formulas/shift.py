@@ -1,4 +1,4 @@
-"""The text of a formula as it reads in another cell, and its shape wherever it stands. Pure."""
+"""The text of a formula as it reads in another cell, and its shape in any cell. Pure."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class _Reference(NamedTuple):
 
 @functools.lru_cache(maxsize=256)
 def _pieces(formula: str) -> tuple[str | _Reference, ...]:
-    """A formula cut into its references and what stands between: many cells share one formula."""
+    """A formula cut into its references and the rest: many cells share one formula."""
     pieces: list[str | _Reference] = []
     between = ""
     for token in tokens(formula):

@@ -127,13 +127,16 @@ def _without_place(formula: str, cell: str) -> str:
     """``ROW()`` becomes ``ROW(B2)``, since the formula is computed in a different cell."""
     words = tokens(formula)
     pieces = []
-    asks = False
+    asks = filled = False
     for index, token in enumerate(words):
+        if token.kind is Kind.SPACE:
+            pieces.append("" if filled else token.text)
+            continue
         pieces.append(token.text)
-        if token.kind is Kind.OPEN and asks and _closes(words[index + 1 : index + 3]):
+        filled = token.kind is Kind.OPEN and asks and _closes(words[index + 1 : index + 3])
+        if filled:
             pieces.append(cell)
-        if token.kind is not Kind.SPACE:
-            asks = token.kind is Kind.FUNCTION and token.text.upper() in ("ROW", "COLUMN")
+        asks = token.kind is Kind.FUNCTION and token.text.upper() in ("ROW", "COLUMN")
     return "".join(pieces)
 
 
