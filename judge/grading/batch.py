@@ -12,32 +12,49 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from judge.core.answer import Answer, Origin
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, SandboxError
 from judge.grading.case import CaseJudge, GradingRules
-from judge.grading.case_index import short_key
-from judge.grading.case_records import CaseKey, record_of_result, recordable
-from judge.grading.executors import Executor, ThreadExecutor
-from judge.grading.finished import FinishedOutput, read_output
-from judge.grading.jobs import CaseJob, Job, Worker
-from judge.grading.kept import is_kept, kept_key, kept_outcome, output_for
+from judge.grading.case_records import (
+    BatchKeys,
+    CaseKey,
+    KnownCases,
+    record_of_result,
+    recordable,
+    short_key,
+)
+from judge.grading.jobs import (
+    CaseJob,
+    Executor,
+    ExpectedCost,
+    Job,
+    ThreadExecutor,
+    Worker,
+    longest_first,
+)
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
-from judge.grading.known_cases import BatchKeys, KnownCases
-from judge.grading.order import ExpectedCost, longest_first
-from judge.grading.running import RunOutcome, typed_answer
+from judge.grading.options import GradingOptions
+from judge.grading.running import (
+    FinishedOutput,
+    RunOutcome,
+    is_kept,
+    kept_key,
+    kept_outcome,
+    output_for,
+    read_output,
+    typed_answer,
+)
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
+from judge.recalc.select import open_recalculator, recalc_cache_folder
+from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.suites.submission_index import SubmissionIndex
-
-if TYPE_CHECKING:
-    from judge.grading.recipe import WorkerRecipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,3 +396,81 @@ def _stored_outcome(known: KnownCases, key: CaseKey, keys: CaseKeys) -> RunOutco
 
 def _case_key(submission: Submission, case: TestCase) -> CaseKey:
     return (submission.task_id, submission.sample, case.number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRecipe(GradingOptions):
+    """How the sandbox and the engines of a worker are opened, on whichever machine it is.
+
+    Attributes:
+        isolates: whether a sandbox is opened; without one, nothing runs.
+        task_limits: task id -> bounds of its runs, where they are not those of the others.
+        threads: jobs to run at a time.
+    """
+
+    isolates: bool = True
+    task_limits: Mapping[str, Limits] = field(default_factory=dict)
+    threads: int = 1
+
+    def open(self, stack: contextlib.ExitStack) -> Settings:
+        """Opens sandbox and engines.
+
+        Args:
+            stack: closes them.
+
+        Raises:
+            SandboxError: there is no such sandbox.
+            UsageError: there is no such profile or engine.
+        """
+        opened: Sandbox | None = None
+        if self.isolates:
+            opened = open_sandbox(self.sandbox, jobs=self.threads)
+            stack.enter_context(contextlib.closing(opened))
+        return self.settings(opened, stack)
+
+    def settings(self, sandbox: Sandbox | None, stack: contextlib.ExitStack) -> Settings:
+        """Opens the engines for a sandbox that is already open.
+
+        Args:
+            sandbox: where programs and engines run; None where nothing does.
+            stack: closes the engines.
+
+        Raises:
+            UsageError: there is no such profile or engine.
+        """
+        recalculator = open_recalculator(
+            sandbox,
+            mode=self.recalc,
+            engine=self.engine,
+            cache_dir=recalc_cache_folder(),
+            lenient_names=self.lenient_names,
+            workers=self.threads,
+        )
+        stack.enter_context(contextlib.closing(recalculator))
+        return Settings(
+            sandbox=sandbox,
+            recalculator=recalculator,
+            rules=GradingRules(
+                profile=get_profile(self.profile),
+                style=self.style,
+                recalc_mode=self.recalc,
+                engines=recalculator.identity,
+            ),
+            limits=self.limits,
+            jobs=self.threads,
+            task_limits=self.task_limits,
+            recipe=self,
+        )
+
+    def open_worker(self, stack: contextlib.ExitStack) -> Worker:
+        """Opens a worker that does jobs.
+
+        Args:
+            stack: closes what it works with.
+
+        Raises:
+            SandboxError: there is no such sandbox.
+            UsageError: there is no such profile or engine.
+        """
+        settings = self.open(stack)
+        return Worker(settings.sandbox, CaseJudge(settings.recalculator, settings.rules))

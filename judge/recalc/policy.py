@@ -13,7 +13,7 @@ from types import MappingProxyType
 import judge.recalc
 import judge.sandbox
 import judge.workbook
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
 from judge.recalc.asking import FOLLOWED_ALONE, Question

@@ -136,7 +136,7 @@ class SubmissionRecord(TypedDict, total=False):
     """A record of submissions.jsonl, as far as every reader may rely on it.
 
     Other programs may write such files, with fields of their own; what they say about requests is
-    read by :func:`judge.core.asking.asking_of`.
+    read by :func:`judge.core.conversation.asking_of`.
     """
 
     id: Required[TaskId]

@@ -12,7 +12,7 @@ import pytest
 import judge.recalc
 import judge.sandbox
 import judge.workbook
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import JudgeError, RecalcError, WorkbookError
 from judge.recalc import policy, wanted
 from judge.recalc.cache import ResultCache

@@ -13,10 +13,16 @@ import pytest
 from judge.core.limits import Limits
 from judge.core.task import Gold, InputFile, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
-from judge.grading.executors import ThreadExecutor
-from judge.grading.jobs import CaseJob, Job, JudgedCase, Worker
+from judge.grading.jobs import (
+    CaseJob,
+    ExpectedCost,
+    Job,
+    JudgedCase,
+    ThreadExecutor,
+    Worker,
+    longest_first,
+)
 from judge.grading.keys import CaseKeys
-from judge.grading.order import ExpectedCost, longest_first
 
 KEYS = CaseKeys("run", "comparison")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.files.locks import HeldError, is_held, take_lock
+from judge.files.writing import HeldError, is_held, take_lock
 
 
 def test_a_lock_is_held_once(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
-"""Everything that commands print passes through this module.
+r"""Text for people: everything that commands print passes through this module.
 
-Ids, file names, cell values and causes are untrusted. The command line puts
-:class:`ShownStream` in place of both standard streams, so that whatever is printed, by
-whichever library, has its control characters escaped. The few that have to control the terminal
-(coloured tables, progress bars) get the stream behind it, and escape untrusted text themselves.
+Ids, file names, cell values and causes are untrusted. Control characters act on a terminal (C0,
+DEL, C1), bidirectional controls reverse lines, and zero-width characters make two names look like
+one. :func:`visible` writes all of them as JSON does, ``\u001b``: a JSON document in which they are
+escaped is still the same document.
+
+The command line puts :class:`ShownStream` in place of both standard streams, so that the output of
+every library is escaped. The few writers that have to control the terminal (coloured tables,
+progress bars) get the stream behind it, and escape untrusted text themselves.
 """
 
 from __future__ import annotations
@@ -13,12 +17,37 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO, cast
-
-from judge.console.visible import visible
+from unicodedata import category
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
+
+
+def visible(text: str) -> str:
+    """Text with everything escaped that acts on a terminal, or is invisible in one.
+
+    Line ends, tabs and spaces of every width stay. So does everything that Python calls printable.
+    """
+    if text.isprintable():
+        return text
+    return "\n".join(
+        line if line.isprintable() else "".join(map(_shown, line)) for line in text.split("\n")
+    )
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or character == "\t" or category(character) == "Zs":
+        return character
+    if character == "\r":
+        return "\\r"
+    code = ord(character)
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    # Beyond the first plane JSON writes two halves.
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
 
 Piece = str | tuple[str, str]
 """Text, or text with a style, such as ``("AC", "green")``."""
@@ -27,7 +56,7 @@ Piece = str | tuple[str, str]
 class ShownStream:
     """An output stream that escapes characters that would not be visible.
 
-    See :mod:`judge.console.visible`.
+    See :mod:`judge.console`.
 
     Args:
         behind: where the text goes.

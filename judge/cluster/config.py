@@ -1,4 +1,4 @@
-"""Where the workers are: what ``--cluster`` says, read and checked."""
+"""The value of ``--cluster``, read and checked: where the workers are, or what starts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker does: sandbox and engines are opened once, and requests answered with them."""
+"""A worker of a cluster: it opens sandbox and engines once, and answers requests with them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,24 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from judge.cluster.hello import Introduction, Question, introduce
-from judge.cluster.work import RETURN_BYTES, RETURN_RECORD_BYTES, Check, Reply, Request
+from judge.cluster.messages import (
+    RETURN_BYTES,
+    RETURN_RECORD_BYTES,
+    Check,
+    Introduction,
+    Question,
+    Reply,
+    Request,
+    introduce,
+)
 from judge.core.records.cases import CaseRun
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError
 from judge.files.documents import dump_json
-from judge.grading.batch import Settings
+from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.case import CaseJudge
 from judge.grading.case_records import record_of_result, recordable
 from judge.grading.jobs import Job, JudgedCase, Worker
-from judge.grading.recipe import WorkerRecipe
 from judge.grading.store import RunDirectory
 from judge.grading.verify import verify_case
 from judge.version import __version__

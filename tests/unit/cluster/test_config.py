@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.cluster.certificates import make_certificates
-from judge.cluster.place import CERTIFICATES_VARIABLE, parse_place
+from judge.cluster.config import CERTIFICATES_VARIABLE, parse_place
 from judge.errors import UsageError
 from judge.files.yaml_documents import read_yaml
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from judge.cluster import duties
-from judge.cluster.duties import Workplace
-from judge.cluster.hello import Identity, Introduction, Question
-from judge.cluster.work import Check, Reply, Request
+from judge.cluster import worker
+from judge.cluster.messages import Check, Identity, Introduction, Question, Reply, Request
+from judge.cluster.worker import Workplace
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
@@ -24,12 +23,11 @@ from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError
 from judge.files.documents import MalformedError
-from judge.grading.batch import Settings
+from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.case import GradingRules
 from judge.grading.case_records import record_of_result
 from judge.grading.jobs import CaseJob, Job
 from judge.grading.keys import CaseKeys
-from judge.grading.recipe import WorkerRecipe
 from judge.grading.store import RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
@@ -94,7 +92,7 @@ def test_outputs_stay_in_the_folder_where_it_is_seen(tmp_path: Path) -> None:
 
 
 def test_an_answer_goes_back_before_it_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duties, "RETURN_BYTES", 2 * GOLD.stat().st_size)
+    monkeypatch.setattr(worker, "RETURN_BYTES", 2 * GOLD.stat().st_size)
     place, _ = workplace(*(right() for _ in range(6)))
     assert set(replied(place, request(1, 2, 3)).judged) == {0}
 
@@ -102,7 +100,7 @@ def test_an_answer_goes_back_before_it_is_too_large(monkeypatch: pytest.MonkeyPa
 def test_an_output_that_is_too_large_by_itself_is_a_judge_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(duties, "RETURN_BYTES", 10)
+    monkeypatch.setattr(worker, "RETURN_BYTES", 10)
     place, _ = workplace(right(), right())
     judged = replied(place, request(1)).judged[0]
     assert {each.result.verdict for each in judged.values()} == {Verdict.JE}
@@ -171,7 +169,7 @@ def test_a_worker_says_which_suite_it_has_and_whether_it_sees_the_folder(tmp_pat
 def test_another_version_reads_nothing_but_the_question() -> None:
     question = Question(judge="0.0")
     sent = b"H" + question.to_bytes() + b"\nnot a pickle of this version"
-    said = Introduction.from_bytes(duties.answer(sent))
+    said = Introduction.from_bytes(worker.answer(sent))
     assert Identity(judge="0.0").difference(said.identity) is not None
 
 
@@ -212,10 +210,10 @@ def test_a_check_comes_back_as_it_was_made() -> None:
 def test_an_answer_goes_back_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker with much to do is told from one that is stuck."""
     now = [0.0]
-    monkeypatch.setattr(duties, "_clock", lambda: now[0])
+    monkeypatch.setattr(worker, "_clock", lambda: now[0])
 
     def slow(_: RunRequest) -> RunResult:
-        now[0] += duties.RETURN_S / 3
+        now[0] += worker.RETURN_S / 3
         return right()
 
     place, _ = workplace(*(slow for _ in range(8)))
@@ -226,7 +224,7 @@ def test_an_answer_goes_back_after_a_while(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_records_that_are_long_go_back_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(duties, "RETURN_RECORD_BYTES", 10)
+    monkeypatch.setattr(worker, "RETURN_RECORD_BYTES", 10)
     place, _ = workplace(*(right() for _ in range(6)))
     assert set(replied(place, request(1, 2)).judged[0]) == {0}
 

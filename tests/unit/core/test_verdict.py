@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.causes import cause_without_golds
-from judge.core.verdict import CaseResult, Verdict
+from judge.core.verdict import CaseResult, Verdict, cause_without_golds
 
 GOLD = "31415.92653"
 COMPARISON: dict[str, Any] = {

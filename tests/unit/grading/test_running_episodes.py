@@ -10,15 +10,14 @@ import pytest
 
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
 from judge.core.limits import Limits
-from judge.core.submission import KeptOutput, Submission
+from judge.core.submission import KeptOutput, Origin, Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
-from judge.grading.kept import EPISODE, kept_key, kept_outcome
 from judge.grading.rejudge import rejudge_cases
+from judge.grading.running import EPISODE, kept_key, kept_outcome
 from judge.grading.store import RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.sandbox.scripted import ScriptedSandbox
