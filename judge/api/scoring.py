@@ -23,7 +23,6 @@ from judge.api.sources import (
 from judge.core.conversation import asking_of
 from judge.core.records.runs import (
     JudgingRules,
-    ReferenceDocument,
     RunDocument,
     SandboxIdentity,
 )
@@ -180,9 +179,9 @@ class RunScorer:
         references = load_submissions(path, suite, ids=ids)
         host, image = Owner.this_process().host, sandbox.info.image
         document = store.read_document(REFERENCE_FILE)
-        before = (
-            None if document is None else store.checked(REFERENCE_FILE, document, ReferenceDocument)
-        )
+        before = None
+        if document is not None:
+            before = store.checked(REFERENCE_FILE, document, ReferenceTimes)
         known = known_times(before, host=host, image=image)
         pairs = [(suite.task(reference.task_id), reference) for reference in references]
         factor = self._options.time_factor

@@ -31,7 +31,7 @@ from judge.files.documents import (
     has_more_values,
     parse_json,
 )
-from judge.files.forms import Amount, checked, declared_only, read_as
+from judge.files.forms import Amount, checked, declared_only
 from judge.files.json_lines import MAX_LINE_BYTES, MAX_LINE_VALUES
 from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.case_records import case_record, record_of_result, result_of_record
@@ -239,7 +239,7 @@ def _checked(work: Job | Check, text: bytes) -> CaseCheck:
     if not isinstance(work, Check):
         raise MalformedError("a check that was not requested")
     document = as_object(parse_json(text, most_values=MAX_LINE_VALUES))
-    check = read_as(document, CaseCheck)
+    check = checked(document, CaseCheck)
     if (check.task_id, check.case) != (work.task.id, work.case.number):
         raise MalformedError("a check of another case")
     return check

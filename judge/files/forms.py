@@ -1,8 +1,7 @@
 """Which fields of a JSON document have which type, if someone else may have written them.
 
 A document is declared once, as a ``TypedDict`` or a dataclass: mypy reads the declaration,
-:func:`checked` and :func:`read_as` derive the check from it, and :func:`json_schema` the published
-schema. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth
+:func:`checked` derives the check from it, and :func:`json_schema` the published schema. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth
 value ``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`` (in a dataclass,
 ``tuple[X, ...]``) is an array, and ``dict[str, X]`` an object with any fields. What Python has no
 type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that
@@ -64,27 +63,21 @@ def checked(document: object, declared: type[Document]) -> Document:
 
     Args:
         document: a value of JSON.
-        declared: a ``TypedDict``.
+        declared: a ``TypedDict`` or a dataclass.
+
+    Returns:
+        The document itself; for a dataclass, one that holds the declared fields of the document.
 
     Raises:
         MalformedError: names a field that has another type.
     """
-    _check(document, declared)
-    return cast("Document", document)
-
-
-def read_as(document: object, declared: type[Document]) -> Document:
-    """The dataclass that a document holds; fields that are not declared are left out.
-
-    Args:
-        document: a value of JSON.
-        declared: a dataclass.
-
-    Raises:
-        MalformedError: names a field that has another type.
-    """
-    _check(document, declared)
     kind: Any = declared
+    try:
+        _check_of(kind)(document)
+    except _MisfitError as misfit:
+        raise MalformedError(str(misfit)) from None
+    if is_typeddict(kind):
+        return cast("Document", document)
     return cast("Document", _made(document, _form_of(kind)))
 
 
@@ -263,13 +256,6 @@ def _record_of(declared: Any) -> _Record:
 
 
 # -- checking --------------------------------------------------------------------------------------
-
-
-def _check(document: object, declared: Any) -> None:
-    try:
-        _check_of(declared)(document)
-    except _MisfitError as misfit:
-        raise MalformedError(str(misfit)) from None
 
 
 @cache
