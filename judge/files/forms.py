@@ -1,11 +1,12 @@
 """Which fields of a JSON document have which type, if someone else may have written them.
 
 A document is declared once, as a ``TypedDict`` or a dataclass: mypy reads the declaration,
-:func:`checked` derives the check from it, and :func:`json_schema` the published schema. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth
-value ``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`` (in a dataclass,
-``tuple[X, ...]``) is an array, and ``dict[str, X]`` an object with any fields. What Python has no
-type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that
-is not declared may hold anything; one that is required must not be missing.
+:func:`checked` derives the check from it, and :func:`json_schema` the published schema. In a
+declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value ``bool``;
+``object`` may be anything, ``X | None`` may be null, ``list[X]`` (in a dataclass, ``tuple[X,
+...]``) is an array, and ``dict[str, X]`` an object with any fields. What Python has no type for has
+one here: :data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that is not
+declared may hold anything; one that is required must not be missing.
 
 ``TypedDict`` declarations with optional fields belong in modules without
 ``from __future__ import annotations``, which would hide which of their fields are required.
