@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.cluster.config import Place
+from judge.cluster.dispatch import Dispatcher, Terms
+from judge.cluster.messages import Check, Identity, Question
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, UsageError
@@ -22,7 +24,6 @@ from judge.grading.verify import CaseCheck
 from judge.suites import Suite
 
 if TYPE_CHECKING:
-    from judge.cluster.dispatch import Dispatcher
     from judge.cluster.engine.connection import Connection
 
 _PROBE = ".shared-"
@@ -64,9 +65,6 @@ class ClusterSession:
             suite: the suite, which workers must have at the same place.
             folder: the results directory; None if nothing is kept.
         """
-        from judge.cluster.dispatch import Dispatcher, Terms  # noqa: PLC0415
-        from judge.cluster.messages import Identity, Question  # noqa: PLC0415
-
         if recipe != self._prepared:
             self._connection.prepare(recipe)
             self._prepared = recipe
@@ -182,8 +180,6 @@ class ClusterExecutor:
         Raises:
             JudgeError: the work had to be given up.
         """
-        from judge.cluster.messages import Check  # noqa: PLC0415
-
         self._dispatcher = self._make()
         order = {(task.id, case.number): at for at, (task, case) in enumerate(pairs)}
         done: dict[int, CaseCheck] = {}

@@ -76,16 +76,16 @@ class Event:
 
 @dataclass(slots=True)
 class BatchResult:
-    """How a batch ended.
+    """The results of a batch, and how it ended.
 
     Attributes:
-        results: every case that has a result, by (task id, sample, case number); empty where they
-            are only to be recorded.
+        results: the results of all cases, by (task id, sample, case number); empty if they are only
+            recorded.
         reused: how many cases were taken from the results directory as they were.
-        failed: how many hold judge errors (JE).
+        failed: how many cases have judge errors (JE).
         stopped: why the batch stopped early, or None.
         judged: how many cases were judged.
-        known: what was on record at the beginning.
+        known: what was on record when the batch began.
         keys: the comparison keys of the cases, by their number among all cases of the batch.
     """
 
@@ -100,19 +100,19 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that a batch needs besides suite and submissions.
+    """Everything that a batch needs in addition to the suite and the submissions.
 
     Attributes:
-        sandbox: where programs are run; None where there are none to run.
+        sandbox: where programs are run; None if there are none to run.
         recalculator: computes formulas that have no value to trust.
         rules: how outputs are compared with golds.
         limits: bounds of each run.
-        jobs: submissions to judge at a time.
-        task_limits: task id -> bounds of its runs, where they are not those of the others.
-        executor_of: makes what does the jobs; None for threads of this process.
-        trusts_values: whether the values in outputs are trusted that were made elsewhere, or by
-            mouse and keyboard alone; the command says so, never a record.
-        recipe: what workers elsewhere open the same from; None if nothing is judged elsewhere.
+        jobs: how many submissions are judged at a time.
+        task_limits: task id -> bounds of its runs, for tasks with bounds of their own.
+        executor_of: makes the executor of the jobs; None for threads of this process.
+        trusts_values: whether the values in outputs that were made elsewhere, or by mouse and
+            keyboard alone, are trusted; the command decides this, never a record.
+        recipe: from what workers elsewhere open the same; None if nothing is judged elsewhere.
     """
 
     sandbox: Sandbox | None
@@ -126,7 +126,7 @@ class Settings:
     recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
-        """What the programs of a task run in, for reuse keys; empty if nothing is run.
+        """The image that the programs of a task run in, for reuse keys; empty if nothing is run.
 
         Raises:
             SandboxError: there is no sandbox.
@@ -138,7 +138,7 @@ class Settings:
         return self.sandbox.info.image
 
     def former_image_of(self, task: Task) -> str:
-        """What earlier versions of the judge have as the image in reuse keys; empty if the same."""
+        """The image in the reuse keys of earlier versions of the judge; empty if it is the same."""
         runs = task.answer.is_file and self.sandbox is not None
         return self.sandbox.info.former_image if runs and self.sandbox is not None else ""
 
@@ -147,265 +147,21 @@ class Settings:
         return self.task_limits.get(task.id, self.limits)
 
     def executor(self) -> Executor:
-        """What does the jobs: threads of this process, unless there is another way."""
+        """The executor of the jobs: threads of this process, unless the settings name another."""
         if self.executor_of is not None:
             return self.executor_of(self)
         worker = Worker(self.sandbox, CaseJudge(self.recalculator, self.rules))
         return ThreadExecutor(worker, self.jobs)
 
 
-OnEvent = Callable[[Event], None]
-"""Called in the calling thread after each case, reused ones included."""
-
-
-def grade(
-    store: RunDirectory,
-    pairs: Sequence[tuple[Task, Submission]],
-    settings: Settings,
-    *,
-    on_event: OnEvent = lambda _: None,
-    keep: bool = True,
-) -> BatchResult:
-    """Grades submissions, continuing what the results directory already holds.
-
-    Args:
-        store: the results directory, locked by this process.
-        pairs: each submission with its task; one of :mod:`judge.suites.submission_index` is read
-            one by one.
-        settings: sandbox, engines, rules, limits, number of workers.
-        on_event: called in the calling thread after each case, reused ones included.
-        keep: whether the results are also held in memory. If not, the records of reused ones are
-            not read, and events about them have only the verdict.
-
-    Returns:
-        The results; ``stopped`` is set if the sandbox was lost for good.
-
-    Raises:
-        SandboxError: there is no sandbox.
-        StoreError: records cannot be written (the disk is full, …).
-        KeyboardInterrupt: the user interrupted; what was judged is recorded.
-    """
-    digests, known = FileDigests(), KnownCases(store)
-    tasks = tasks_of(pairs)
-    first_cases = array("Q", accumulate((len(task.cases) for task in tasks), initial=0))
-    batch = _Batch(store, first_cases[-1], on_event, keep=keep)
-    done, short_keys = bytearray(first_cases[-1]), BatchKeys(first_cases[-1])
-    for place in range(len(tasks)) if len(known.index) else ():
-        task, submission = pairs[place]
-        for number, case in enumerate(task.cases, first_cases[place]):
-            keys = case_keys(task, submission, case, settings, digests)
-            key = _case_key(submission, case)
-            found = known.complete(key, keys) if keep else known.verdict(key, keys)
-            if found is not None:
-                done[number] = True
-                # That of the record: earlier versions of the judge had others.
-                short_keys.put(number, known.short_key(key))
-                batch.take_known(found)
-
-    def missing_of(place: int) -> list[tuple[int, TestCase]]:
-        cases = enumerate(tasks[place].cases, first_cases[place])
-        return [(number, case) for number, case in cases if not done[number]]
-
-    cost = ExpectedCost()
-    order = longest_first(
-        range(len(tasks)),
-        lambda place: sum(cost.of(tasks[place], case.number) for _, case in missing_of(place)),
-    )
-
-    def jobs() -> Iterator[Job]:
-        # One at a time: submissions, and outputs on record, are read when their turn has come.
-        for place in order:
-            task, missing = tasks[place], missing_of(place)
-            if missing:
-                submission = pairs[place][1]
-                cases: list[CaseJob] = []
-                for number, case in missing:
-                    keys = case_keys(task, submission, case, settings, digests)
-                    short_keys.put(number, short_key(keys.comparison))
-                    outcome: RunOutcome | None
-                    if is_kept(task, submission):
-                        left = output_for(submission, case)
-                        outcome = kept_outcome(left, trusts_values=settings.trusts_values)
-                    else:
-                        outcome = _stored_outcome(known, _case_key(submission, case), keys)
-                    cases.append(CaseJob(case, keys, outcome))
-                yield Job(task, submission, tuple(cases), settings.limits_of(task))
-
-    judged = batch.judge(jobs(), settings.executor())
-    judged.known, judged.keys = known, short_keys
-    return judged
-
-
-def tasks_of(pairs: Sequence[tuple[Task, Submission]]) -> list[Task]:
-    """The task of each submission; submissions that are not in memory are not read for it."""
-    if isinstance(pairs, SubmissionIndex):
-        return [pairs.task(place) for place in range(len(pairs))]
-    return [task for task, _ in pairs]
-
-
-def grade_outputs(
-    store: RunDirectory,
-    outputs: Sequence[FinishedOutput],
-    settings: Settings,
-    *,
-    on_event: OnEvent = lambda _: None,
-) -> BatchResult:
-    """Judges outputs that were made elsewhere; nothing is run.
-
-    Args, returns and raises as :func:`grade`; a case without an output gets the verdict NO, one
-    for which the engines were not available JE, and the others continue.
-    """
-    known, digests = KnownCases(store), FileDigests()
-    batch = _Batch(store, len(outputs), on_event)
-
-    def jobs() -> Iterator[Job]:
-        for output in outputs:
-            missing = f"no such {output.task.answer.noun} in the folder"
-            trusts = settings.trusts_values
-            run, outcome = read_output(output.path, missing, trusts_values=trusts)
-            rule_key = comparison_key(
-                run, output.task, output.case, settings.rules, digests, distrusts=not trusts
-            )
-            keys = CaseKeys(run, rule_key)
-            found = known.complete((output.task.id, output.sample, output.case.number), keys)
-            job = CaseJob(output.case, keys, outcome, known=found)
-            yield Job(output.task, None, (job,), settings.limits, output.sample)
-
-    return batch.judge(jobs(), settings.executor())
-
-
-def current_records(
-    known: KnownCases,
-    pairs: SubmissionIndex,
-    settings: Settings,
-    batch_keys: BatchKeys | None = None,
-) -> Iterator[list[int | None]]:
-    """Records that belong to just these submissions, judged by just these rules.
-
-    Judge errors count as well; what other code, limits, sandbox, gold or profile gave does not.
-
-    Args:
-        known: what is on record.
-        pairs: the submissions with their tasks.
-        settings: the rules, limits and sandbox.
-        batch_keys: the keys of a batch of all these submissions; those that it does not have, or
-            all, are computed.
-
-    Returns:
-        For each submission the numbers of the records of its cases in the index, in case order;
-        None for a case without one.
-
-    Raises:
-        SandboxError: there is no sandbox.
-    """
-    digests, number = FileDigests(), 0
-    for place in range(len(pairs)):
-        task, sample = pairs.task(place), pairs.sample(place)
-        submission: Submission | None = None
-        slots: list[int | None] = []
-        for case in task.cases:
-            key = (task.id, sample, case.number)
-            short = None if batch_keys is None else batch_keys.get(number)
-            number += 1
-            if short is not None:
-                slots.append(known.slot_of_short_key(key, short))
-                continue
-            submission = submission or pairs[place][1]
-            keys = case_keys(task, submission, case, settings, digests)
-            slots.append(known.current_slot(key, keys))
-        yield slots
-
-
-class _Batch:
-    """A batch while it is under way; used only in the calling thread."""
-
-    def __init__(
-        self, store: RunDirectory, total: int, on_event: OnEvent, *, keep: bool = True
-    ) -> None:
-        self._store = store
-        self._total = total
-        self._keep = keep
-        self._done = 0
-        self._on_event = on_event
-        self._found = BatchResult()
-
-    def take_known(self, result: CaseResult) -> None:
-        """Takes a result as it is on record."""
-        self._found.reused += 1
-        self._take(result, reused=True)
-
-    def judge(self, jobs: Iterable[Job], executor: Executor) -> BatchResult:
-        """Has the jobs done, and records their results."""
-        with contextlib.closing(executor.judge(jobs)) as judged:
-            for each in judged:
-                if each.reused:
-                    self.take_known(each.result)
-                    continue
-                if each.output is not None:
-                    self._store.put_workbook(each.output)
-                result = recordable(each.keys, each.result)
-                self._store.append(CASES_FILE, record_of_result(each.keys, result))
-                self._found.judged += 1
-                self._take(result, reused=False)
-        self._found.stopped = executor.stopped
-        return self._found
-
-    def _take(self, result: CaseResult, *, reused: bool) -> None:
-        self._done += 1
-        self._found.failed += result.verdict is Verdict.JE
-        if self._keep:
-            self._found.results[result.task_id, result.sample, result.case] = result
-        self._on_event(Event(result, reused=reused, done=self._done, total=self._total))
-
-
-def case_keys(
-    task: Task,
-    submission: Submission,
-    case: TestCase,
-    settings: Settings,
-    digests: FileDigests,
-) -> CaseKeys:
-    """The reuse keys of a case."""
-    if is_kept(task, submission):
-        output = output_for(submission, case)
-        left = kept_key(output)
-        distrusts = output is not None and output.gui_only and not settings.trusts_values
-        rule_key = comparison_key(left, task, case, settings.rules, digests, distrusts=distrusts)
-        return CaseKeys(left, rule_key)
-    # A typed answer depends on no file: nothing reads one to give it.
-    inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
-    limits, former = settings.limits_of(task), None
-    run = run_key(submission, inputs, limits, settings.image_of(task))
-    if image := settings.former_image_of(task):
-        before = run_key(submission, inputs, limits, image)
-        former = CaseKeys(before, comparison_key(before, task, case, settings.rules, digests))
-    return CaseKeys(run, comparison_key(run, task, case, settings.rules, digests), former)
-
-
-def _stored_outcome(known: KnownCases, key: CaseKey, keys: CaseKeys) -> RunOutcome | None:
-    stored = known.stored_run(key, keys)
-    if stored is None:
-        return None
-    result, output = stored
-    if (typed := typed_answer(result.run)) is not None:
-        return RunOutcome(None, "", result.run, typed)
-    if output is None:
-        return RunOutcome(result.verdict, result.cause, result.run)
-    return RunOutcome(None, "", result.run, Answer.of_workbook(output, Origin.SOLUTION))
-
-
-def _case_key(submission: Submission, case: TestCase) -> CaseKey:
-    return (submission.task_id, submission.sample, case.number)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecipe(GradingOptions):
-    """How the sandbox and the engines of a worker are opened, on whichever machine it is.
+    """From what a worker opens its sandbox and its engines, on any machine; it can be pickled.
 
     Attributes:
-        isolates: whether a sandbox is opened; without one, nothing runs.
-        task_limits: task id -> bounds of its runs, where they are not those of the others.
-        threads: jobs to run at a time.
+        isolates: whether a sandbox is opened; without one, no program can be run.
+        task_limits: task id -> bounds of its runs, for tasks with bounds of their own.
+        threads: how many jobs are run at a time.
     """
 
     isolates: bool = True
@@ -432,7 +188,7 @@ class WorkerRecipe(GradingOptions):
         """Opens the engines for a sandbox that is already open.
 
         Args:
-            sandbox: where programs and engines run; None where nothing does.
+            sandbox: where programs and engines run; None if nothing is run.
             stack: closes the engines.
 
         Raises:
@@ -466,7 +222,7 @@ class WorkerRecipe(GradingOptions):
         """Opens a worker that does jobs.
 
         Args:
-            stack: closes what it works with.
+            stack: closes its sandbox and its engines.
 
         Raises:
             SandboxError: there is no such sandbox.
@@ -474,3 +230,293 @@ class WorkerRecipe(GradingOptions):
         """
         settings = self.open(stack)
         return Worker(settings.sandbox, CaseJudge(settings.recalculator, settings.rules))
+
+
+OnEvent = Callable[[Event], None]
+"""Called in the calling thread after each case, reused ones included."""
+
+
+def grade(
+    store: RunDirectory,
+    pairs: Sequence[tuple[Task, Submission]],
+    settings: Settings,
+    *,
+    on_event: OnEvent = lambda _: None,
+    keep: bool = True,
+) -> BatchResult:
+    """Grades submissions, continuing what the results directory already holds.
+
+    Args:
+        store: the results directory, locked by this process.
+        pairs: each submission with its task; one of :mod:`judge.suites.submission_index` is read
+            one by one.
+        settings: sandbox, engines, rules, limits, number of workers.
+        on_event: called in the calling thread after each case, reused ones included.
+        keep: whether the results are also held in memory. If not, the records of reused ones are
+            not read, and events about them have only the verdict.
+
+    Returns:
+        The results; ``stopped`` is set if the sandbox was lost for good.
+
+    Raises:
+        SandboxError: there is no sandbox.
+        StoreError: records cannot be written (the disk is full, …).
+        KeyboardInterrupt: the user interrupted; what was judged is recorded.
+    """
+    cases = _Cases(store, pairs, settings)
+    batch = _Batch(store, cases.total, on_event, keep=keep)
+    for result in cases.on_record(read=keep):
+        batch.take_recorded(result)
+    ended = batch.judge(cases.jobs(), settings.executor())
+    ended.known, ended.keys = cases.known, cases.short_keys
+    return ended
+
+
+class _Cases:
+    """The cases of a batch, numbered across all submissions, and what is on record about them.
+
+    Args:
+        store: the results directory.
+        pairs: each submission with its task.
+        settings: sandbox, engines, rules and limits.
+
+    Attributes:
+        total: how many cases there are.
+        known: what is on record.
+        short_keys: the comparison keys, by the number of the case.
+    """
+
+    def __init__(
+        self,
+        store: RunDirectory,
+        pairs: Sequence[tuple[Task, Submission]],
+        settings: Settings,
+    ) -> None:
+        self._pairs = pairs
+        self._settings = settings
+        self._tasks = tasks_of(pairs)
+        counts = (len(task.cases) for task in self._tasks)
+        self._first_numbers = array("Q", accumulate(counts, initial=0))
+        self._digests = FileDigests()
+        self.total = self._first_numbers[-1]
+        self._done = bytearray(self.total)
+        self.known = KnownCases(store)
+        self.short_keys = BatchKeys(self.total)
+
+    def on_record(self, *, read: bool) -> Iterator[CaseResult]:
+        """The results on record that need no work.
+
+        Args:
+            read: whether the records are read; if not, the results have only the verdict.
+        """
+        lookup = self.known.complete if read else self.known.verdict
+        for position in range(len(self._pairs)) if len(self.known.index) else ():
+            task, submission = self._pairs[position]
+            for number, case in self._numbered(position):
+                keys = case_keys(task, submission, case, self._settings, self._digests)
+                key = _case_key(submission, case)
+                result = lookup(key, keys)
+                if result is not None:
+                    self._done[number] = True
+                    # The key on record: earlier versions of the judge had others.
+                    self.short_keys.put(number, self.known.short_key(key))
+                    yield result
+
+    def jobs(self) -> Iterator[Job]:
+        """The cases that are not done, those first that take long.
+
+        Submissions, and outputs on record, are read one at a time, when their turn has come.
+        """
+        cost = ExpectedCost()
+        order = longest_first(
+            range(len(self._tasks)),
+            lambda position: sum(
+                cost.of(self._tasks[position], case.number) for _, case in self._missing(position)
+            ),
+        )
+        for position in order:
+            if missing := self._missing(position):
+                task, submission = self._tasks[position], self._pairs[position][1]
+                cases = tuple(self._case_job(task, submission, *case) for case in missing)
+                yield Job(task, submission, cases, self._settings.limits_of(task))
+
+    def _case_job(self, task: Task, submission: Submission, number: int, case: TestCase) -> CaseJob:
+        keys = case_keys(task, submission, case, self._settings, self._digests)
+        self.short_keys.put(number, short_key(keys.comparison))
+        if is_kept(task, submission):
+            trusts_values = self._settings.trusts_values
+            outcome = kept_outcome(output_for(submission, case), trusts_values=trusts_values)
+            return CaseJob(case, keys, outcome)
+        return CaseJob(case, keys, _stored_outcome(self.known, _case_key(submission, case), keys))
+
+    def _numbered(self, position: int) -> Iterator[tuple[int, TestCase]]:
+        """The cases of a submission, each with its number in the batch."""
+        return enumerate(self._tasks[position].cases, self._first_numbers[position])
+
+    def _missing(self, position: int) -> list[tuple[int, TestCase]]:
+        return [
+            (number, case) for number, case in self._numbered(position) if not self._done[number]
+        ]
+
+
+def tasks_of(pairs: Sequence[tuple[Task, Submission]]) -> list[Task]:
+    """The task of each submission; submissions that are not in memory are not read for it."""
+    if isinstance(pairs, SubmissionIndex):
+        return [pairs.task(position) for position in range(len(pairs))]
+    return [task for task, _ in pairs]
+
+
+def grade_outputs(
+    store: RunDirectory,
+    outputs: Sequence[FinishedOutput],
+    settings: Settings,
+    *,
+    on_event: OnEvent = lambda _: None,
+) -> BatchResult:
+    """Judges outputs that were made elsewhere; nothing is run.
+
+    Args, returns and raises as :func:`grade`; a case without an output gets the verdict NO, one
+    for which the engines were not available JE, and the others continue.
+    """
+    known, digests = KnownCases(store), FileDigests()
+    batch = _Batch(store, len(outputs), on_event)
+
+    def jobs() -> Iterator[Job]:
+        for output in outputs:
+            missing = f"no such {output.task.answer.noun} in the folder"
+            trusts = settings.trusts_values
+            run, outcome = read_output(output.path, missing, trusts_values=trusts)
+            rule_key = comparison_key(
+                run, output.task, output.case, settings.rules, digests, distrusts=not trusts
+            )
+            keys = CaseKeys(run, rule_key)
+            recorded = known.complete((output.task.id, output.sample, output.case.number), keys)
+            job = CaseJob(output.case, keys, outcome, known=recorded)
+            yield Job(output.task, None, (job,), settings.limits, output.sample)
+
+    return batch.judge(jobs(), settings.executor())
+
+
+def current_records(
+    known: KnownCases,
+    pairs: SubmissionIndex,
+    settings: Settings,
+    batch_keys: BatchKeys | None = None,
+) -> Iterator[list[int | None]]:
+    """The records of exactly these submissions, judged by exactly these rules.
+
+    Records of judge errors count as well; those of other code, limits, another sandbox, gold or
+    profile do not.
+
+    Args:
+        known: what is on record.
+        pairs: the submissions with their tasks.
+        settings: the rules, limits and sandbox.
+        batch_keys: the keys of a batch of all these submissions; those that it does not have, or
+            all, are computed.
+
+    Returns:
+        For each submission the numbers of the records of its cases in the index, in case order;
+        None for a case without one.
+
+    Raises:
+        SandboxError: there is no sandbox.
+    """
+    digests, number = FileDigests(), 0
+    for position in range(len(pairs)):
+        task, sample = pairs.task(position), pairs.sample(position)
+        submission: Submission | None = None
+        slots: list[int | None] = []
+        for case in task.cases:
+            key = (task.id, sample, case.number)
+            short = None if batch_keys is None else batch_keys.get(number)
+            number += 1
+            if short is not None:
+                slots.append(known.slot_of_short_key(key, short))
+                continue
+            submission = submission or pairs[position][1]
+            keys = case_keys(task, submission, case, settings, digests)
+            slots.append(known.current_slot(key, keys))
+        yield slots
+
+
+class _Batch:
+    """A batch while it is under way; used only in the calling thread."""
+
+    def __init__(
+        self, store: RunDirectory, total: int, on_event: OnEvent, *, keep: bool = True
+    ) -> None:
+        self._store = store
+        self._total = total
+        self._keep = keep
+        self._done = 0
+        self._on_event = on_event
+        self._result = BatchResult()
+
+    def take_recorded(self, result: CaseResult) -> None:
+        """Takes a result as it is on record."""
+        self._result.reused += 1
+        self._take(result, reused=True)
+
+    def judge(self, jobs: Iterable[Job], executor: Executor) -> BatchResult:
+        """Has the jobs done, and records their results."""
+        with contextlib.closing(executor.judge(jobs)) as judged:
+            for case in judged:
+                if case.reused:
+                    self.take_recorded(case.result)
+                    continue
+                if case.output is not None:
+                    self._store.put_workbook(case.output)
+                result = recordable(case.keys, case.result)
+                self._store.append(CASES_FILE, record_of_result(case.keys, result))
+                self._result.judged += 1
+                self._take(result, reused=False)
+        self._result.stopped = executor.stopped
+        return self._result
+
+    def _take(self, result: CaseResult, *, reused: bool) -> None:
+        self._done += 1
+        self._result.failed += result.verdict is Verdict.JE
+        if self._keep:
+            self._result.results[result.task_id, result.sample, result.case] = result
+        self._on_event(Event(result, reused=reused, done=self._done, total=self._total))
+
+
+def case_keys(
+    task: Task,
+    submission: Submission,
+    case: TestCase,
+    settings: Settings,
+    digests: FileDigests,
+) -> CaseKeys:
+    """The reuse keys of a case."""
+    if is_kept(task, submission):
+        output = output_for(submission, case)
+        key = kept_key(output)
+        distrusts = output is not None and output.gui_only and not settings.trusts_values
+        rule_key = comparison_key(key, task, case, settings.rules, digests, distrusts=distrusts)
+        return CaseKeys(key, rule_key)
+    # A typed answer depends on no file: nothing reads one to give it.
+    inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
+    limits, former = settings.limits_of(task), None
+    run = run_key(submission, inputs, limits, settings.image_of(task))
+    if image := settings.former_image_of(task):
+        before = run_key(submission, inputs, limits, image)
+        former = CaseKeys(before, comparison_key(before, task, case, settings.rules, digests))
+    return CaseKeys(run, comparison_key(run, task, case, settings.rules, digests), former)
+
+
+def _stored_outcome(known: KnownCases, key: CaseKey, keys: CaseKeys) -> RunOutcome | None:
+    stored = known.stored_run(key, keys)
+    if stored is None:
+        return None
+    result, output = stored
+    if (typed := typed_answer(result.run)) is not None:
+        return RunOutcome(None, "", result.run, typed)
+    if output is None:
+        return RunOutcome(result.verdict, result.cause, result.run)
+    return RunOutcome(None, "", result.run, Answer.of_workbook(output, Origin.SOLUTION))
+
+
+def _case_key(submission: Submission, case: TestCase) -> CaseKey:
+    return (submission.task_id, submission.sample, case.number)
