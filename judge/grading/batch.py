@@ -34,7 +34,7 @@ from judge.grading.running import RunOutcome, typed_answer
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import Sandbox
-from judge.suites.submission_index import SubmissionIndex
+from judge.suites.submissions import SubmissionIndex
 
 if TYPE_CHECKING:
     from judge.grading.recipe import WorkerRecipe
@@ -153,7 +153,7 @@ def grade(
 
     Args:
         store: the results directory, locked by this process.
-        pairs: each submission with its task; one of :mod:`judge.suites.submission_index` is read
+        pairs: each submission with its task; one of :mod:`judge.suites.submissions` is read
             one by one.
         settings: sandbox, engines, rules, limits, number of workers.
         on_event: called in the calling thread after each case, reused ones included.

@@ -12,7 +12,7 @@ from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.options import range_spec
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, UsageError, WorkbookError
-from judge.suites.correction_records import (
+from judge.suites.corrections import (
     Correction,
     CorrectionFaultError,
     correction_of,

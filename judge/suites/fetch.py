@@ -28,8 +28,7 @@ from judge.files.locks import FileLock, HeldError, take_lock
 from judge.files.places import cache_folder
 from judge.files.writing import open_to_write, write_whole
 from judge.suites.archive import unpack
-from judge.suites.locate import fetched_folder
-from judge.suites.sources import PublishedSuite
+from judge.suites.locate import PublishedSuite, fetched_folder
 from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3

@@ -14,12 +14,11 @@ from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import SubmissionError, UsageError
 from judge.suites.file_pattern import FilePattern, PlaceOfFile
-from judge.suites.harbor.jobs import is_job
-from judge.suites.harbor.outputs import HarborJob
+from judge.suites.folders import regular_files
+from judge.suites.harbor import HarborJob, is_job
 from judge.suites.outputs import FoundOutputs, find_outputs, raise_unknown
 from judge.suites.submissions import submission_of_program
 from judge.suites.suite import Suite
-from judge.suites.walking import regular_files
 
 NAMES, PATTERN, HARBOR = "names", "pattern", "harbor"
 
