@@ -14,8 +14,7 @@ from judge.inference.started import StartedRuns
 from judge.suites import Suite
 from judge.suites.folders import is_folder, regular_files
 from judge.suites.formats import is_output_name
-from judge.suites.harbor import is_job
-from judge.suites.layouts import NAMES, Layout, layout_of
+from judge.suites.layouts import NAMES, Layout, is_job, layout_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,7 @@ from judge.files.documents import written
 from judge.files.paths import GivenPath, as_path
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.files.yaml_documents import dump_yaml, read_yaml
-from judge.suites.gold_corrections import (
-    CellCorrection,
-    GoldCorrection,
-    UnfitCellsError,
-    corrected_case,
-    read_cells,
-)
+from judge.suites.cell_corrections import CellCorrection, UnfitCellsError, read_cells
 from judge.suites.locate import data_folder
 from judge.suites.suite import Suite
 from judge.workbook.position import parse_position
@@ -215,8 +209,12 @@ def _corrected(task: Task, correction: Correction) -> Task | None:
 
 
 def _corrected_in_case(task: Task, correction: Correction) -> Task | None:
-    known = {each.number: each for each in task.cases}
-    case = known.get(correction.case or 0)
+    from judge.suites.gold_corrections import (  # noqa: PLC0415  edits workbooks: seldom needed
+        GoldCorrection,
+        corrected_case,
+    )
+
+    case = next((case for case in task.cases if case.number == correction.case), None)
     if case is None:
         return None
     bound = GoldCorrection(correction.gold_sha256 or "", correction.input_sha256, correction.cells)

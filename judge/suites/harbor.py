@@ -25,6 +25,7 @@ from judge.errors import JudgeError, SubmissionError
 from judge.files.documents import read_json
 from judge.suites.file_pattern import FilePattern
 from judge.suites.folders import is_folder, is_regular, regular_files
+from judge.suites.layouts import LayoutKind
 from judge.suites.outputs import FoundOutputs, raise_unknown
 from judge.suites.submissions import submission_of_program
 from judge.suites.suite import Suite
@@ -450,3 +451,26 @@ def _took(trial: Trial) -> dict[str, object]:
         "exception": trial.exception,
         "rewards": dict(trial.rewards or {}),
     }
+
+
+class Jobs(LayoutKind):
+    """Outputs or programs among the artifacts of a job's trials."""
+
+    def fits(self, folder: Path, pattern: str | None) -> bool:
+        """Whether a folder is a job, and the pattern does not say which task a file answers."""
+        return (pattern is None or "task" not in FilePattern(pattern).fields) and is_job(folder)
+
+    def outputs(self, folder: Path, suite: Suite, pattern: str | None) -> FoundOutputs:
+        """The workbooks of all trials."""
+        return HarborJob(folder, suite, pattern).outputs()
+
+    def programs(self, folder: Path, suite: Suite, pattern: str) -> Iterator[Submission]:
+        """The program of each trial that left one."""
+        return HarborJob(folder, suite, pattern).programs()
+
+    def attempts(self, folder: Path, suite: Suite, pattern: str | None) -> list[dict[str, object]]:
+        """What each trial took."""
+        return HarborJob(folder, suite, pattern).records()
+
+
+JOBS = Jobs()

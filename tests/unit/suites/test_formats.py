@@ -73,7 +73,7 @@ print([name for name in sys.modules if name.startswith("judge.suites.")])
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "'judge.suites.spreadsheetbench'" in loaded
-    others = ("sheetjudge", "babelbench", "spreadsheetbench2", "dabench", "desktop", "sheetcopilot")
+    others = ("own_format", "babelbench", "spreadsheetbench2", "dabench", "desktop", "sheetcopilot")
     assert [name for name in others if f"'judge.suites.{name}" in loaded] == []
 
 
