@@ -14,12 +14,14 @@ from judge.core.option import options_in
 from judge.errors import SandboxError
 from judge.grading.options import GradingOptions
 from judge.sandbox import open_sandbox, probe_sandboxes, select
+from judge.sandbox.contract import Backend
 from judge.sandbox.select import BACKENDS, SANDBOX_KINDS, Row, buildable_backends
 from tests.unit.sandbox.toy_backend import ToySandbox
 
 ROW = Row("tests.unit.sandbox.toy_backend:BACKEND")
 COMMAND = """
 import sys
+from judge.sandbox.contract import Backend
 from judge.sandbox.select import BACKENDS, Row
 BACKENDS["toy"] = Row("tests.unit.sandbox.toy_backend:BACKEND")
 from judge.cli.main import main
@@ -61,13 +63,13 @@ def test_auto_takes_the_first_that_works_and_names_all_that_do_not(
     opened = []
 
     class Broken(Row):
-        def load(self) -> select.Backend:
+        def load(self) -> Backend:
             def refuse(_: int) -> ToySandbox:
                 opened.append(self.backend)
                 raise SandboxError(f"no {self.backend} here", hint=f"install {self.backend}")
 
             runs_solutions = self.backend != "services"
-            return select.Backend(self.backend.title(), refuse, list, runs_solutions)
+            return Backend(self.backend.title(), refuse, list, runs_solutions)
 
     rows = {name: Broken(name) for name in ("services", "first", "second")}
     monkeypatch.setattr(select, "BACKENDS", rows)
