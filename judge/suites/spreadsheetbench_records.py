@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from judge.compare.cells.options import CELL_RANGE, POSITION_OPTIONS, range_spec
 from judge.core.task import CheckerSpec, Task, TestCase
+from judge.suites.fields import Fields, shown
 
 
 class InstructionType(enum.StrEnum):
@@ -73,37 +73,6 @@ class TaskRecord:
         return str(self.raw_id)
 
 
-class _Fields:
-    """Takes fields out of a record and remembers every fault on the way."""
-
-    def __init__(self, record: Mapping[str, object]) -> None:
-        self.record = record
-        self.faults: list[str] = []
-
-    def fault(self, name: str, problem: str) -> None:
-        self.faults.append(f"field {name!r} {problem}")
-
-    def text(self, name: str) -> str:
-        """Text that must be present and not blank."""
-        value = self.record.get(name)
-        if value is None:
-            self.fault(name, "is missing" if name not in self.record else "is null")
-        elif not isinstance(value, str):
-            self.fault(name, f"must be text, not {_shown(value)}")
-        elif not value.strip():
-            self.fault(name, "is empty")
-        else:
-            return value
-        return ""
-
-    def optional_text(self, name: str) -> str | None:
-        value = self.record.get(name)
-        if value is None or isinstance(value, str):
-            return value or None
-        self.fault(name, f"must be text, not {_shown(value)}")
-        return None
-
-
 def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
     """Checks one record.
 
@@ -114,20 +83,21 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
         The record, or None if it has faults; and the faults, each naming its field.
     """
     if not isinstance(record, dict):
-        return None, (f"must be an object with the fields of a task, not {_shown(record)}",)
-    fields = _Fields(record)
+        return None, (f"must be an object with the fields of a task, not {shown(record)}",)
+    faults: list[str] = []
+    fields = Fields(record, faults=faults)
     raw_id = _raw_id(fields)
     instruction = _instruction(fields)
     instruction_type = _instruction_type(fields)
     answer_position = fields.text("answer_position")
     folder = _folder(fields, raw_id)
-    answer_sheet = fields.optional_text("answer_sheet")
-    data_position = fields.optional_text("data_position")
+    answer_sheet = _optional_text(fields, "answer_sheet")
+    data_position = _optional_text(fields, "data_position")
     excluded = _excluded(fields)
     checker = _checker(fields)
-    category = fields.optional_text("category")
-    if fields.faults or instruction_type is None or raw_id is None or folder is None:
-        return None, tuple(fields.faults)
+    category = _optional_text(fields, "category")
+    if faults or instruction_type is None or raw_id is None or folder is None:
+        return None, tuple(faults)
     checked = TaskRecord(
         raw_id=raw_id,
         instruction=instruction,
@@ -144,14 +114,20 @@ def read_record(record: object) -> tuple[TaskRecord | None, tuple[str, ...]]:
     return checked, ()
 
 
-def _instruction(fields: _Fields) -> str:
+def _optional_text(fields: Fields, name: str) -> str | None:
+    """Text, or None where the field is missing, null or empty."""
+    is_given = fields.values.get(name) not in (None, "")
+    return fields.text(name, blank=True) if is_given else None
+
+
+def _instruction(fields: Fields) -> str:
     """The question. It may be empty: the published suite of 912 has such a task (55457)."""
-    value = fields.record.get("instruction")
+    value = fields.values.get("instruction")
     return value if isinstance(value, str) else fields.text("instruction")
 
 
-def _raw_id(fields: _Fields) -> int | str | None:
-    value = fields.record.get("id")
+def _raw_id(fields: Fields) -> int | str | None:
+    value = fields.values.get("id")
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -164,11 +140,14 @@ def _raw_id(fields: _Fields) -> int | str | None:
     elif value is None:
         fields.fault("id", "is missing")
     else:
-        fields.fault("id", f"must be an integer or text, not {_shown(value)}")
+        fields.fault("id", f"must be an integer or text, not {shown(value)}")
     return None
 
 
-def _instruction_type(fields: _Fields) -> InstructionType | None:
+def _instruction_type(fields: Fields) -> InstructionType | None:
+    if fields.values.get("instruction_type", "") is None:
+        fields.fault("instruction_type", "is null")
+        return None
     text = fields.text("instruction_type")
     if not text:
         return None
@@ -180,8 +159,8 @@ def _instruction_type(fields: _Fields) -> InstructionType | None:
         return None
 
 
-def _folder(fields: _Fields, raw_id: int | str | None) -> PurePosixPath | None:
-    text = fields.optional_text("spreadsheet_path")
+def _folder(fields: Fields, raw_id: int | str | None) -> PurePosixPath | None:
+    text = _optional_text(fields, "spreadsheet_path")
     if text is None:
         return PurePosixPath("spreadsheet", str(raw_id))
     path = PurePosixPath(text.replace("\\", "/"))
@@ -191,50 +170,44 @@ def _folder(fields: _Fields, raw_id: int | str | None) -> PurePosixPath | None:
     return path
 
 
-def _excluded(fields: _Fields) -> str | None:
-    value = fields.record.get("exclude")
+def _excluded(fields: Fields) -> str | None:
+    value = fields.values.get("exclude")
     if value is None or value is False or value == "":
         return None
     if value is True:
         return "excluded by the suite, without a reason"
     if isinstance(value, str):
         return value
-    fields.fault("exclude", f"must be text or true or false, not {_shown(value)}")
+    fields.fault("exclude", f"must be text or true or false, not {shown(value)}")
     return None
 
 
-def _checker(fields: _Fields) -> CheckerSpec:
+def _checker(fields: Fields) -> CheckerSpec:
     """``checker`` as a name or as an object with ``name`` and options, and ``style`` with it."""
     name = CheckerSpec().name
     options: dict[str, object] = {}
-    value = fields.record.get("checker")
+    value = fields.values.get("checker")
     if isinstance(value, str) and value.strip():
         name = value
     elif isinstance(value, dict) and isinstance(value.get("name", name), str):
         name = value.get("name", name)
         options = {key: option for key, option in value.items() if key != "name"}
     elif value is not None:
-        fields.fault("checker", f"must be a name or an object with a name, not {_shown(value)}")
+        fields.fault("checker", f"must be a name or an object with a name, not {shown(value)}")
     for stated in POSITION_OPTIONS:
         if stated in options:
             fields.fault("checker", f"must not hold {stated!r}: the record has a field for it")
-    style = fields.record.get("style")
+    style = fields.values.get("style")
     if style is not None:
         if _is_list_of(style, lambda item: isinstance(item, str) and bool(item)):
             options["style"] = tuple(style) if isinstance(style, list) else ()
         else:
-            fields.fault("style", f'must be a list such as ["fill"], not {_shown(style)}')
+            fields.fault("style", f'must be a list such as ["fill"], not {shown(style)}')
     return CheckerSpec(name=name, options=options)
 
 
 def _is_list_of(value: object, accepts: Callable[[object], bool]) -> bool:
     return isinstance(value, list) and bool(value) and all(accepts(item) for item in value)
-
-
-def _shown(value: object) -> str:
-    """A JSON value for a message, shortened if it is long."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def task_of_record(record: TaskRecord, cases: tuple[TestCase, ...]) -> Task:

@@ -1,24 +1,93 @@
-"""Reads a ``suite.json``: every task with its files, and every fault with its field."""
+"""The judge's own format: a ``suite.json`` next to any files, with all that a task can have.
+
+Every fault is reported with the field that has it. Tasks of any suite can be written as such a
+document.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from judge.compare.files.options import NAME as METRICS
 from judge.compare.files.options import asks_signal
 from judge.compare.registry import check_options
 from judge.core.score import ScoreColumn, ScoreTable
 from judge.core.submission import AnswerForm
-from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
+from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TaskQuestion, TestCase
 from judge.errors import SuiteError, UsageError
-from judge.files.documents import MalformedError, json_type, parse_json, read_regular
-from judge.suites.boundary import Boundary
-from judge.suites.formats import Contents
-from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, NAME, VERSION
-from judge.suites.sheetjudge.fields import Fields, shown
+from judge.files.documents import MalformedError, dump_json, json_type, parse_json, read_regular
+from judge.suites.fields import Fields, shown
+from judge.suites.folders import Boundary
+from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
+
+DEFINITION = "suite.json"
+FORMAT_NAME = "sheetjudge"
+VERSION = 1
+NAME = f"{FORMAT_NAME}-v{VERSION}"
+"""The name that its suites go by."""
+
+
+_SUFFIXES = (".xlsx", ".xlsm", ".csv", ".tsv", ".txt", ".json")
+_ENDING = "|".join(re.escape(suffix) for suffix in _SUFFIXES)
+_OUTPUT = re.compile(rf"^(?P<number>\d+)_(?P<id>.+)_output(?:{_ENDING})$", re.IGNORECASE)
+_SUFFIX_OF_ANSWER = {
+    AnswerForm.WORKBOOK: ".xlsx",
+    AnswerForm.TABLE: ".csv",
+    AnswerForm.FILES: ".xlsx",
+    AnswerForm.TEXT: ".txt",
+}
+
+
+class OwnFormat(SuiteFormat):
+    """A ``suite.json`` that lists tasks, cases and files."""
+
+    names: tuple[str, ...] = (NAME,)
+    definition = DEFINITION
+    file_suffixes = _SUFFIXES
+    output_pattern = "{n}_{id}_output.xlsx (or .xlsm, .csv, .tsv, .txt, .json)"
+
+    def recognises(self, root: Path) -> bool:
+        """Whether there is a ``suite.json``."""
+        return (root / DEFINITION).is_file()
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite."""
+        return read_suite(root)
+
+    def output_of(self, file_name: str) -> tuple[str, int] | None:
+        """Reads ``{n}_{id}_output.xlsx`` and its like."""
+        match = _OUTPUT.match(file_name)
+        return None if match is None else (match["id"], int(match["number"]))
+
+    def role_of(self, file_name: str, task_id: str) -> FileRole | None:
+        """``{id}_input`` and ``{id}_output`` with any suffix, with or without a case number."""
+        match = re.fullmatch(rf"(?:\d+_)?{re.escape(task_id)}_(input|output)\.\w+", file_name)
+        return None if match is None else FileRole(match[1])
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """``input/1_{id}_input`` and ``output/1_{id}_output``, with the suffixes of their files."""
+        files = question.inputs[0].files if question.inputs else ()
+        suffix = files[0].path.suffix if files else ".xlsx"
+        return SolutionPaths(
+            f"{folder}/input/1_{question.id}_input{suffix}",
+            f"{folder}/output/1_{question.id}_output{_SUFFIX_OF_ANSWER[question.answer]}",
+        )
+
+    def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
+        """The ``suite.json`` of the tasks."""
+        return f"{dump_json(suite_document(tasks, root), indent=2)}\n"
+
+
+FORMAT = OwnFormat()
+
+
+# -- reading --------------------------------------------------------------------------------------
 
 _HINT = "dataset/schema.md describes what a suite.json looks like"
 _MAX_ID_LENGTH = 200
@@ -96,7 +165,8 @@ def _read_definition(path: Path) -> tuple[list[object], tuple[ScoreTable, ...], 
         raise _broken(path, [f"is {error}"]) from error
     if not isinstance(document, dict):
         raise _broken(path, [f"must be an object, not {json_type(document)}"])
-    fields = Fields(document, "", [])
+    faults: list[str] = []
+    fields = Fields(document, faults=faults)
     fields.only("format", "version", "tables", "tasks")
     if fields.text("format") not in {FORMAT_NAME, ""}:
         fields.fault("format", f"must be {FORMAT_NAME!r}, not {shown(document['format'])}")
@@ -104,11 +174,11 @@ def _read_definition(path: Path) -> tuple[list[object], tuple[ScoreTable, ...], 
     if version != VERSION or isinstance(version, bool):
         fields.fault("version", f"must be {VERSION}, not {shown(version)}")
     records = fields.items("tasks", required=True)
-    if not fields.faults and not records:
+    if not faults and not records:
         fields.fault("tasks", "is empty: a suite needs at least one task")
-    if fields.faults:
-        raise _broken(path, fields.faults)
-    return records, _tables(fields), fields.faults
+    if faults:
+        raise _broken(path, faults)
+    return records, _tables(fields), faults
 
 
 def _tables(fields: Fields) -> tuple[ScoreTable, ...]:
@@ -146,7 +216,8 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
     """A task, or None where it has faults; and its faults."""
     if not isinstance(record, dict):
         return None, [f"must be an object, not {shown(record)}"]
-    fields = Fields(record, "", [])
+    faults: list[str] = []
+    fields = Fields(record, faults=faults)
     fields.only(
         *("id", "instruction", "kind", "groups", "context", "answer", "checker", "cases"),
         "excluded",
@@ -167,7 +238,7 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
         signals=checker.name == METRICS and asks_signal(checker.options),
     )
     _check_names(task, fields)
-    return (None if fields.faults else task), fields.faults
+    return (None if faults else task), faults
 
 
 def _check_names(task: Task, fields: Fields) -> None:
@@ -227,7 +298,7 @@ def _fault_of(spec: CheckerSpec) -> str:
 def _cases(fields: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[TestCase, ...]:
     """The cases in the order of their numbers."""
     cases: dict[int, TestCase] = {}
-    before = len(fields.faults)
+    before = len(fields.faults or ())
     for position, inner in enumerate(fields.objects("cases", required=True), start=1):
         inner.only("number", "inputs", "golds")
         number = inner.values.get("number", position)
@@ -237,7 +308,7 @@ def _cases(fields: Fields, checker: CheckerSpec, boundary: Boundary) -> tuple[Te
         if number in cases:
             inner.fault("number", f"is {number}, as that of another case")
         cases[number] = TestCase(number, _inputs(inner, boundary), _golds(inner, checker, boundary))
-    if not cases and len(fields.faults) == before:
+    if not cases and len(fields.faults or ()) == before:
         fields.fault("cases", "is empty: a task needs at least one test case")
     return tuple(cases[number] for number in sorted(cases))
 
@@ -312,3 +383,82 @@ def _frozen(options: Mapping[str, object]) -> dict[str, object]:
 
 def _tuples(value: object) -> object:
     return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def suite_document(
+    tasks: Iterable[Task], root: Path, tables: Iterable[ScoreTable] = ()
+) -> dict[str, Any]:
+    """The document that :func:`judge.suites.load_suite` reads these tasks from.
+
+    Args:
+        tasks: the tasks, of a suite of any format.
+        root: the folder that the ``suite.json`` is meant for; all files are in it.
+        tables: the tables of scores that reports on the suite show.
+
+    Raises:
+        UsageError: a file is elsewhere, or a gold is not a file yet.
+    """
+    shown = [_table(table) for table in tables]
+    return {
+        "format": FORMAT_NAME,
+        "version": VERSION,
+        **({"tables": shown} if shown else {}),
+        "tasks": [_task(task, root.resolve()) for task in tasks],
+    }
+
+
+def _table(table: ScoreTable) -> dict[str, Any]:
+    columns = [
+        {name: value for name, value in asdict(column).items() if value} for column in table.columns
+    ]
+    return {"title": table.title, "columns": columns}
+
+
+def _task(task: Task, root: Path) -> dict[str, Any]:
+    checker = {
+        "name": task.checker.name,
+        "options": dict(task.checker.options),
+        "public": [name for name in task.checker.public if name in task.checker.options],
+    }
+    return {
+        "id": task.written_id,
+        "instruction": task.instruction,
+        "kind": task.kind,
+        "groups": dict(task.groups),
+        "context": dict(task.context),
+        "answer": task.answer.value,
+        "checker": checker,
+        "excluded": task.excluded,
+        "cases": [_case(case, root) for case in task.cases],
+    }
+
+
+def _case(case: TestCase, root: Path) -> dict[str, Any]:
+    return {
+        "number": case.number,
+        "inputs": [
+            {"path": _relative(each.path, root), "kind": each.kind.value} for each in case.inputs
+        ],
+        "golds": [_gold(gold, root) for gold in case.golds],
+    }
+
+
+def _gold(gold: Gold, root: Path) -> dict[str, Any]:
+    if gold.data is not None:
+        raise UsageError("a gold is not a file yet", hint="Write it into the suite's folder first.")
+    options = {"options": dict(gold.options)} if gold.options else {}
+    if gold.path is None:
+        return {"value": gold.value, **options}
+    return {"path": _relative(gold.path, root), **options}
+
+
+def _relative(path: Path, root: Path) -> str:
+    try:
+        return path.relative_to(root).as_posix()
+    except ValueError as error:
+        raise UsageError(
+            f"{path} is not in {root}", hint="Copy it into the suite's folder first."
+        ) from error
