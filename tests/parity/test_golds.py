@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
 from judge.compare.cells.workbooks import compare_files
-from judge.workbook.styles.style import STYLE_ATTRIBUTES
+from judge.workbook.styles.style_sheet import STYLE_ATTRIBUTES
 
 pytestmark = pytest.mark.data
 

@@ -28,9 +28,9 @@ from judge.workbook.address import (
     parse_cell,
     parse_window,
 )
-from judge.workbook.facts.reading import is_on
-from judge.workbook.facts.sheet_model import SheetFacts, Validation
+from judge.workbook.facts.sheets import SheetFacts, Validation
 from judge.workbook.reader import Workbook
+from judge.workbook.tree import is_on
 from judge.workbook.workbook_parts import Tab
 
 Rule = dict[str, object]

@@ -21,9 +21,9 @@ from judge.workbook.address import (
     cell_key,
 )
 from judge.workbook.cell import CellRange, CellValue
-from judge.workbook.dates import to_serial
-from judge.workbook.facts.reading import is_on, whole
-from judge.workbook.links import linked_keys
+from judge.workbook.number_formats import to_serial
+from judge.workbook.reader import linked_keys
+from judge.workbook.tree import is_on, whole
 from judge.workbook.workbook_parts import Tab
 
 

@@ -7,8 +7,8 @@ from functools import cache
 
 from judge.compare.published.spider2v.looks import StyleParts, style_parts
 from judge.compare.rules.book import Book
-from judge.workbook.facts.reading import number
-from judge.workbook.styles.style import CellStyle, Fill, colours_agree
+from judge.workbook.styles.style_sheet import CellStyle, Fill, colours_agree
+from judge.workbook.tree import number
 
 _WHITE = "FFFFFF"
 

@@ -19,9 +19,9 @@ from judge.compare.boards.pivots import PivotView, without_values
 from judge.compare.boards.table import values_agree
 from judge.compare.rules.matching import unmatched
 from judge.workbook.address import COLUMN_BITS, Window, parse_window
-from judge.workbook.facts.chart_model import Trendline
+from judge.workbook.facts.charts import Trendline
 from judge.workbook.facts.sheets import filter_of
-from judge.workbook.styles.style import colours_agree
+from judge.workbook.styles.style_sheet import colours_agree
 
 Compared = dict[str, tuple[object, object, bool]]
 

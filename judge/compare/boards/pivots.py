@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from judge.compare.boards.cells import BoardBook
 from judge.workbook.address import Window, cell_name, parse_window
-from judge.workbook.facts.pivot_model import Pivot
+from judge.workbook.facts.pivots import Pivot
 from judge.workbook.workbook_parts import Tab
 
 _MAX_PIVOTS = 300

@@ -25,9 +25,8 @@ from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window, cell_name
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellValue, ComputedValues
-from judge.workbook.position import Position, parse_position
+from judge.workbook.position import Position, SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook
-from judge.workbook.resolve import SheetIndex, resolve_position
 
 # -- what a solution changed outside the answer range ----------------------------------------------
 
@@ -145,7 +144,7 @@ def prepare(
         gold: the gold workbook.
         output: the output workbook, or None to prepare only the gold.
         typed: whether a person typed the position; see
-            :func:`judge.workbook.resolve.resolve_position`.
+            :func:`judge.workbook.position.resolve_position`.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.

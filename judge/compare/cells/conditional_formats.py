@@ -19,7 +19,7 @@ from judge.compare.cells.value import text_as_number
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
-from judge.workbook.dates import to_serial
+from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 from judge.workbook.sheets.sheet_tail import ConditionalRule
@@ -33,8 +33,14 @@ from judge.workbook.styles.conditional import (
     spoken_rules,
 )
 from judge.workbook.styles.rule_formulas import AGGREGATES, UNDRAWN
-from judge.workbook.styles.style import CellStyle, Fill, Palette, attribute_agrees, resolve_colour
-from judge.workbook.xml_numbers import whole_number
+from judge.workbook.styles.style_sheet import (
+    CellStyle,
+    Fill,
+    Palette,
+    attribute_agrees,
+    resolve_colour,
+)
+from judge.workbook.xml_parts import whole_number
 
 # -- rules that look at all cells of their range ---------------------------------------------------
 # Rules that look at all cells of their range: duplicates, top and bottom, averages, scales. Pure.

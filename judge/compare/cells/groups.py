@@ -13,8 +13,8 @@ from judge.compare.cells.task_rule import MODIFICATION, REGRESSION
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import Profile
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook
-from judge.workbook.resolve import match_sheet
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from judge.compare.cells.comparison import Comparison, Difference, DifferenceCla
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, parse_cell
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.dates import to_serial
+from judge.workbook.number_formats import to_serial
+from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.resolve import match_sheet
 
 
 def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = False) -> str:

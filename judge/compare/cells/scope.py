@@ -21,10 +21,10 @@ from judge.workbook.address import (
     parse_window,
 )
 from judge.workbook.cell import CellRange
-from judge.workbook.features.features import FeatureKind, Features, Held, read_features
+from judge.workbook.features import FeatureKind, Features, Held, read_features
 from judge.workbook.formula_shift import formula_shape
+from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook
-from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet
 
 # -- what the input had, the gold kept, and the output lost ----------------------------------------

@@ -8,10 +8,9 @@ from judge.compare.cells.conditional_formats import RuleComparison
 from judge.errors import UsageError
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange
-from judge.workbook.links import linked_keys
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, linked_keys
 from judge.workbook.styles.conditional import CONDITIONAL_ATTRIBUTES
-from judge.workbook.styles.style import STYLE_ATTRIBUTES, attribute_agrees
+from judge.workbook.styles.style_sheet import STYLE_ATTRIBUTES, attribute_agrees
 
 
 def check_style_names(names: Sequence[str]) -> None:
@@ -38,7 +37,7 @@ class StyleChecker:
     Args:
         gold: the gold workbook.
         output: the output workbook.
-        attributes: names of :data:`judge.workbook.styles.style.STYLE_ATTRIBUTES`.
+        attributes: names of :data:`judge.workbook.styles.style_sheet.STYLE_ATTRIBUTES`.
 
     Raises:
         UsageError: there is no such attribute.

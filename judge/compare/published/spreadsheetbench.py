@@ -37,9 +37,8 @@ from judge.workbook.address import (
     parse_cell,
 )
 from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
-from judge.workbook.dates import EPOCH_1900
-from judge.workbook.links import linked_keys
-from judge.workbook.reader import Workbook
+from judge.workbook.number_formats import EPOCH_1900
+from judge.workbook.reader import Workbook, linked_keys
 
 _LAST_COLUMN = 18_278  # ZZZ, the last column that openpyxl names
 

@@ -11,7 +11,7 @@ from judge.compare.rules.book import Book
 from judge.core.answer import Origin
 from judge.workbook.address import Window, cell_key
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
-from judge.workbook.dates import to_serial
+from judge.workbook.number_formats import to_serial
 
 _RELATIVE = 1e-9
 _DAYS = 1e-6

@@ -17,9 +17,13 @@ from judge.workbook.address import (
 from judge.workbook.cell import Cell, CellValue
 from judge.workbook.number_formats import GENERAL, NumberFormats
 from judge.workbook.package import Package
-from judge.workbook.sheets.master_scan import find_masters
-from judge.workbook.sheets.raw_formula import FILLING_KINDS, RawFormula
-from judge.workbook.sheets.shared_formulas import Formulas, SharedFormulas
+from judge.workbook.sheets.shared_formulas import (
+    FILLING_KINDS,
+    Formulas,
+    RawFormula,
+    SharedFormulas,
+    find_masters,
+)
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet_cells import SheetCells
 from judge.workbook.sheets.sheet_scan import scan_sheet

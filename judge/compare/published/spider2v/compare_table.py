@@ -28,8 +28,7 @@ from judge.compare.rules.naming import Rule, nth, option_of
 from judge.compare.rules.raised import PublishedError, Side, blaming, no_attribute
 from judge.compare.rules.texts import prepared_text, texts_alike
 from judge.workbook.address import cell_key, cell_name, parse_cell
-from judge.workbook.facts.reading import number, whole
-from judge.workbook.tree import Element
+from judge.workbook.tree import Element, number, whole
 
 
 class Evaluator(enum.StrEnum):

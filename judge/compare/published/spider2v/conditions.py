@@ -17,8 +17,7 @@ from judge.compare.rules.book import Book
 from judge.compare.rules.methods import window_of
 from judge.compare.rules.raised import PublishedError
 from judge.workbook.address import cell_key, cell_name
-from judge.workbook.facts.reading import whole
-from judge.workbook.tree import Element
+from judge.workbook.tree import Element, whole
 
 _ABSOLUTE = re.compile(r"\$([A-Z]{1,3})\$(\d+)(?::\$([A-Z]{1,3})\$(\d+))?")
 _AS_FORMULA = {

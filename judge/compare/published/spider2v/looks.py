@@ -10,9 +10,8 @@ from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError, Side, no_attribute
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.facts.reading import MAX_ELEMENTS, is_on, number, whole
-from judge.workbook.links import linked_keys
-from judge.workbook.tree import Element, read_tree
+from judge.workbook.reader import linked_keys
+from judge.workbook.tree import MAX_ELEMENTS, Element, is_on, number, read_tree, whole
 
 NO_RGB = "a colour that is not written as digits"
 """Themes and palettes: openpyxl gives one and the same object for all of them."""

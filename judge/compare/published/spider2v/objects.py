@@ -8,10 +8,9 @@ from typing import Any
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError, no_attribute
 from judge.workbook.address import MAX_COLUMN, column_letters, parse_cell
-from judge.workbook.facts.chart_model import Anchor, Chart, Plot, Source, Title
-from judge.workbook.facts.pivot_model import Pivot
-from judge.workbook.facts.reading import is_on, number, whole
-from judge.workbook.tree import Element
+from judge.workbook.facts.charts import Anchor, Chart, Plot, Source, Title
+from judge.workbook.facts.pivots import Pivot
+from judge.workbook.tree import Element, is_on, number, whole
 
 _BARS = {"barChart": "BarChart", "bar3DChart": "BarChart3D"}
 _CLASSES = {

@@ -8,8 +8,7 @@ from typing import Any
 from judge.compare.rules.book import Book
 from judge.compare.rules.methods import Places, matches
 from judge.compare.rules.raised import PublishedError, Side, no_attribute
-from judge.workbook.facts.reading import is_on
-from judge.workbook.tree import Element
+from judge.workbook.tree import Element, is_on
 from judge.workbook.workbook_parts import Tab
 
 _TRUTHS = {"showDropDown", "showInputMessage", "showErrorMessage", "allowBlank"}
