@@ -14,7 +14,7 @@ from judge.authoring.proposals.pairs import Pair
 from judge.compare.cells.computing import NoEngines
 from judge.compare.rules import whole_objects as whole
 from judge.compare.rules.book import Book
-from judge.compare.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
+from judge.compare.rules.options import CHART_PROPERTIES, PIVOT_PROPERTIES
 from judge.compare.rules.standard import StandardJudge
 from judge.compare.rules.values import values_agree
 from judge.compare.rules.whole_looks import WholeLooks, differing_looks

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from judge.compare.cells.comparison import CellGroup, Comparison, GroupShares
+from judge.compare.cells.comparison import (
+    CellGroup,
+    Comparison,
+    Differences,
+    GroupShares,
+    tell_erased,
+)
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
-from judge.compare.cells.differences import Differences
-from judge.compare.cells.groups import Before, group_cells
+from judge.compare.cells.groups import Before, group_cells, judge_groups
 from judge.compare.cells.options import FAIL, GROUPS, OFF, CheckOptions, position_of
 from judge.compare.cells.range_check import RangeSide, ask_conditions, compare_range, differing_keys
-from judge.compare.cells.remarks import tell_erased
-from judge.compare.cells.task_rule import judge_groups
 from judge.compare.cells.value import Agree, comparator
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.published.spreadsheetbench import check_officially, officially_equal

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.compare.cells.answer_range import Plan, needs_input, prepare, reports_from_input
-from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.comparison import Comparison, tell_erased
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
@@ -17,7 +17,6 @@ from judge.compare.cells.options import (
     CheckOptions,
     position_of,
 )
-from judge.compare.cells.remarks import tell_erased
 from judge.compare.cells.render import comparison_to_json, computed_to_json, first_difference
 from judge.compare.cells.scope import NO_INPUT, ScopeSources
 from judge.compare.contract import (

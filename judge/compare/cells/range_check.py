@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import compress
 from operator import is_not, ne, or_
 
-from judge.compare.cells.comparison import Difference, DifferenceClass
+from judge.compare.cells.comparison import Difference, DifferenceClass, Differences, remark_on
 from judge.compare.cells.conditional_formats import RuleComparison, RuleSide, has_rules
 from judge.compare.cells.conditions import (
     NO_ANSWERS,
@@ -15,9 +15,7 @@ from judge.compare.cells.conditions import (
     ConditionAnswers,
     ConditionQuestions,
 )
-from judge.compare.cells.differences import Differences
 from judge.compare.cells.options import CheckOptions
-from judge.compare.cells.remarks import remark_on
 from judge.compare.cells.style_check import StyleChecker, conditional_names
 from judge.compare.cells.value import Agree, classify, comparator
 from judge.compare.profiles import Profile

@@ -15,8 +15,16 @@ from judge.compare.contract import (
     Rules,
 )
 from judge.compare.files.asked import Asked, UnreadableAnswerError
-from judge.compare.files.options import NAME, MetricCall, MetricOptions
-from judge.compare.files.registry import FAIL, INFEASIBLE, METRICS, RULES_FROM_TASK, WORKBOOK
+from judge.compare.files.options import (
+    FAIL,
+    INFEASIBLE,
+    METRICS,
+    NAME,
+    RULES_FROM_TASK,
+    WORKBOOK,
+    MetricCall,
+    MetricOptions,
+)
 from judge.compare.rules.checker import check_workbook, open_gold
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import PublishedError, Side

@@ -21,10 +21,14 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.compare.cells.comparison import Comparison, Difference, DifferenceClass
-from judge.compare.cells.differences import Differences
+from judge.compare.cells.comparison import (
+    Comparison,
+    Difference,
+    DifferenceClass,
+    Differences,
+    remark_on,
+)
 from judge.compare.cells.range_check import RangeSide, differing_keys
-from judge.compare.cells.remarks import remark_on
 from judge.compare.cells.value import classify
 from judge.compare.profiles import get_profile
 from judge.workbook.address import (

@@ -27,12 +27,12 @@ from judge.compare.cells.comparison import (
     Comparison,
     Difference,
     DifferenceClass,
+    Differences,
     GroupShares,
+    remark_on,
 )
-from judge.compare.cells.differences import Differences
+from judge.compare.cells.groups import MODIFICATION, REGRESSION, judge_groups
 from judge.compare.cells.range_check import RangeSide, unequal_keys
-from judge.compare.cells.remarks import remark_on
-from judge.compare.cells.task_rule import MODIFICATION, REGRESSION, judge_groups
 from judge.compare.cells.value import classify, is_not_meaningful
 from judge.compare.profiles import get_profile
 from judge.compare.published.spreadsheetbench import (

@@ -19,8 +19,17 @@ from judge.compare.contract import (
 from judge.compare.profiles import PROFILES, Profile
 from judge.compare.published.babelbench import named_verdict
 from judge.compare.values.agreement import AGREES, WRONG_VALUE, Agreement, compare_value
-from judge.compare.values.arithmetic import UNKNOWN, ExpressionError, UnboundedError, evaluate
-from judge.compare.values.rules import AnswerType, Match, VariableRule, problem_of_gold, read_rules
+from judge.compare.values.rules import (
+    UNKNOWN,
+    AnswerType,
+    ExpressionError,
+    Match,
+    UnboundedError,
+    VariableRule,
+    evaluate,
+    problem_of_gold,
+    read_rules,
+)
 from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Any
 
+from judge.compare.files.options import INFEASIBLE, METRIC_NAMES, WORKBOOK
 from judge.compare.files.options import NAME as METRICS
-from judge.compare.files.registry import INFEASIBLE, METRIC_NAMES, WORKBOOK
 from judge.compare.rules.options import NAME as RULES
 from judge.core.answer import AnswerForm
 from judge.core.task import CheckerSpec, Gold

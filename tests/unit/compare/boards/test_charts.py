@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from judge.compare.boards.cells import format_class
 from judge.compare.boards.charts import chart_type, same_values
 from judge.compare.boards.conditions import colour_index, same_group
-from judge.compare.boards.looks import format_class
 from judge.workbook.facts.charts import Plot, Series
 
 

@@ -16,8 +16,8 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.table import Table
 
 from judge.compare.cells.comparison import Comparison, DifferenceClass
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.scope import Kept, find_losses, words_for_formula
-from judge.compare.cells.workbooks import compare_files
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange
