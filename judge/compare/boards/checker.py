@@ -12,8 +12,8 @@ from judge.compare.boards.standard import StandardJudge, UnusableBoardError, che
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.contract import (
     AnswerFaultError,
+    Checker,
     Examination,
-    FileChecker,
     GoldFaultError,
     Requirements,
     Rules,
@@ -86,7 +86,7 @@ def finding_by_board(
     return replace(found, undecided=undecided, record=record)  # type: ignore[arg-type]
 
 
-class BoardsChecker(FileChecker):
+class BoardsChecker(Checker):
     """Checks an answer against golds, each with the board that says what of it counts."""
 
     name = NAME

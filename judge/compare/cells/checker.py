@@ -22,8 +22,8 @@ from judge.compare.cells.scope import NO_INPUT, ScopeSources
 from judge.compare.contract import (
     AnswerAreas,
     AnswerFaultError,
+    Checker,
     Examination,
-    FileChecker,
     GoldFaultError,
     Needs,
     Rules,
@@ -39,7 +39,7 @@ _COMPUTED_KEPT = 2000
 """How many computed values are kept of each workbook, for people who look at the verdict."""
 
 
-class CellRangeChecker(FileChecker):
+class CellRangeChecker(Checker):
     """Compares the cells of the answer position."""
 
     name = CELL_RANGE

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
     AnswerFaultError,
+    Checker,
     Examination,
-    FileChecker,
     GoldFaultError,
     Rules,
 )
@@ -148,7 +148,7 @@ def with_score(found: Finding, published: tuple[float | None, PublishedError | N
 # -- the checker -----------------------------------------------------------------------------------
 
 
-class MetricsChecker(FileChecker):
+class MetricsChecker(Checker):
     """Checks one metric, all of several, or any of several.
 
     The golds of a case are no alternatives here: each metric names its own.

@@ -9,8 +9,8 @@ from pathlib import Path
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
     AnswerFaultError,
+    Checker,
     Examination,
-    FileChecker,
     GoldFaultError,
     Requirements,
     Rules,
@@ -119,7 +119,7 @@ def with_published(found: Finding, published: Published, profile: str) -> Findin
     return replace(found, record=record)  # type: ignore[arg-type]
 
 
-class RulesChecker(FileChecker):
+class RulesChecker(Checker):
     """Checks every rule of a list; all have to hold."""
 
     name = NAME
