@@ -517,8 +517,8 @@ def read_sheet_features(package: Package, tab: Tab, found: Features) -> None:
             place=str(windows[0]),
         )
     for window in heard.merges:
-        rows = window.max_row - window.min_row + 1
-        columns = window.max_column - window.min_column + 1
+        rows = window.rows
+        columns = window.columns
         shape = f"{rows} x {columns}"
         found.add(
             FeatureKind.MERGE,
@@ -536,10 +536,7 @@ def covered_cells(windows: Sequence[Window]) -> int:
     """
     distinct = list(dict.fromkeys(windows))
     if len(distinct) > _MAX_EXACT:
-        return sum(
-            (each.max_row - each.min_row + 1) * (each.max_column - each.min_column + 1)
-            for each in distinct
-        )
+        return sum(each.size for each in distinct)
     edges = sorted({row for each in distinct for row in (each.min_row, each.max_row + 1)})
     covered = 0
     for top, below in itertools.pairwise(edges):

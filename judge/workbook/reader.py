@@ -166,7 +166,7 @@ class Workbook:
         """
         by_sheet: dict[str, list[Window]] = {}
         for each in ranges:
-            by_sheet.setdefault(each.sheet, []).append(_window(each))
+            by_sheet.setdefault(each.sheet, []).append(each.window)
         for name, windows in by_sheet.items():
             self.sheet(name).load(windows, blanks=blanks)
 
@@ -179,7 +179,7 @@ class Workbook:
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
-        return _CellsView(self.sheet(cell_range.sheet), _window(cell_range))
+        return _CellsView(self.sheet(cell_range.sheet), cell_range.window)
 
     def first_rows(self, rows: int) -> list[tuple[str, SheetCells]]:
         """The stored cells of the first rows of every worksheet, for a look at the workbook.
@@ -249,7 +249,7 @@ class Workbook:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
         sheet = self.sheet(cell_range.sheet)
-        window = _window(cell_range)
+        window = cell_range.window
         keys = sheet.formula_keys(window)
         return [sheet.cell(key) for key in keys]
 
@@ -361,12 +361,6 @@ class _CellsView(Mapping[tuple[int, int], Cell]):
         return len(self._values)
 
 
-def _window(cell_range: CellRange) -> Window:
-    return Window(
-        cell_range.min_row, cell_range.min_column, cell_range.max_row, cell_range.max_column
-    )
-
-
 def _bounds(window: Window) -> tuple[int, int, int, int]:
     return window.min_row, window.min_column, window.max_row, window.max_column
 
@@ -406,7 +400,7 @@ def linked_keys(
                     f"the hyperlinks of the sheet {sheet!r} overlap each other or merged ranges "
                     "too often"
                 )
-        whole = Window(linked.min_row, linked.min_column, linked.max_row, linked.max_column)
+        whole = linked.window
         yield whole, [cell_key(row, column) for row in rows for column in columns], target
 
 

@@ -250,7 +250,7 @@ def _source(owner: BoardBook, pivot: Pivot) -> str:
         return f"{sheet}!{place}".casefold()
     last_row, last_column = cells.last_row, cells.last_column
     return (
-        f"{sheet}!{cell_name(window.min_row, window.min_column)}:"
+        f"{sheet}!{cell_name(*window.first)}:"
         f"{cell_name(min(window.max_row, last_row), min(window.max_column, last_column))}"
     ).casefold()
 

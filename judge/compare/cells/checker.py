@@ -18,7 +18,7 @@ from judge.compare.cells.options import (
     position_of,
 )
 from judge.compare.cells.render import comparison_to_json, computed_to_json, first_difference
-from judge.compare.cells.scope import NO_INPUT, ScopeSources
+from judge.compare.cells.sides import NO_INPUT, ScopeSources
 from judge.compare.contract import (
     AnswerAreas,
     AnswerFaultError,

@@ -7,14 +7,17 @@ import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from judge.compare.cells.scope import Scope
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, parse_cell
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.number_formats import to_serial
 from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
+
+if TYPE_CHECKING:
+    from judge.compare.cells.scope import Scope
 
 
 class DifferenceClass(enum.StrEnum):
@@ -104,6 +107,23 @@ class GroupShares:
 
     modification: float | None
     regression: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsVerdict:
+    """What the rule for two groups of cells says.
+
+    Attributes:
+        accepted: whether the task is solved.
+        groups: the two groups.
+        shares: the shares of their cells that agree.
+        notes: what decided, where the cells alone do not show it.
+    """
+
+    accepted: bool
+    groups: tuple[CellGroup, ...]
+    shares: GroupShares
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

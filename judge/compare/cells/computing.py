@@ -10,10 +10,8 @@ from typing import Protocol
 from judge.compare.cells.answer_range import Plan, check, needs_groups, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
-from judge.compare.cells.groups import Before
 from judge.compare.cells.options import check_contradictions, range_spec
-from judge.compare.cells.scope import ScopeSources, look_at_scope
-from judge.compare.cells.scope_verdict import with_scope
+from judge.compare.cells.sides import ScopeSources, Side
 from judge.compare.profiles import Profile, get_profile
 from judge.core.answer import Origin
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
@@ -127,7 +125,7 @@ def compute_and_check(
         wanted = [cell_range for cell_range in plan.output_ranges if cell_range is not None]
         output_computed = compute.fill(output, wanted, origin=origin)
         if before is not None and needs_groups(plan.options, profile):
-            placed = map(Before(before).placed, plan.gold_ranges)
+            placed = map(Side(before).counterpart, plan.gold_ranges)
             old = [cell_range for cell_range in placed if cell_range is not None]
             before_computed = compute.fill(before, old, origin=Origin.GOLD)
     questions = wanted_conditions(
@@ -155,15 +153,13 @@ def compute_and_check(
         before_computed=before_computed,
         max_differences=max_differences,
     )
-    if not profile.published:
-        scope = look_at_scope(
-            plan.options,
-            sources or ScopeSources(before),
-            gold,
-            output,
-            (plan.gold_ranges, plan.output_ranges),
-        )
-        comparison = with_scope(comparison, scope, max_differences)
+    if plan.options.examines_scope and not profile.published:
+        # It reads charts, names, rules and more, which no other comparison needs.
+        from judge.compare.cells.scope import look_at_scope  # noqa: PLC0415
+
+        ranges = plan.gold_ranges, plan.output_ranges
+        scope = look_at_scope(plan.options, sources or ScopeSources(before), gold, output, ranges)
+        comparison = scope.applied_to(comparison, max_differences)
     return Computed(comparison, gold_computed, output_computed, conditions)
 
 

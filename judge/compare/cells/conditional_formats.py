@@ -502,7 +502,7 @@ class RuleComparison:
             if unlike.reason:
                 continue
             segment = unlike.segment
-            for row, column in _cells(segment.window):
+            for row, column in segment.window.cells():
                 if cell_key(row, column) not in skip:
                     gold.ask(segment.gold, row, column)
                     output.ask(segment.output, row + segment.rows_down, column)
@@ -520,8 +520,8 @@ class RuleComparison:
                 names = [name for name in self._names if not reads_alike(name, segment)]
                 if not names:
                     continue
-                work.take(_size(segment.window))
-                cost = _size(segment.window) * (len(segment.gold) + len(segment.output))
+                work.take(segment.window.size)
+                cost = segment.window.size * (len(segment.gold) + len(segment.output))
                 reason = ""
                 if not (gold and output):
                     reason = _ONE_SIDED
@@ -537,7 +537,7 @@ class RuleComparison:
             rules = [
                 rule
                 for rule in side.workbook.sheet(side.sheet).tail.rules
-                if any(_overlap(window, self._window) for window in rule.windows)
+                if any(window.overlaps(self._window) for window in rule.windows)
             ]
             if not rules:
                 return []
@@ -561,7 +561,7 @@ class RuleComparison:
         output = self._evaluator(self._output)
         for unlike in self._unlike():
             segment, down = unlike.segment, unlike.segment.rows_down
-            for row, column in _cells(segment.window):
+            for row, column in segment.window.cells():
                 key = cell_key(row, column)
                 if key in skip:
                     continue
@@ -606,22 +606,3 @@ def _told(name: str, shown: CellStyle, found: CellStyle) -> str:
         f"{name.replace('_', ' ')}: with conditional formats expected {getattr(shown, name)}, "
         f"found {getattr(found, name)}"
     )
-
-
-def _overlap(first: Window, second: Window) -> bool:
-    return (
-        first.min_row <= second.max_row
-        and second.min_row <= first.max_row
-        and first.min_column <= second.max_column
-        and second.min_column <= first.max_column
-    )
-
-
-def _size(window: Window) -> int:
-    return (window.max_row - window.min_row + 1) * (window.max_column - window.min_column + 1)
-
-
-def _cells(window: Window) -> Iterator[tuple[int, int]]:
-    for row in range(window.min_row, window.max_row + 1):
-        for column in range(window.min_column, window.max_column + 1):
-            yield row, column

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from judge.compare.cells.comparison import CellGroup, Differences, GroupShares
+from judge.compare.cells.comparison import CellGroup, Differences, GroupShares, GroupsVerdict
 from judge.compare.cells.options import CheckOptions
-from judge.compare.cells.range_check import RangeSide, compare_range, differing_keys
+from judge.compare.cells.range_check import compare_range, differing_keys
+from judge.compare.cells.sides import Side
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import Profile
-from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
-from judge.workbook.position import match_sheet
-from judge.workbook.reader import Workbook
+from judge.workbook.cell import CellRange
 
 MODIFICATION, REGRESSION = "modification", "regression"
 """Names of the groups: cells in which the gold differs from the input, and all others."""
@@ -26,22 +25,7 @@ Source: SpreadsheetBench 2, ``evaluation.py``.
 _DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class RuleFinding:
-    """What the rule says.
-
-    Attributes:
-        accepted: whether the task is solved.
-        shares: the two shares.
-        notes: what decided, where the cells alone do not show it.
-    """
-
-    accepted: bool
-    shares: GroupShares
-    notes: tuple[str, ...] = ()
-
-
-def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> RuleFinding:
+def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> GroupsVerdict:
     """Whether a task is solved: no cell to change is wrong, and hardly any cell to keep.
 
     Args:
@@ -71,7 +55,7 @@ def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> RuleFinding
             f"{wrong:,} of {change.cells + keep.cells:,} cells differ, which the rule of the task "
             "allows"
         )
-    return RuleFinding(accepted, shares, tuple(notes))
+    return GroupsVerdict(accepted, tuple(groups), shares, tuple(notes))
 
 
 def published_shares(change: CellGroup, keep: CellGroup) -> GroupShares:
@@ -103,33 +87,14 @@ def _rounded(group: CellGroup) -> float:
     return round(_share(group) or 0.0, _DIGITS)
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """The input workbook.
-
-    Attributes:
-        workbook: the workbook.
-        computed: computed values, which replace those in the file.
-    """
-
-    workbook: Workbook
-    computed: ComputedValues = NOTHING_COMPUTED
-
-    def placed(self, cell_range: CellRange) -> CellRange | None:
-        """The same rectangle of the input; None if it lacks the sheet."""
-        sheet = match_sheet(cell_range.sheet, self.workbook.sheet_names)
-        return None if sheet is None else replace(cell_range, sheet=sheet)
-
-
 def group_cells(
-    before: Before,
-    gold: Workbook,
+    before: Side,
+    gold: Side,
     ranges: Sequence[CellRange],
     differing: Sequence[set[int] | None],
     profile: Profile,
     options: CheckOptions,
     style: tuple[str, ...],
-    gold_computed: ComputedValues,
 ) -> tuple[CellGroup, CellGroup]:
     """Splits the cells of an answer range into those to change and those to keep.
 
@@ -138,15 +103,14 @@ def group_cells(
     lacks is blank there, so that all that the gold has on it was to be added.
 
     Args:
-        before: the input workbook.
-        gold: the gold workbook.
+        before: the input.
+        gold: the gold.
         ranges: rectangles of the gold.
         differing: for each rectangle, keys of the cells in which the output differs, or
             None where it differs in all of them.
         profile: the rules by which gold and input are compared.
         options: options of the task's checker.
         style: style attributes that are compared in addition to the values.
-        gold_computed: computed values of the gold.
 
     Raises:
         WorkbookError: a sheet cannot be read.
@@ -154,13 +118,13 @@ def group_cells(
     rules = replace(profile, unordered_rows=False, ignore_extra=False)
     to_change = wrong_changes = cells = wrong = 0
     for each, wrong_keys in zip(ranges, differing, strict=True):
-        new = RangeSide(gold, each, gold_computed)
-        placed = before.placed(each)
+        new = gold.area(each)
+        placed = before.counterpart(each)
         if placed is None:
-            agree = comparator(rules, actual_1904=gold.date_1904)
+            agree = comparator(rules, actual_1904=gold.workbook.date_1904)
             changing = {*differing_keys({}, new.values(), agree), *new.uncomputed()}
         else:
-            old = RangeSide(before.workbook, placed, before.computed)
+            old = before.area(placed)
             changing = compare_range(old, new, rules, options, style=style, found=Differences(0))
         cells += each.size
         wrong += each.size if wrong_keys is None else len(wrong_keys)

@@ -173,6 +173,11 @@ class CheckOptions:
             values[name] = _checked(name, value)
         return replace(CheckOptions(), **values)  # type: ignore[arg-type]
 
+    @property
+    def examines_scope(self) -> bool:
+        """Whether ``keep`` or ``formula_asked`` is set."""
+        return not self.keep == self.formula_asked == OFF
+
     def apply_to(self, profile: Profile) -> Profile:
         """The profile with the rules that these options set."""
         changes = {

@@ -9,7 +9,6 @@ from typing import Any
 
 from judge.compare.cells.comparison import APART, Comparison, Difference, DifferenceClass
 from judge.compare.cells.options import OFF
-from judge.compare.cells.scope_verdict import formula_to_json, kept_to_json
 from judge.compare.cells.value import text_as_number
 from judge.core.records.cases import CaseComparison, DifferenceRecord, SheetValues
 from judge.workbook.address import Window, cell_name
@@ -230,9 +229,9 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
     if (scope := comparison.scope) is not None:
         # Only on record if an option asks for it.
         if scope.keep != OFF:
-            record["kept"] = kept_to_json(scope)
+            record["kept"] = scope.kept_to_json()
         if scope.formula_asked != OFF:
-            record["formula_asked"] = formula_to_json(scope)
+            record["formula_asked"] = scope.formula_to_json()
     return record
 
 

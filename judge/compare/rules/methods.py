@@ -137,17 +137,8 @@ def _within_ranges(value: object, ref: Any) -> bool:
         raise PublishedError("TypeError", f"{type(value).__name__!r} object is not iterable")
     inner, outer = (places_of(each).windows() for each in ref[:2])
     windows = value.windows()
-    return all(any(_holds(window, place) for window in windows) for place in inner) and all(
-        any(_holds(each, place) for each in outer) for place in windows
-    )
-
-
-def _holds(outer: Window, inner: Window) -> bool:
-    return (
-        outer.min_row <= inner.min_row
-        and outer.max_row >= inner.max_row
-        and outer.min_column <= inner.min_column
-        and outer.max_column >= inner.max_column
+    return all(any(window.covers(place) for window in windows) for place in inner) and all(
+        any(each.covers(place) for each in outer) for place in windows
     )
 
 

@@ -55,10 +55,7 @@ def overlap(first: Sequence[str], second: Sequence[str]) -> bool:
     """Whether a cell is in rectangles of both lists."""
     others = cells_of(second)
     return any(
-        one.min_row <= two.max_row
-        and two.min_row <= one.max_row
-        and one.min_column <= two.max_column
-        and two.min_column <= one.max_column
+        one.overlaps(two)
         for one in cells_of(first)[:_MAX_RECTANGLES]
         for two in others[:_MAX_RECTANGLES]
     )
@@ -68,19 +65,13 @@ def _covers(outer: Rows, inner: Rows) -> bool:
     """Whether every cell of some rectangles is in one of others."""
     edges = sorted({row for each in (*outer, *inner) for row in (each.min_row, each.max_row + 1)})
     if len(edges) > 2000:
-        return all(any(_holds(each, place) for each in outer) for place in inner)
+        return all(any(each.covers(place) for each in outer) for place in inner)
     for top in edges:
         wanted = _columns(inner, top)
         have = _columns(outer, top)
         if any(not any(a <= first and last <= b for a, b in have) for first, last in wanted):
             return False
     return True
-
-
-def _holds(outer: Window, inner: Window) -> bool:
-    return outer.holds(inner.min_row, inner.min_column) and outer.holds(
-        inner.max_row, inner.max_column
-    )
 
 
 def _columns(places: Rows, row: int) -> list[tuple[int, int]]:

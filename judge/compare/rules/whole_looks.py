@@ -68,7 +68,7 @@ class WholeLooks:
         """Keys of the cells of merged ranges."""
         found: set[int] = set()
         for merge in self.book.workbook.sheet(self.name).tail.merges:
-            size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+            size = merge.size
             with self.book.workbook.package.blamed():
                 self.book.workbook.package.budget.take_cells(size)
             found.update(

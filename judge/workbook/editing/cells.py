@@ -231,7 +231,7 @@ def _check_places(workbook: Workbook, sheet: str, cells: Mapping[tuple[int, int]
     target = workbook.sheet(sheet)
     for merge in target.tail.merges:
         for row, column in cells:
-            first = (merge.min_row, merge.min_column)
+            first = merge.first
             if merge.holds(row, column) and (row, column) != first:
                 if cells[row, column].content is None:
                     continue
@@ -245,7 +245,7 @@ def _check_places(workbook: Workbook, sheet: str, cells: Mapping[tuple[int, int]
         if filled is None:
             continue
         inside = [place for place in cells if filled.holds(*place)]
-        size = (filled.max_row - filled.min_row + 1) * (filled.max_column - filled.min_column + 1)
+        size = filled.size
         if inside and len(inside) < size:
             raise WorkbookError(
                 f"{address(CellRef(sheet, *inside[0]))} is part of the array formula of {filled}, "

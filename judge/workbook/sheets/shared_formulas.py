@@ -125,7 +125,7 @@ class RawFormula:
         self._parse()
         given = self._attributes
         window = parse_window(self.reference or "")
-        if window is None or min(window.min_row, window.min_column) == 1:
+        if window is None or min(window.first) == 1:
             return None
         flags = {name: _FLAGS.get(given.get(name, "0")) for name in ("dt2D", "dtr", "del1", "del2")}
         if None in flags.values():
@@ -146,7 +146,7 @@ class RawFormula:
         if self.kind not in FILLING_KINDS:
             return True
         window = parse_window(self.reference or "")
-        return window is not None and cell_key(window.min_row, window.min_column) == key
+        return window is not None and cell_key(*window.first) == key
 
 
 def _is_cell(text: str) -> bool:

@@ -272,7 +272,7 @@ def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
     work = 0
     for merge in cells.tail.merges:
         first = merge.min_row << COLUMN_BITS | merge.min_column
-        size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+        size = merge.size
         work += min(size, len(values))
         if work > limit:
             raise WorkbookError("the merged ranges of a worksheet overlap too often")

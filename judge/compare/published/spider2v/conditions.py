@@ -144,8 +144,8 @@ def _arguments(book: Book, sheet: str, formula: str, *, osworld: bool) -> list[o
             name = f"{match[1]}{match[2]}:"
             raise PublishedError("ValueError", f"{name} is not a valid coordinate or range")
         window = window_of(f"{match[1]}{match[2]}:{match[3]}{match[4]}")
-        rows = window.max_row - window.min_row + 1
-        if rows * (window.max_column - window.min_column + 1) > _MAX_CELLS:
+        rows = window.rows
+        if rows * window.columns > _MAX_CELLS:
             raise CannotComputeError("too many cells")
         found.append(
             [

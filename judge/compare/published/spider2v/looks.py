@@ -88,12 +88,12 @@ class SheetLooks:
         }
         budget = book.package.budget
         for merge in sheet.tail.merges:
-            size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+            size = merge.size
             with book.package.blamed():
                 budget.take_cells(size)
             for row in range(merge.min_row, merge.max_row + 1):
                 for column in range(merge.min_column, merge.max_column + 1):
-                    if (row, column) != (merge.min_row, merge.min_column):
+                    if (row, column) != merge.first:
                         found[cell_key(row, column)] = CellState(merged=True)
         self._add_links(found)
         return found
