@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from judge.formulas.shift import formula_shape
 from judge.workbook.address import Window, folded, parse_window
-from judge.workbook.formula_shift import formula_shape
 from judge.workbook.package import Package
 from judge.workbook.sheets.sheet_scan import scan_surroundings
 from judge.workbook.workbook_parts import Tab, main_part

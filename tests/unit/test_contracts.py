@@ -20,7 +20,6 @@ from judge.compare.registry import (
     register,
     unregister,
 )
-from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -29,6 +28,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.suites.formats import SuiteFormat, suite_formats

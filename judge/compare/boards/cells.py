@@ -11,7 +11,7 @@ from functools import cache, cached_property
 from judge.compare.cells.computing import Compute
 from judge.compare.published.spider2v.looks import StyleParts, style_parts
 from judge.compare.rules.book import Book
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,

@@ -21,7 +21,6 @@ from judge.compare.contract import (
 from judge.compare.published.sheetcopilot import OfficialJudge
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError, Side
-from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -30,6 +29,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import open_workbook

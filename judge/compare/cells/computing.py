@@ -13,7 +13,7 @@ from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, Conditi
 from judge.compare.cells.options import check_contradictions, range_spec
 from judge.compare.cells.sides import ScopeSources, Side
 from judge.compare.profiles import Profile, get_profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.reader import Workbook, open_workbook

@@ -13,6 +13,7 @@ from judge.compare.cells.options import FAIL, NOTE, OFF, CheckOptions
 from judge.compare.cells.sides import ScopeSources
 from judge.core.records.cases import FormulaAskedRecord, KeptRecord
 from judge.errors import WorkbookError
+from judge.formulas.shift import formula_shape
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
@@ -25,7 +26,6 @@ from judge.workbook.address import (
 )
 from judge.workbook.cell import CellRange
 from judge.workbook.features import FeatureKind, Features, Held, read_features
-from judge.workbook.formula_shift import formula_shape
 from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet

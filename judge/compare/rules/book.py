@@ -11,7 +11,7 @@ from typing import Any
 from judge.compare.published.spider2v.cell_text import CellTexts
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
-from judge.core.answer import AnswerFile
+from judge.core.submission import AnswerFile
 from judge.errors import RecalcError, WorkbookError
 from judge.files.documents import read_regular
 from judge.workbook.facts.book import BookFacts

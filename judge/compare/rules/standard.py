@@ -15,8 +15,8 @@ from judge.compare.rules.judged import Judged, MissingSheetError, Said
 from judge.compare.rules.options import place_of
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.rules.words import properties_in_words, rule_in_words
-from judge.core.answer import Origin
 from judge.core.finding import About, DifferingCell, FoundDifference, SheetOf, Subject
+from judge.core.submission import Origin
 from judge.workbook.address import cell_name, parse_cell
 
 _SUBJECTS: Mapping[str, Subject] = {

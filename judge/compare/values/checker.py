@@ -30,7 +30,6 @@ from judge.compare.values.rules import (
     problem_of_gold,
     read_rules,
 )
-from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -40,6 +39,7 @@ from judge.core.finding import (
     nearest,
 )
 from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, Origin
 from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.files.documents import dump_json

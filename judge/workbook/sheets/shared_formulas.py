@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from judge.errors import WorkbookError
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
@@ -24,7 +25,6 @@ from judge.workbook.address import (
     parse_cell,
     parse_window,
 )
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.package import Package
 
 # What XML allows in text, apart from markup and from the carriage return, which it rewrites.

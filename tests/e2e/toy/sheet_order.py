@@ -12,7 +12,6 @@ from judge.compare.contract import (
     GoldFaultError,
     Rules,
 )
-from judge.core.answer import Answer
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -21,6 +20,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.submission import Answer
 from judge.core.task import Gold, Task, TestCase
 from judge.errors import WorkbookError
 from judge.workbook.reader import open_workbook

@@ -19,8 +19,8 @@ from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import published_verdict
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import Side
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import open_workbook
