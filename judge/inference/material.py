@@ -17,8 +17,7 @@ from judge.inference.fitting import Fit, PictureFitter
 from judge.inference.pictures import PictureStore
 from judge.inference.prompt import Feedback
 from judge.sandbox.layout import can_be_placed
-from judge.workbook.delimited import read_table
-from judge.workbook.preview import SheetPreview, read_preview
+from judge.workbook.preview import SheetPreview, read_preview, read_table
 
 FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
 """Where programs of the conversation find the files of a question."""

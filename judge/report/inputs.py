@@ -12,8 +12,7 @@ from judge.errors import JudgeError, SuiteError
 from judge.files.documents import MAX_FILE_BYTES, opened_regular
 from judge.report.pictures import PictureShelf
 from judge.workbook.cell import ErrorValue
-from judge.workbook.delimited import read_table
-from judge.workbook.preview import SheetPreview, Value, read_preview
+from judge.workbook.preview import SheetPreview, Value, read_preview, read_table
 
 _MAX_FILES = 40
 _MAX_SHEETS = 4

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.compare.cells.difference_table import has_values, is_uncomputed, place_of, shown
+from judge.compare.cells.render import has_values, is_uncomputed, place_of, shown
 from judge.core.records.cases import DifferenceRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.report.load import LoadedRun

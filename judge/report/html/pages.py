@@ -11,7 +11,7 @@ from typing import Any
 
 from judge.compare.cells.comparison import APART, DifferenceClass
 from judge.compare.cells.render import difference_lines
-from judge.compare.contract import InWords, Requirements, Rules
+from judge.compare.contract import Requirements, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.core.conversation import MAX_PARTS, plain_text
@@ -210,8 +210,11 @@ class TaskPages:
         output, _ = self._output(submission.task_id, number, result)
         before = case.input_path if case is not None and case.inputs else None
         files = CaseFiles(None if gold is None else gold.data or gold.path, output, before)
-        required = _requirements(submission.task, gold)
-        return rules_of_case(record, required, files, self._rules, bounds or GridBounds())
+        task = submission.task
+        required = None if task is None else _requirements(task, gold)
+        return rules_of_case(
+            record, required or Requirements(), files, self._rules, bounds or GridBounds()
+        )
 
     def _grid(
         self,
@@ -227,7 +230,7 @@ class TaskPages:
         if not task.answer.is_file:
             return {"blocks": [], "notes": []}
         output, notes = self._output(submission.task_id, number, result)
-        if isinstance(checker_of(task.checker), InWords):
+        if _requirements(task, next(iter(case.golds), None)) is not None:
             return {"blocks": [], "notes": notes}
         record = CaseComparison() if result is None else result.comparison
         grid = build_grid(task, case, record, output, self._rules, bounds)
@@ -316,13 +319,10 @@ def _case_of(task: Task | None, number: int) -> TestCase | None:
     return next((case for case in task.cases if case.number == number), None) if task else None
 
 
-def _requirements(task: Task | None, gold: Gold | None) -> Requirements:
-    """What a task asks in words; nothing if its checker has no words for it."""
-    checker: object = None if task is None else checker_of(task.checker)
-    if task is None or not isinstance(checker, InWords):
-        return Requirements()
+def _requirements(task: Task, gold: Gold | None) -> Requirements | None:
+    """What a task asks, in sentences; None if its checker has none."""
     try:
-        return checker.requirements(task, gold)
+        return checker_of(task.checker).requirements(task, gold)
     except JudgeError:
         return Requirements()  # the verdict says what is wrong
 

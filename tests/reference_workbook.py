@@ -45,9 +45,9 @@ class ReferenceWorkbook:
         sheet = self._values[cell_range.sheet]
         written = {}
         if self._formulas is not None:
-            written = self._formulas[cell_range.sheet]._cells  # noqa: SLF001
+            written = self._formulas[cell_range.sheet]._cells
         found: dict[tuple[int, int], Cell] = {}
-        for (row, column), cell in sheet._cells.items():  # noqa: SLF001 - asking makes cells
+        for (row, column), cell in sheet._cells.items():
             if not (
                 cell_range.min_row <= row <= cell_range.max_row
                 and cell_range.min_column <= column <= cell_range.max_column
@@ -68,7 +68,7 @@ class ReferenceWorkbook:
 
     def is_linked(self, cell_range: CellRange, row: int, column: int) -> bool:
         """Whether a cell carries a hyperlink."""
-        cell = self._values[cell_range.sheet]._cells.get((row, column))  # noqa: SLF001
+        cell = self._values[cell_range.sheet]._cells.get((row, column))
         return getattr(cell, "hyperlink", None) is not None
 
 
