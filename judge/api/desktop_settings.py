@@ -10,7 +10,6 @@ from judge.api.infer_options import USUAL, InferOptions
 from judge.core.option import Section, options_in
 from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm, WindowPlace
 from judge.errors import UsageError
-from judge.inference.desktop.opening import why_not_asked
 from judge.inference.desktop.setting import (
     MODE,
     DesktopSetting,
@@ -18,6 +17,7 @@ from judge.inference.desktop.setting import (
     load_desktop_setting,
     load_words,
     setting_name,
+    why_not_asked,
 )
 from judge.inference.plan import Assignment
 

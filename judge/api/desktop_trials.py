@@ -27,17 +27,14 @@ from judge.desktop.contract import (
     DesktopTask,
     Signal,
 )
-from judge.desktop.episodes import EpisodeWriter, episode_path
-from judge.desktop.playing import Played, play
-from judge.desktop.recording import head_of, output_record
-from judge.desktop.records import EpisodeEnd
-from judge.desktop.steps import Say, Step
-from judge.desktop.tables import tree_table
+from judge.desktop.episodes import EpisodeEnd, EpisodeWriter, episode_path, head_of, output_record
+from judge.desktop.observations import tree_table
+from judge.desktop.steps import Played, Say, Step, play
 from judge.errors import SandboxError, StoreError, UsageError
 from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.desktop.keeper import ATTEMPTS
-from judge.inference.desktop.opening import desktop_task
+from judge.inference.desktop.episode import ATTEMPTS
+from judge.inference.desktop.setting import desktop_task
 from judge.live.session import Asked, Ending, LiveSession, Result
 from judge.suites import Suite, load_suite
 from judge.timestamp import utc_now

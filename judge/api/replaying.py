@@ -18,19 +18,24 @@ from judge.core.submission import KeptOutput
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.desktop.contract import Desktop, DesktopHost, DesktopTask, ObservationForm, Signal
-from judge.desktop.episodes import Episode, EpisodeFiles, read_episodes
-from judge.desktop.recording import action_of, options_of
-from judge.desktop.records import TurnRecord
+from judge.desktop.episodes import (
+    Episode,
+    EpisodeFiles,
+    TurnRecord,
+    action_of,
+    options_of,
+    read_episodes,
+)
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import MalformedError
 from judge.grading.case import CaseJudge
 from judge.grading.kept import kept_outcome
 from judge.grading.store import RunDirectory
 from judge.inference.desktop.episode import look, table_of
-from judge.inference.desktop.opening import desktop_task
 from judge.inference.desktop.setting import (
     MODE,
     DesktopWay,
+    desktop_task,
     load_desktop_setting,
     load_words,
 )

@@ -1,27 +1,41 @@
-"""The one place that imports the ``openai`` SDK: chat completions of any compatible server.
+"""The client of OpenAI-compatible servers, and the only module that imports the ``openai`` SDK.
 
-The SDK makes the requests. Failures are handled here, because the SDK's own retries give up on a
-``Retry-After`` of more than two minutes, set no limit on a reply as a whole, and cannot be
-counted. What a server sends is read up to a limit (:mod:`judge.inference.bodies`) and parsed here,
-so a server that sends nonsense, or never stops sending, costs one attempt and no memory. A key is
-sent only to its own endpoint: redirects are not followed. If a server sends it back, in a reply or
-anywhere else, it is masked before anything is read of what came.
+The SDK sends the requests. Retries, time limits and the reading of bodies are the client's own,
+because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no limit on a reply as a
+whole, and reads bodies of any size. Here, a server that sends nonsense, or never stops sending,
+costs one attempt and no memory. A key is sent to its own endpoint only: redirects are not followed.
+If a server sends the key back, it is masked before the answer is parsed, shown or kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 import importlib
 import random
 import re
 import time
-from collections.abc import Awaitable, Mapping
+import zlib
+from collections.abc import AsyncIterable, Awaitable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote, urljoin
 
 from judge.errors import InferenceError
-from judge.inference.address import (
+from judge.files.documents import MAX_FILE_BYTES
+from judge.inference.chat import (
+    CallError,
+    ChatReply,
+    ChatRequest,
+    NotACompletionError,
+    estimate_request_tokens,
+    read_model_names,
+    read_reply,
+    read_retry_after,
+)
+from judge.inference.config import (
     DEFAULT_BASE_URL,
     check_address,
     origin_of,
@@ -29,33 +43,337 @@ from judge.inference.address import (
     secrets_of,
     split_credentials,
 )
-from judge.inference.answers import (
-    NotACompletionError,
-    read_model_names,
-    read_reply,
-)
-from judge.inference.attempts import (
-    AttemptError,
-    RetryPolicy,
-    error_of_connection,
-    error_of_status,
-    refuses_pictures,
-)
-from judge.inference.bodies import (
-    ERROR_BODY_S,
-    KEY_MASK,
-    BodyError,
-    KeyMask,
-    keep_body,
-    read_body,
-    read_error_body,
-)
-from judge.inference.chat import CallError, ChatReply, ChatRequest, estimate_request_tokens
 from judge.inference.pacing import Pacer
 
 if TYPE_CHECKING:
     import httpx2
     import openai
+
+
+_RETRIED_STATUS = frozenset({408, 409, 425, 429})
+_ACCESS_STATUS = frozenset({401, 403, 404})
+_CONTEXT_WORDS = ("context_length_exceeded", "context length", "maximum context", "context size")
+_MAX_TARGET_CHARS = 200
+_PICTURES = r"(?:image|picture|vision|multi-?modal)"
+_NO_PICTURES = re.compile(
+    rf"{_PICTURES}[^.]{{0,60}}(?:not|n't|un)[ -]?(?:be )?(?:support|enabl|allow)"
+    rf"|(?:not|n't) (?:support|accept|allow|have)[^.]{{0,60}}{_PICTURES}"
+    r"|not a (?:multi-?modal|vision)|unknown variant.{0,3}image_url|at most 0 image"
+    r"|content[^.]{0,60}(?:must be|should be|expected) a (?:valid )?string"
+    r"|sequence, expected a string",
+    re.IGNORECASE,
+)
+_THIS_PICTURE = re.compile(
+    r"format|mime|media type|too (?:large|big|many|small)|decode|corrupt", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How failed calls are retried.
+
+    Attributes:
+        attempts: requests in all, the first included.
+        first_wait_s: wait before the second attempt; doubled each time.
+        longest_wait_s: bound on that, where the server names no time of its own.
+        longest_retry_after_s: how long a ``Retry-After`` may be; with a longer one the call is
+            given up, and the same command continues it later.
+        call_timeout_s: how long one attempt may take, until the last byte.
+        connect_timeout_s: how long a connection may take.
+        timeouts: attempts that may run into ``call_timeout_s``; a reply that never ends once will
+            not end the next time, and each costs the whole time.
+        first_contacts: attempts to reach a server that has never answered: an address that is
+            wrong stays wrong.
+    """
+
+    attempts: int = 6
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
+    longest_retry_after_s: float = 900.0
+    call_timeout_s: float = 600.0
+    connect_timeout_s: float = 20.0
+    timeouts: int = 2
+    first_contacts: int = 3
+
+    def wait_s(self, attempt: int) -> float:
+        """Seconds to wait after an attempt (1-based) that failed, with jitter."""
+        wait: float = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
+        return wait * random.uniform(0.75, 1.0)  # noqa: S311  spreads requests, hides nothing
+
+
+class AttemptError(Exception):
+    """One attempt failed.
+
+    Attributes:
+        retry: whether another attempt may do better.
+        retry_after_s: what the server asked for.
+        kind: kind of the CallError where there is no other attempt.
+        timed_out: the time limit of the call was reached.
+        unreachable: no connection could be made.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry: bool = True,
+        retry_after_s: float | None = None,
+        kind: str = "gave-up",
+        timed_out: bool = False,
+        unreachable: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.timed_out = timed_out
+        self.unreachable = unreachable
+        self.message = message
+        self.retry = retry
+        self.retry_after_s = retry_after_s
+        self.kind = kind
+
+
+def error_of_connection(error: Exception) -> AttemptError:
+    """A connection that could not be made, or that broke."""
+    import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
+
+    # The SDK and its transport call most failures a timeout: what it was says the first cause.
+    cause: BaseException = error
+    unreachable = False
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+        unreachable = unreachable or isinstance(cause, aiohttp.ClientConnectorError)
+    if isinstance(cause, TimeoutError):
+        return AttemptError("the server did not answer in time")
+    detail = "" if cause is error else f": {type(cause).__name__} {cause}".rstrip()
+    return AttemptError(f"the connection failed{detail}", unreachable=unreachable)
+
+
+def error_of_status(error: openai.APIStatusError) -> AttemptError:
+    """A status other than success."""
+    if 300 <= error.status_code < 400:
+        return AttemptError(_of_redirect(error), retry=False, kind="access")
+    wait_s = read_retry_after(error.response.headers)
+    return error_of_answer(error.status_code, _detail(error), wait_s)
+
+
+def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> AttemptError:
+    """A status other than success, with what the server says about it.
+
+    Args:
+        status: the status.
+        detail: code and message of the error; empty if there are none.
+        retry_after_s: seconds that the server asks to wait, if it does.
+    """
+    message = f"the server says {status}{f': {detail}' if detail else ''}"
+    lowered = detail.lower()
+    if status in {400, 413, 422} and any(words in lowered for words in _CONTEXT_WORDS):
+        return AttemptError(message, retry=False, kind="context-length")
+    if status in _RETRIED_STATUS or status >= 500:
+        if "insufficient_quota" in lowered or "insufficient balance" in lowered:
+            return AttemptError(message, retry=False, kind="access")
+        return AttemptError(message, retry_after_s=retry_after_s)
+    if status == 402 or status in _ACCESS_STATUS:
+        return AttemptError(message, retry=False, kind="access")
+    return AttemptError(message, retry=False, kind="refused")
+
+
+def refuses_pictures(message: str) -> bool:
+    """Whether an error says that the model takes no pictures, rather than not this one.
+
+    Servers agree on neither status nor words: llama.cpp answers 500 ("image input is not
+    supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others that content
+    must be a string.
+
+    Args:
+        message: the error of a request that shows pictures.
+    """
+    of_this_one = _THIS_PICTURE.search(message) is not None
+    return not of_this_one and _NO_PICTURES.search(message) is not None
+
+
+def _of_redirect(error: openai.APIStatusError) -> str:
+    """The message for a redirect: the key belongs to this server, not to the target."""
+    target = error.response.headers.get("location", "")
+    with contextlib.suppress(ValueError):
+        target = public_url(urljoin(str(error.request.url), target))
+    return (
+        f"the server says {error.status_code} and points to {target[:_MAX_TARGET_CHARS]!r}: "
+        "redirects are not followed. If that is the right server, give its address"
+    )
+
+
+def detail_of(body: object) -> str | None:
+    """Code and message of an error as servers of this kind send it, or None."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(inner, dict):
+        return None
+    return ": ".join(str(inner[name]) for name in ("code", "message") if inner.get(name))[:500]
+
+
+def _detail(error: openai.APIStatusError) -> str:
+    if (detail := detail_of(error.body)) is not None:
+        return detail
+    with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
+        return error.response.text.strip()[:200]
+    return ""
+
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Bytes of a reply or a list of models, packed and unpacked."""
+
+MAX_ERROR_BYTES = 64 * 1024
+"""Bytes of an error's body that are read; the judge does not wait for the rest."""
+
+ERROR_BODY_S = 10.0
+"""Seconds for the body of an error."""
+
+KEY_MASK = b"[key]"
+"""Replaces a key; it can be part of a JSON string, and cannot be an id."""
+
+_MIN_SECRET_CHARS = 12
+"""Shorter keys are those of local servers (``none``, ``EMPTY``), and words in replies."""
+
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+
+
+class KeyMask:
+    """Takes keys out of what a server sends, before any of it is parsed, shown or kept.
+
+    A key is found as it is; with any of its characters escaped as JSON may escape them; percent
+    encoded; in hexadecimal digits; and within base64, whatever is coded before and after it. A key
+    that a server reverses, cuts up or encrypts is not found.
+
+    Args:
+        secrets: keys and passwords; those that are too short to be secret are left out.
+    """
+
+    def __init__(self, *secrets: str | None) -> None:
+        forms = {form for secret in secrets if secret for form in _forms_of(secret)}
+        self._plain = tuple(form.encode() for form in forms)
+        spelled = sorted(map(_spelled, forms), key=len, reverse=True)
+        self._pattern = re.compile("|".join(spelled).encode()) if forms else None
+
+    def masked(self, body: bytes) -> bytes:
+        """The body with :data:`KEY_MASK` for each key in it."""
+        if self._pattern is None:
+            return body
+        if b"\\" not in body and not any(form in body for form in self._plain):
+            return body
+        return self._pattern.sub(KEY_MASK, body)
+
+
+def _forms_of(secret: str) -> set[str]:
+    """The spellings by which a secret is recognized."""
+    data = secret.encode()
+    if len(secret) < _MIN_SECRET_CHARS:
+        return set()
+    forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
+    for before in range(3):
+        # Characters of base64 that hold bits of something else, on either side, are left out.
+        coded = base64.b64encode(bytes(before) + data).decode()
+        whole = coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        forms |= {whole, whole.translate(str.maketrans("+/", "-_"))}
+    return forms
+
+
+def _spelled(form: str) -> str:
+    """A pattern of a string in which JSON may have escaped any character."""
+    spelled = []
+    for each in form:
+        code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in f"{ord(each):04x}")
+        escaped = r"\\/|" if each == "/" else ""
+        spelled.append(rf"(?:{re.escape(each)}|{escaped}\\u{code})")
+    return "".join(spelled)
+
+
+class BodyError(ValueError):
+    """A body that cannot be accepted; says why."""
+
+
+async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes:
+    """The body of an answer, unpacked.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``.
+
+    Raises:
+        BodyError: it is longer than :data:`MAX_BODY_BYTES`, or packed so that it cannot be read.
+    """
+    received = bytearray()
+    async for chunk in chunks:
+        received += chunk
+        if len(received) > MAX_BODY_BYTES:
+            raise BodyError(f"the reply is longer than {MAX_BODY_BYTES} bytes")
+    body = _unpack(bytes(received), encoding, MAX_BODY_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise BodyError(f"the reply is longer than {MAX_BODY_BYTES} bytes once unpacked")
+    return body
+
+
+async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO[bytes]) -> None:
+    """Puts the body of an answer into a file, which is emptied before.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``; files have to come as they are.
+        file: takes the body.
+
+    Raises:
+        BodyError: it is longer than a file may be, or packed.
+        OSError: the file cannot be written.
+    """
+    if (encoding or "identity").strip().lower() != "identity":
+        raise BodyError(f"the file is packed as {str(encoding)[:40]!r}, which was not asked for")
+    file.seek(0)
+    file.truncate()
+    received = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        if received > MAX_FILE_BYTES:
+            raise BodyError(f"the file is longer than {MAX_FILE_BYTES} bytes")
+        file.write(chunk)
+    file.seek(0)
+
+
+async def read_error_body(
+    chunks: AsyncIterable[bytes], encoding: str | None, within_s: float
+) -> bytes:
+    """As much of an error's body as a message needs; never fails because of its content.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``.
+        within_s: seconds after which what came until then is enough.
+    """
+    received = bytearray()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            async for chunk in chunks:
+                received += chunk
+                if len(received) >= MAX_ERROR_BYTES:
+                    break
+    try:
+        packed = bytes(received[:MAX_ERROR_BYTES])
+        return _unpack(packed, encoding, MAX_ERROR_BYTES, whole=False)
+    except BodyError:
+        return b""
+
+
+def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True) -> bytes:
+    """The unpacked body; one byte more than the limit where it is longer."""
+    name = (encoding or "identity").strip().lower()
+    if name in {"identity", ""} or not body:
+        return body
+    if name not in _PACKED:
+        raise BodyError(f"the reply is packed as {name[:40]!r}, which was not asked for")
+    for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # deflate comes with a header or without
+        unpacker = zlib.decompressobj(window)
+        with contextlib.suppress(zlib.error):
+            unpacked = unpacker.decompress(body, limit + 1)
+            if unpacker.eof or len(unpacked) > limit or not whole:
+                return unpacked
+    raise BodyError("the reply cannot be unpacked")
+
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx", "httpx2"})

@@ -31,7 +31,7 @@ from judge.files.documents import (
 )
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
-from judge.inference.importing import empty_records, imported_run
+from judge.inference.logs import empty_records, imported_run
 from judge.inference.pictures import MAX_PICTURE_BYTES, PictureStore
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite

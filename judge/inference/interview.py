@@ -11,22 +11,38 @@ from typing import TypeVar
 from judge.core.messages import Content, content_of, plain_text
 from judge.core.task import CaseInput, TaskQuestion
 from judge.errors import SandboxError
-from judge.inference.answers import writable
-from judge.inference.asker import Asker, file_digest
-from judge.inference.chat import ChatReply, Message
+from judge.inference.calls import Asker, file_digest
+from judge.inference.chat import ChatReply, Message, writable
 from judge.inference.content import rows_needed
-from judge.inference.desktop.keeper import opening_message
-from judge.inference.desktop.opening import desktop_task
-from judge.inference.fitting import PictureFitter
-from judge.inference.material import FOLDER, Shelf, keep_drawn, material_of
-from judge.inference.pictures import PictureStore
+from judge.inference.conversation import (
+    RoundRules,
+    Talk,
+    TypedRules,
+    talk_in_rounds,
+    talk_once,
+    talk_to_answer,
+)
+from judge.inference.desktop.episode import opening_message
+from judge.inference.desktop.setting import desktop_task
+from judge.inference.execution import (
+    Drawing,
+    FreshWorkplace,
+    Interpreter,
+    KeptPlaces,
+    SessionWorkplace,
+    Workplace,
+)
+from judge.inference.pictures import PictureFitter, PictureStore
 from judge.inference.plan import Assignment, InferencePlan, TypedWay
-from judge.inference.prompt import PromptFields, build_prompt
-from judge.inference.sessions import Drawing, Interpreter, SessionWorkplace
-from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
+from judge.inference.prompt import (
+    FOLDER,
+    PromptFields,
+    Shelf,
+    build_prompt,
+    keep_drawn,
+    material_of,
+)
 from judge.inference.textanswers import Answer, answer_program, read_answers
-from judge.inference.typedtalk import TypedRules, talk_to_answer
-from judge.inference.workplace import FreshWorkplace, KeptPlaces, Workplace
 from judge.sandbox.contract import Sandbox
 from judge.suites.formats import DATA_FOLDER, format_named
 from judge.workbook.preview import SheetPreview, read_preview

@@ -6,20 +6,66 @@ result, reply …) and ``solution``.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from judge.core.messages import plain_text
+from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
 from judge.files.documents import dump_json
 from judge.files.json_lines import read_json_lines
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.importing import empty_records, imported_run
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions, submission_record
+from judge.timestamp import utc_now
+
+
+@contextlib.contextmanager
+def empty_records(store: RunDirectory) -> Iterator[InferenceRecords]:
+    """Takes a directory, which must hold no submissions yet, until the end of the block.
+
+    Raises:
+        StoreError: it holds some, another process is at work on it, or it cannot be written.
+    """
+    records = InferenceRecords(store)
+    records.lock()
+    try:
+        if records.finished():
+            raise StoreError(f"{store.path}: holds submissions already", hint="Give another --out.")
+        yield records
+    finally:
+        records.close()
+
+
+def imported_run(
+    log: Path, suite: Suite, source: str, *, model: str | None, setting: str | None
+) -> RunDocument:
+    """What run.json says of a run that comes from a log.
+
+    Args:
+        log: the log.
+        suite: the suite that it answers.
+        source: what the suite was loaded from.
+        model: the chat model, if the log says.
+        setting: the setting of inference, if the log says.
+    """
+    return {
+        "suite": {
+            "name": suite.name,
+            "source": source,
+            "digest": suite.digest,
+            "format": suite.format,
+        },
+        "imported_from": log.name,
+        "model": model,
+        "setting": setting,
+        "created": utc_now(),
+    }
+
 
 _SAID = ("solution", "reply", "response")
 _LOG_NAME = re.compile(

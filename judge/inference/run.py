@@ -22,18 +22,24 @@ from judge.errors import (
 )
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
-from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
-from judge.inference.batches.book import BATCHES_FILE, BatchBook
-from judge.inference.batches.desk import AnsweredAhead, Carrier, Desk, Job, Outcome
+from judge.inference.batches.ahead import AnsweredAhead, Carrier, Desk, Job, Outcome
+from judge.inference.batches.log import BATCHES_FILE, BatchBook
+from judge.inference.calls import AskContext, Asker, Journal, ReplyCache
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
-from judge.inference.desktop.keeper import EpisodeKeeper
+from judge.inference.conversation import Talk
+from judge.inference.desktop.episode import EpisodeKeeper
 from judge.inference.interview import Interviewer, prompt_paths
 from judge.inference.pacing import Budget
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
-from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
-from judge.inference.run_records import InferenceRecords, SampleKey, submission_of_talk
-from judge.inference.talk import Talk
+from judge.inference.run_records import (
+    InferenceEvent,
+    InferenceRecords,
+    InferenceSummary,
+    Listeners,
+    SampleKey,
+    submission_of_talk,
+)
 from judge.sandbox.contract import RunRequest, Sandbox
 from judge.timestamp import utc_now
 

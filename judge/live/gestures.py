@@ -1,4 +1,4 @@
-"""What a person does, as the actions that a chat model would have taken: computer_13.
+"""A person's mouse and keyboard: events of a browser as input, and as actions of computer_13.
 
 A click, a drag, a run of typed characters, a combination of keys, a turn of the wheel: each is a
 gesture, and becomes one action or a few. So the steps of people and of chat models are counted
@@ -7,12 +7,138 @@ alike, and an episode of a person can be performed again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from judge.desktop.contract import Action, InputEvent
-from judge.live.browser_events import MODIFIERS
+from judge.errors import UsageError
+
+MODIFIERS = ("ctrl", "shift", "alt")
+BUTTONS = ("left", "middle", "right")
+
+MAX_EVENTS = 2000
+"""As many events may come at once."""
+
+_MAX_TYPED_CHARS = 10_000
+_MAX_WHEEL_CLICKS = 100
+
+_KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "Enter": "enter",
+        "Tab": "tab",
+        "Escape": "esc",
+        "Backspace": "backspace",
+        "Delete": "delete",
+        "Insert": "insert",
+        "Home": "home",
+        "End": "end",
+        " ": "space",
+        "PageUp": "pageup",
+        "PageDown": "pagedown",
+        "ContextMenu": "apps",
+        **{f"Arrow{name}": name.lower() for name in ("Up", "Down", "Left", "Right")},
+        **{f"F{number}": f"f{number}" for number in range(1, 13)},
+    }
+)
+"""Name of a key in a browser -> its name in PyAutoGUI."""
+
+
+class BrowserEvents:
+    """Reads the events of a page.
+
+    Modifier keys are pressed in the desktop just before what needs them, and let go as soon as the
+    page says so: a key whose release the browser never saw does not stay down.
+
+    Args:
+        width: of the screen, pixels.
+        height: of the screen, pixels.
+    """
+
+    def __init__(self, width: int, height: int) -> None:
+        self._width = width
+        self._height = height
+        self._x = self._y = 0
+        self._held: list[str] = []
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Where the mouse is, pixels."""
+        return self._x, self._y
+
+    def read(self, given: Any) -> list[InputEvent]:
+        """The input that a list of events stands for.
+
+        Args:
+            given: objects with ``kind`` (``move``, ``press``, ``release``, ``scroll``, ``key``,
+                ``text`` or ``held``), ``detail``, ``held`` (the modifier keys that are down), and,
+                of the mouse, ``x`` and ``y``.
+
+        Raises:
+            UsageError: it is something else; nothing of it counts then.
+        """
+        if not isinstance(given, list) or len(given) > MAX_EVENTS:
+            raise UsageError(f"events are a list of at most {MAX_EVENTS}")
+        known = self._x, self._y, list(self._held)
+        try:
+            return [event for each in given for event in self._events(each)]
+        except (UsageError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+            self._x, self._y, self._held = known
+            raise UsageError(f"not an event of mouse or keyboard: {error}") from error
+
+    def let_go(self) -> list[InputEvent]:
+        """Lets go of all modifier keys."""
+        return self._hold(())
+
+    def _events(self, each: Mapping[str, Any]) -> Iterable[InputEvent]:
+        if not isinstance(each, Mapping):
+            raise UsageError("it is not an object")
+        kind, detail = str(each["kind"]), str(each.get("detail", ""))
+        held = tuple(name for name in MODIFIERS if name in each.get("held", ()))
+        if kind in {"move", "press", "release", "scroll"}:
+            self._x = _clamped(each["x"], self._width)
+            self._y = _clamped(each["y"], self._height)
+        match kind:
+            case "move" | "held":
+                kept = [name for name in self._held if name in held]
+                moved = [self._event("move")] if kind == "move" else []
+                return [*self._hold(kept), *moved]
+            case "press" | "release":
+                if detail not in BUTTONS:
+                    raise UsageError(f"there is no button {detail[:20]!r}")
+                return [*self._hold(held), self._event(kind, detail)]
+            case "scroll":
+                by = int(detail)
+                if not 0 < abs(by) <= _MAX_WHEEL_CLICKS:
+                    raise UsageError(f"a wheel is not turned by {by}")
+                return [*self._hold(held), self._event("scroll", str(by))]
+            case "text":
+                if not 0 < len(detail) <= _MAX_TYPED_CHARS:
+                    raise UsageError("text has 1 to 10,000 characters")
+                return [*self._hold(()), self._event("type", detail)]
+            case "key":
+                key = _KEYS.get(detail, detail.lower() if len(detail) == 1 else "")
+                if not key:
+                    return []
+                stroke = [self._event("key-press", key), self._event("key-release", key)]
+                return [*self._hold(held), *stroke]
+        raise UsageError(f"there is no event {kind[:20]!r}")
+
+    def _hold(self, wanted: Sequence[str]) -> list[InputEvent]:
+        """Presses and releases modifier keys until just these are down."""
+        up = [self._event("key-release", name) for name in self._held if name not in wanted]
+        down = [self._event("key-press", name) for name in wanted if name not in self._held]
+        self._held = list(wanted)
+        return [*up, *down]
+
+    def _event(self, kind: str, detail: str = "") -> InputEvent:
+        return InputEvent(kind, self._x, self._y, detail)
+
+
+def _clamped(value: Any, size: int) -> int:
+    return min(max(int(value), 0), size - 1)
+
 
 _NEAR = 4
 """A mouse that moves by fewer pixels with its button held down clicks."""
@@ -20,7 +146,7 @@ _NEAR = 4
 _AGAIN_S = 0.5
 """A click so soon after one at the same place belongs to it."""
 
-_MAX_CLICKS = 3
+_MAX_CLICKS_IN_A_ROW = 3
 _ENDS = {"enter": "\n", "tab": "\t"}
 """Keys that end a run of typed text, and are typed with it."""
 
@@ -58,7 +184,7 @@ class _Click:
     def calls(self) -> list[Mapping[str, Any]]:
         count = {"num_clicks": self.times} if self.times > 1 else {}
         call = _call("CLICK", button=self.button, x=self.x, y=self.y, **count)
-        return _within(self.held, [call])
+        return _with_keys_held(self.held, [call])
 
 
 @dataclass(slots=True)
@@ -78,7 +204,7 @@ class _Wheel:
 
     def calls(self) -> list[Mapping[str, Any]]:
         move, scroll = _call("MOVE_TO", x=self.x, y=self.y), _call("SCROLL", dx=0, dy=self.by)
-        return _within(self.held, [move, scroll])
+        return _with_keys_held(self.held, [move, scroll])
 
 
 class Gestures:
@@ -149,7 +275,7 @@ class Gestures:
             and now - self._gesture.ended < _AGAIN_S
             and (click.button, click.held) == (event.detail, tuple(self._held))
             and _is_near((click.x, click.y), event)
-            and click.times < _MAX_CLICKS
+            and click.times < _MAX_CLICKS_IN_A_ROW
         )
         if not goes_on:
             self._close()
@@ -167,7 +293,7 @@ class Gestures:
                 _call("MOVE_TO", x=start.x, y=start.y),
                 _call("DRAG_TO", x=event.x, y=event.y),
             ]
-            self._finish(_within(held, drag))
+            self._finish(_with_keys_held(held, drag))
         elif isinstance(self._open, _Click):
             self._open.times += 1
         else:
@@ -233,7 +359,9 @@ def _call(action_type: str, **parameters: Any) -> Mapping[str, Any]:
     return {"action_type": action_type, **parameters}
 
 
-def _within(held: tuple[str, ...], calls: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _with_keys_held(
+    held: tuple[str, ...], calls: list[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
     """Calls with keys held down around them."""
     down = [_call("KEY_DOWN", key=key) for key in held]
     return [*down, *calls, *(_call("KEY_UP", key=key) for key in reversed(held))]

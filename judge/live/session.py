@@ -23,11 +23,9 @@ from judge.desktop.contract import (
     InputEvent,
     Observation,
 )
-from judge.desktop.episodes import EpisodeWriter
-from judge.desktop.records import EpisodeEnd
+from judge.desktop.episodes import EpisodeEnd, EpisodeWriter
 from judge.errors import SandboxError, UsageError
-from judge.live.browser_events import BrowserEvents
-from judge.live.gestures import Gesture, Gestures
+from judge.live.gestures import BrowserEvents, Gesture, Gestures
 
 _IDLE_S = 2.0
 """After so long without an event, a gesture is over."""
@@ -43,7 +41,7 @@ _SOON_S = 0.03
 
 
 class Ending(enum.StrEnum):
-    """How a person ends an episode; the words of :class:`judge.desktop.records.EpisodeEnd`."""
+    """How a person ends an episode; the words of :class:`judge.desktop.episodes.EpisodeEnd`."""
 
     DONE = "done"
     FAIL = "fail"
@@ -234,7 +232,7 @@ class LiveSession:
         """Does in the desktop what was done in the browser.
 
         Args:
-            given: the events, as :meth:`judge.live.browser_events.BrowserEvents.read` reads them.
+            given: the events, as :meth:`judge.live.gestures.BrowserEvents.read` reads them.
 
         Raises:
             UsageError: they are something else, or the session is over.

@@ -1,13 +1,15 @@
-"""A page that is served on this machine alone, to the one who started it: the one door of them all.
+"""The server of every local page: only the person who started it, on this machine, gets an answer.
 
-Nobody else gets in. The server listens on 127.0.0.1, takes requests only for that host (so that no
-website can reach it under a name of its own) and only from its own pages (so that no website can
-have a browser send them), and everything but the page's fixed files needs a token that is new with
-each start. All of that is decided before anything is read or computed.
+The server listens on 127.0.0.1. It takes requests only for that host, so no website can reach it
+under a name of its own, and only from its own pages, so no website can have a browser send them.
+Everything but the page's fixed files needs a token, which is new with each start. All of that is
+checked before anything is read or computed. The browser is not given the token on its command line,
+which every user of the machine can see, but the name of a private file that leads to the page
+(:func:`redirect_to`).
 
-What gets in is bounded as well: so many requests are worked on at once, so many wait, and a request
-whose client has disconnected, or whose server ends, is given up as soon as its work looks up
-(:func:`check_wanted`).
+Load is bounded as well: a limited number of requests are worked on at once, and a limited number
+wait. Work for a client that has disconnected, or for a server that ends, stops at its next call of
+:func:`check_wanted`.
 """
 
 from __future__ import annotations
@@ -17,15 +19,19 @@ import asyncio
 import contextlib
 import contextvars
 import hmac
+import html
 import json
 import secrets
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -37,6 +43,7 @@ from starlette.types import Receive, Scope, Send
 
 from judge.errors import JudgeError, UsageError
 from judge.files.documents import MalformedError, parse_json
+from judge.files.writing import write_new
 
 HOST = "127.0.0.1"
 TOKEN_HEADER = "X-Judge-Token"  # noqa: S105  the name of a header
@@ -473,3 +480,50 @@ def server_of(page: LocalPage) -> uvicorn.Server:
     It writes no log of requests, whose addresses hold the token.
     """
     return _Server(page)
+
+
+_PAGE = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>{title}</title>
+<a href="{address}">Open the page</a>
+"""
+
+
+class Redirect:
+    """A file that sends a browser on to an address.
+
+    Args:
+        folder: a private folder, which belongs to the file alone.
+        address: where to.
+        title: the title of the page.
+    """
+
+    def __init__(self, folder: Path, address: str, title: str) -> None:
+        self._folder = folder
+        self.path = folder / "page.html"
+        write_new(
+            self.path,
+            _PAGE.format(address=html.escape(address), title=html.escape(title)).encode(),
+            mode=0o600,
+        )
+
+    @property
+    def uri(self) -> str:
+        """What to give to a browser; holds no secret."""
+        return self.path.as_uri()
+
+    def remove(self) -> None:
+        """Takes the file and its folder away; safe to call twice, and from any thread."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def redirect_to(address: str, title: str = "judge annotate") -> Iterator[Redirect]:
+    """A redirect to an address, in a folder that nobody else can enter; removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="judge-page-"))  # mode 0700
+    try:
+        yield Redirect(folder, address, title)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -7,11 +7,11 @@ from typing import Any
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from judge.inference.asker import AskContext, Asker, Journal
+from judge.inference.calls import AskContext, Asker, Journal
+from judge.inference.conversation import Talk
 from judge.inference.interview import prompt_paths
 from judge.inference.pacing import Budget
 from judge.inference.run_records import submission_of_talk
-from judge.inference.talk import Talk
 from sheetjudge.inspect.asking import Asking, asking_of
 from sheetjudge.inspect.generating import GeneratingModel
 from sheetjudge.inspect.records import keep_record

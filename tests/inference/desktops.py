@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm
-from judge.desktop.scripted import DesktopScript, Opening, ScriptedDesktopHost
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.desktop.setting import (
     DesktopWay,
@@ -18,10 +17,11 @@ from judge.inference.desktop.setting import (
     setting_name,
 )
 from judge.inference.plan import Assignment, InferencePlan
-from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import load_template
 from judge.inference.run import Resources, run_inference
-from judge.inference.scripted import Line, ScriptedModel
+from judge.inference.run_records import InferenceSummary
+from tests.fakes.chat_model import Line, ScriptedModel
+from tests.fakes.desktop import DesktopScript, Opening, ScriptedDesktopHost
 from tests.inference.planning import MakePlan
 
 CLICK = "I click.\n```python\npyautogui.click(1, 2)\n```"

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.desktop.contract import Action, Element, Signal
-from judge.desktop.playing import action_of, find
-from judge.desktop.steps import Click, Place, read_steps, steps_of
+from judge.desktop.steps import Click, Place, action_of, find, read_steps, steps_of
 from judge.errors import UsageError
 
 IN_USE = frozenset({"enabled", "showing"})

@@ -17,16 +17,16 @@ from judge.core.answer import AnswerForm
 from judge.core.messages import pictures_in
 from judge.desktop.contract import ActionOutcome, DesktopOptions, Signal
 from judge.desktop.episodes import EpisodeFiles, EpisodeWriter, read_episode, read_episodes
-from judge.desktop.scripted import ELEMENTS, DesktopScript, Opening, tiny_png
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import RunDirectory
-from judge.inference.asker import CALLS_FILE
+from judge.inference.calls import CALLS_FILE
 from judge.inference.chat import CallError, ChatReply, ChatRequest
 from judge.inference.dryrun import dry_run
 from judge.inference.pacing import Budget
 from judge.inference.plan import Assignment
 from judge.inference.run_records import FAILURES_FILE, InferenceRecords
-from judge.inference.scripted import ScriptedModel
+from tests.fakes.chat_model import ScriptedModel
+from tests.fakes.desktop import ELEMENTS, DesktopScript, Opening, tiny_png
 from tests.inference.desktops import CLICK, DONE, FAIL, desktop_plan, run_desktop, submissions
 from tests.inference.planning import MakePlan
 
@@ -296,7 +296,7 @@ def test_a_killed_run_continues_at_the_episode(
 def test_an_episode_that_differs_is_asked_anew(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.keeper.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan)
     first = DesktopScript(outcomes=(ActionOutcome(), BROKEN), left=b"never")
     second = DesktopScript(outcomes=(ActionOutcome(error="slow"),), left=b"in the end")
@@ -330,7 +330,7 @@ def test_an_episode_that_differs_is_asked_anew(
 def test_desktops_that_break_are_a_failure_that_is_asked_again(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.keeper.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan, tasks=2)
     scripts: list[Opening] = [
         DesktopScript(outcomes=(BROKEN,)),
@@ -351,7 +351,7 @@ def test_desktops_that_break_are_a_failure_that_is_asked_again(
 def test_a_run_ends_where_no_desktop_opens(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.keeper.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan, tasks=3)
     with pytest.raises(SandboxError, match="ended"):
         run_desktop(plan, tmp_path, [], scripts=[BROKEN] * 4)

@@ -16,19 +16,18 @@ import pytest
 from judge.core.limits import Limits
 from judge.errors import InferenceError, JudgeError, StoreError, UsageError
 from judge.grading.store import RunDirectory
-from judge.inference.asker import Journal, ReplyCache
+from judge.inference.calls import Journal, ReplyCache
 from judge.inference.config import load_models
+from judge.inference.execution import SessionWorkplace
 from judge.inference.interview import prompt_fields
 from judge.inference.logs import export_log, import_log
 from judge.inference.pacing import Budget, Pacer, RateLimits
 from judge.inference.plan import Assignment
-from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import Template, build_prompt, load_user_template
 from judge.inference.run import Resources, run_inference
-from judge.inference.run_records import InferenceRecords
-from judge.inference.scripted import ScriptedModel
-from judge.inference.sessions import SessionWorkplace
+from judge.inference.run_records import InferenceRecords, InferenceSummary
 from judge.suites import load_suite
+from tests.fakes.chat_model import ScriptedModel
 from tests.inference.planning import MakePlan
 
 ODD: list[Any] = ["x", -5, [], {}, 1.5, True, "9" * 50, None]

@@ -18,17 +18,22 @@ from judge.api.resuming import resume
 from judge.core.task import InputFile, TestCase
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.asker import CALLS_FILE, ReplyCache
+from judge.inference.calls import CALLS_FILE, ReplyCache
 from judge.inference.chat import CallError, ChatReply, ChatRequest
 from judge.inference.pacing import Budget
 from judge.inference.plan import InferencePlan
-from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.run import Resources, run_inference
-from judge.inference.run_records import FAILURES_FILE, InferenceRecords
-from judge.inference.scripted import Line, ScriptedModel
+from judge.inference.run_records import (
+    FAILURES_FILE,
+    InferenceEvent,
+    InferenceRecords,
+    InferenceSummary,
+    Listeners,
+)
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
+from tests.fakes.chat_model import Line, ScriptedModel
 from tests.inference.planning import MakePlan, code
 
 SOLVED = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x")

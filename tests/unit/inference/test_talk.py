@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from judge.inference.chat import CallError, ChatReply, ChatRequest, Message
+from judge.inference.conversation import RoundRules, Talk, talk_in_rounds, talk_once
+from judge.inference.execution import Execution, cut_middle, trim_traceback
 from judge.inference.prompt import load_feedback
-from judge.inference.scripted import Line, ScriptedModel
-from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
-from judge.inference.tracebacks import cut_middle, trim_traceback
-from judge.inference.workplace import Execution
+from tests.fakes.chat_model import Line, ScriptedModel
 
 LOOK = "```python\nprint(1)\n```"
 SOLVE = "```python\nsolve()\n```"

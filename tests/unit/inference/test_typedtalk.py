@@ -13,18 +13,15 @@ import pytest
 from judge.core.limits import Limits
 from judge.core.messages import Picture, plain_text
 from judge.errors import StoreError, SuiteError
-from judge.inference.attempts import refuses_pictures
 from judge.inference.chat import PICTURE_TOKENS, ChatReply, ChatRequest, Message
+from judge.inference.client import refuses_pictures
 from judge.inference.config import load_typed_setting
-from judge.inference.material import Shelf, keep_drawn
+from judge.inference.conversation import Talk, TypedRules, read_turn, talk_to_answer
+from judge.inference.execution import Drawing, Execution, Interpreter
 from judge.inference.pictures import PictureStore
-from judge.inference.prompt import load_feedback
-from judge.inference.scripted import Line, ScriptedModel
-from judge.inference.sessions import Drawing, Interpreter
-from judge.inference.talk import Talk
-from judge.inference.typedtalk import TypedRules, read_turn, talk_to_answer
-from judge.inference.workplace import Execution
+from judge.inference.prompt import Shelf, keep_drawn, load_feedback
 from judge.sandbox.scripted import ScriptedSandbox
+from tests.fakes.chat_model import Line, ScriptedModel
 from tests.inference.babel import JPEG, png
 
 MULTI = load_typed_setting("multi")

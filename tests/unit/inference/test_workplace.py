@@ -11,12 +11,13 @@ import pytest
 
 from judge.core.limits import Limits
 from judge.errors import SandboxError
-from judge.inference.sessions import INTERPRETER, SessionWorkplace
-from judge.inference.workplace import (
+from judge.inference.execution import (
+    INTERPRETER,
     OUTPUT_CHARS,
     Execution,
     FreshWorkplace,
     KeptPlaces,
+    SessionWorkplace,
     execution_of_run,
 )
 from judge.sandbox import open_sandbox

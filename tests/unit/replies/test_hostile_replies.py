@@ -13,7 +13,7 @@ import pytest
 
 from judge.core.answer import AnswerForm
 from judge.core.task import TaskQuestion
-from judge.inference.talk import _says_done
+from judge.inference.conversation import _says_done
 from judge.inference.textanswers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
 from judge.suites.solution_paths import solution_paths

@@ -10,14 +10,14 @@ import pytest
 
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.chat import ChatReply, ChatRequest, Message
+from judge.inference.conversation import Talk, talk_once
 from judge.inference.logs import import_log
-from judge.inference.scripted import ScriptedModel
-from judge.inference.talk import Talk, talk_once
 from judge.replies.recorded import recorded_program
 from judge.report.html.pages import TaskPages
 from judge.report.load import load_run
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions, submission_record
+from tests.fakes.chat_model import ScriptedModel
 from tests.unit.replies.corpus import CORPUS
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 

@@ -1,14 +1,14 @@
-"""The run's ``batches.jsonl``: what was sent together, and how far that got.
+"""The run's ``batches.jsonl``: which requests were sent together, and the state of each batch.
 
-Each step of a batch is on the disk before the next is taken, so that a process that is killed at
-any moment leaves behind what is needed to find its batches again:
+Each step of a batch is on the disk before the next one is taken. A process that is killed at any
+moment so leaves behind what is needed to find its batches again:
 
 ```
-intended    which requests; nothing is at the server yet
-uploaded    the file with them is at the server; from now on a batch may have been made of it
-created     the batch's id
+intended    the requests are chosen; nothing is at the server yet
+uploaded    the file with the requests is at the server; a batch may have been made of it
+created     the server has given the batch an id
 collected   its replies are in calls.jsonl
-void        there is no such batch: its requests are asked otherwise
+void        there is no such batch; its requests are asked in another way
 ```
 """
 
@@ -23,7 +23,7 @@ from typing import Any
 
 from judge.errors import StoreError
 from judge.grading.store import RunDirectory
-from judge.inference.asker import CallKey, custom_id_of
+from judge.inference.calls import CallKey, custom_id_of
 from judge.timestamp import utc_now
 
 BATCHES_FILE = "batches.jsonl"
