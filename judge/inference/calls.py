@@ -1,9 +1,9 @@
 """The calls of one task to a chat model: nothing is paid twice, and every call is on record.
 
-Each reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a conversation
-that was cut off is replayed from there up to the point where it stopped; only then is the model
-asked. Replies to repeatable requests (temperature 0, or a seed) are also shared between runs,
-through a cache.
+Each reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a
+conversation that was cut off is replayed from there up to the point where it stopped; only then is
+the model asked. Replies to repeatable requests (temperature 0, or a seed) are also shared between
+runs, through a cache.
 """
 
 from __future__ import annotations

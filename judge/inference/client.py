@@ -1,27 +1,26 @@
 """The client of OpenAI-compatible servers, and the only module that imports the ``openai`` SDK.
 
 The SDK sends the requests. Retries, time limits and the reading of bodies are the client's own,
-because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no limit on a reply as a
-whole, and reads bodies of any size. Here, a server that sends nonsense, or never stops sending,
-costs one attempt and no memory. A key is sent to its own endpoint only: redirects are not followed.
+because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no limit on a reply as
+a whole, and reads bodies of any size. Here, a server that sends nonsense, or never stops sending,
+costs one attempt and no memory. A key is sent only to its own endpoint: no redirect is followed.
 If a server sends the key back, it is masked before the answer is parsed, shown or kept.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import importlib
 import random
 import re
 import time
 import zlib
-from collections.abc import AsyncIterable, Awaitable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Any
-from urllib.parse import quote, urljoin
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin
 
 from judge.errors import InferenceError
 from judge.files.documents import MAX_FILE_BYTES
@@ -37,6 +36,8 @@ from judge.inference.chat import (
 )
 from judge.inference.config import (
     DEFAULT_BASE_URL,
+    KEY_MASK,
+    KeyMask,
     check_address,
     origin_of,
     public_url,
@@ -101,34 +102,25 @@ class RetryPolicy:
         return wait * random.uniform(0.75, 1.0)  # noqa: S311  spreads requests, hides nothing
 
 
+@dataclass(eq=False)
 class AttemptError(Exception):
     """One attempt failed.
 
     Attributes:
+        message: what happened.
         retry: whether another attempt may do better.
-        retry_after_s: what the server asked for.
-        kind: kind of the CallError where there is no other attempt.
+        retry_after_s: how long the server asks to wait, if it does.
+        kind: kind of the CallError if there is no other attempt.
         timed_out: the time limit of the call was reached.
         unreachable: no connection could be made.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        retry: bool = True,
-        retry_after_s: float | None = None,
-        kind: str = "gave-up",
-        timed_out: bool = False,
-        unreachable: bool = False,
-    ) -> None:
-        super().__init__(message)
-        self.timed_out = timed_out
-        self.unreachable = unreachable
-        self.message = message
-        self.retry = retry
-        self.retry_after_s = retry_after_s
-        self.kind = kind
+    message: str
+    retry: bool = True
+    retry_after_s: float | None = None
+    kind: str = "gave-up"
+    timed_out: bool = False
+    unreachable: bool = False
 
 
 def error_of_connection(error: Exception) -> AttemptError:
@@ -226,63 +218,7 @@ MAX_ERROR_BYTES = 64 * 1024
 ERROR_BODY_S = 10.0
 """Seconds for the body of an error."""
 
-KEY_MASK = b"[key]"
-"""Replaces a key; it can be part of a JSON string, and cannot be an id."""
-
-_MIN_SECRET_CHARS = 12
-"""Shorter keys are those of local servers (``none``, ``EMPTY``), and words in replies."""
-
 _PACKED = frozenset({"gzip", "x-gzip", "deflate"})
-
-
-class KeyMask:
-    """Takes keys out of what a server sends, before any of it is parsed, shown or kept.
-
-    A key is found as it is; with any of its characters escaped as JSON may escape them; percent
-    encoded; in hexadecimal digits; and within base64, whatever is coded before and after it. A key
-    that a server reverses, cuts up or encrypts is not found.
-
-    Args:
-        secrets: keys and passwords; those that are too short to be secret are left out.
-    """
-
-    def __init__(self, *secrets: str | None) -> None:
-        forms = {form for secret in secrets if secret for form in _forms_of(secret)}
-        self._plain = tuple(form.encode() for form in forms)
-        spelled = sorted(map(_spelled, forms), key=len, reverse=True)
-        self._pattern = re.compile("|".join(spelled).encode()) if forms else None
-
-    def masked(self, body: bytes) -> bytes:
-        """The body with :data:`KEY_MASK` for each key in it."""
-        if self._pattern is None:
-            return body
-        if b"\\" not in body and not any(form in body for form in self._plain):
-            return body
-        return self._pattern.sub(KEY_MASK, body)
-
-
-def _forms_of(secret: str) -> set[str]:
-    """The spellings by which a secret is recognized."""
-    data = secret.encode()
-    if len(secret) < _MIN_SECRET_CHARS:
-        return set()
-    forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
-    for before in range(3):
-        # Characters of base64 that hold bits of something else, on either side, are left out.
-        coded = base64.b64encode(bytes(before) + data).decode()
-        whole = coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
-        forms |= {whole, whole.translate(str.maketrans("+/", "-_"))}
-    return forms
-
-
-def _spelled(form: str) -> str:
-    """A pattern of a string in which JSON may have escaped any character."""
-    spelled = []
-    for each in form:
-        code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in f"{ord(each):04x}")
-        escaped = r"\\/|" if each == "/" else ""
-        spelled.append(rf"(?:{re.escape(each)}|{escaped}\\u{code})")
-    return "".join(spelled)
 
 
 class BodyError(ValueError):
@@ -375,6 +311,7 @@ def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True
     raise BodyError("the reply cannot be unpacked")
 
 
+_T = TypeVar("_T")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx", "httpx2"})
 _SENT_HEADERS = frozenset(
@@ -449,37 +386,20 @@ class OpenAIChatModel:
             CallError: no reply could be obtained.
         """
         started = time.monotonic()
-        faults: list[str] = []
-        timeouts = 0
         estimate = estimate_request_tokens(request.messages) if self.pacer.is_limited else 0
-        for attempt in range(1, self.policy.attempts + 1):
+
+        async def ask_once(attempt: int) -> ChatReply:
             await self.pacer.admit(estimate)
-            try:
-                reply = await self._attempt(request)
-            except AttemptError as error:
-                faults.append(self._without_key(error.message))
-                timeouts += error.timed_out
-                if timeouts >= self.policy.timeouts:
-                    error.retry = False
-                wait_s = self._wait_after(error, attempt)
-                if wait_s is None:
-                    raise self._give_up(error, attempt, faults) from None
-                if error.retry_after_s is not None:
-                    self.pacer.pause(error.retry_after_s)
-                await asyncio.sleep(wait_s)
-                continue
+            reply = await self._attempt(request)
             self.pacer.settle(estimate, reply.prompt_tokens, reply.completion_tokens)
-            if (
-                not reply.text
-                and reply.finish_reason != "length"
-                and attempt < self.policy.attempts
-            ):
-                faults.append("the reply was empty")
-                await asyncio.sleep(self.policy.wait_s(attempt))
-                continue
-            seconds = time.monotonic() - started
-            return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
-        raise AssertionError("the last attempt either returns or raises")
+            is_empty = not reply.text and reply.finish_reason != "length"
+            if is_empty and attempt < self.policy.attempts:
+                raise AttemptError("the reply was empty")
+            return reply
+
+        reply, attempt, faults = await self._retry(ask_once, timeouts=self.policy.timeouts)
+        seconds = time.monotonic() - started
+        return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
 
     async def call(self, errand: Errand, *, once: bool = False) -> bytes:
         """Asks the same server for something other than a reply, retries included.
@@ -495,19 +415,21 @@ class OpenAIChatModel:
             CallError: the server refused (``refused``, ``access``), or could not be reached or
                 understood (``gave-up``), in which case it may have done what was asked.
         """
-        faults: list[str] = []
-        for attempt in range(1, self.policy.attempts + 1):
+        if once:
             try:
                 return await self._exchange(self._run(errand))
             except AttemptError as error:
-                faults.append(self._without_key(error.message))
-                wait_s = self._wait_after(error, attempt)
-                if once:
-                    raise CallError(error.kind, faults[0], attempts=1, faults=faults) from None
-                if wait_s is None:
-                    raise self._give_up(error, attempt, faults) from None
-            await asyncio.sleep(wait_s)
-        raise AssertionError("the last attempt either returns or raises")
+                self._wait_after(
+                    error, 1
+                )  # an address that was never reached is an error of access
+                message = self._without_key(error.message)
+                raise CallError(error.kind, message, attempts=1, faults=[message]) from None
+
+        async def run_once(_: int) -> bytes:
+            return await self._exchange(self._run(errand))
+
+        body, _, _ = await self._retry(run_once, timeouts=self.policy.attempts + 1)
+        return body
 
     async def only_model(self) -> str:
         """The name of the one model that the server has.
@@ -669,7 +591,44 @@ class OpenAIChatModel:
             )
         return self._client
 
-    # -- what is done about a failure ------------------------------------------------------------
+    # -- retries ---------------------------------------------------------------------------------
+
+    async def _retry(
+        self, once: Callable[[int], Awaitable[_T]], *, timeouts: int
+    ) -> tuple[_T, int, list[str]]:
+        """Tries until an attempt succeeds, or no further attempt is allowed.
+
+        Neither the SDK's retries nor a library's loop fits: the wait depends on the error and on
+        what the server asked for, which holds up all other calls too; the number of attempts
+        depends on the error (time limits, servers that never answered); and the message says what
+        became of each attempt.
+
+        Args:
+            once: makes the attempt with a number, from 1.
+            timeouts: attempts that may run into the time limit.
+
+        Returns:
+            What the attempt that succeeded returned, its number, and the errors of those before.
+
+        Raises:
+            CallError: all attempts failed.
+        """
+        faults: list[str] = []
+        timed_out = 0
+        for attempt in range(1, self.policy.attempts + 1):
+            try:
+                return await once(attempt), attempt, faults
+            except AttemptError as error:
+                faults.append(self._without_key(error.message))
+                timed_out += error.timed_out
+                error.retry = error.retry and timed_out < timeouts
+                wait_s = self._wait_after(error, attempt)
+                if wait_s is None:
+                    raise self._give_up(error, attempt, faults) from None
+                if error.retry_after_s is not None:
+                    self.pacer.pause(error.retry_after_s)
+            await asyncio.sleep(wait_s)
+        raise AssertionError("the last attempt either returns or raises")
 
     def _wait_after(self, error: AttemptError, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None if there is none."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from judge.errors import InferenceError, UsageError
 from judge.files.places import shipped_folder
@@ -31,6 +31,12 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 _PLAIN = re.compile(r"[!-\[\]-~]+")  # printable ASCII without blanks and backslashes
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+
+KEY_MASK = b"[key]"
+"""Replaces a key; it can be part of a JSON string, and cannot be an id."""
+
+_MIN_SECRET_CHARS = 12
+"""Shorter keys are those of local servers (``none``, ``EMPTY``), and words in replies."""
 
 
 def check_address(url: str) -> str:
@@ -95,6 +101,56 @@ def split_credentials(url: str) -> tuple[str, str | None]:
         urlunsplit(parts._replace(netloc=host)),
         f"Basic {base64.b64encode(plain).decode('ascii')}",
     )
+
+
+class KeyMask:
+    """Takes keys out of what a server sends, before any of it is parsed, shown or kept.
+
+    A key is found as it is; with any of its characters escaped as JSON may escape them; percent
+    encoded; in hexadecimal digits; and within base64, whatever is coded before and after it. A key
+    that a server reverses, cuts up or encrypts is not found.
+
+    Args:
+        secrets: keys and passwords; those that are too short to be secret are left out.
+    """
+
+    def __init__(self, *secrets: str | None) -> None:
+        forms = {form for secret in secrets if secret for form in _forms_of(secret)}
+        self._plain = tuple(form.encode() for form in forms)
+        spelled = sorted(map(_spelled, forms), key=len, reverse=True)
+        self._pattern = re.compile("|".join(spelled).encode()) if forms else None
+
+    def masked(self, body: bytes) -> bytes:
+        """The body with :data:`KEY_MASK` for each key in it."""
+        if self._pattern is None:
+            return body
+        if b"\\" not in body and not any(form in body for form in self._plain):
+            return body
+        return self._pattern.sub(KEY_MASK, body)
+
+
+def _forms_of(secret: str) -> set[str]:
+    """The spellings by which a secret is recognized."""
+    data = secret.encode()
+    if len(secret) < _MIN_SECRET_CHARS:
+        return set()
+    forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
+    for before in range(3):
+        # Characters of base64 that hold bits of something else, on either side, are left out.
+        coded = base64.b64encode(bytes(before) + data).decode()
+        whole = coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        forms |= {whole, whole.translate(str.maketrans("+/", "-_"))}
+    return forms
+
+
+def _spelled(form: str) -> str:
+    """A pattern of a string in which JSON may have escaped any character."""
+    spelled = []
+    for each in form:
+        code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in f"{ord(each):04x}")
+        escaped = r"\\/|" if each == "/" else ""
+        spelled.append(rf"(?:{re.escape(each)}|{escaped}\\u{code})")
+    return "".join(spelled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Episodes: a chat model works on a desktop, turn by turn, until it or a limit ends the episode.
 
 A turn shows the model the desktop, asks for actions, and performs them. Each case of a task has an
-episode of its own. An episode that is on record is not repeated; one whose desktop breaks is started
+episode of its own. An episode that is on record is not repeated; one whose desktop breaks starts
 again.
 """
 

@@ -1,4 +1,4 @@
-"""How a chat model works on a desktop: the setting, its texts, and the files of a case."""
+"""How a chat model works on a desktop: the setting, its wording, and the files of a case."""
 
 from __future__ import annotations
 
