@@ -33,7 +33,7 @@ from judge.desktop.steps import Played, Say, Step, play
 from judge.errors import SandboxError, StoreError, UsageError
 from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.desktop.episode import ATTEMPTS
+from judge.inference.conversation import MAX_SANDBOXES
 from judge.inference.desktop.setting import desktop_task
 from judge.live.session import Asked, Ending, LiveSession, Result
 from judge.suites import Suite, load_suite
@@ -253,7 +253,7 @@ def open_desktop(host: DesktopHost, trial: Trial, options: TrialOptions) -> Desk
     Raises:
         SandboxError: none gets ready.
     """
-    for _ in range(ATTEMPTS - 1):
+    for _ in range(MAX_SANDBOXES - 1):
         with contextlib.suppress(SandboxError):
             return host.open(trial.opening, options.desktop)
     return host.open(trial.opening, options.desktop)

@@ -19,17 +19,6 @@ HOME = "/home/user"
 """Where the files of a task are on a desktop, as in the published suites."""
 
 
-class ObservationForm(enum.StrEnum):
-    """What a model or a person is shown of a desktop."""
-
-    SCREENSHOT = "screenshot"
-    TREE = "tree"
-    """The accessibility tree as a table."""
-    BOTH = "screenshot+tree"
-    MARKS = "som"
-    """Set of mark: a screenshot on which elements are numbered, and the table of the numbers."""
-
-
 class ActionSpace(enum.StrEnum):
     """The language of actions."""
 

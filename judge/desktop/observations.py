@@ -1,17 +1,23 @@
-"""The accessibility tree as a table: which elements are in it, and how a line is written. Pure.
+"""What a chat model is shown of a desktop: the contract of observation forms, and their tables.
 
-Kept are elements of the kinds that the published table keeps, which are shown, can be used, say
-something and have a place. Two things differ unless they are chosen as published: tabs of sheets
-are in the table, and empty cells far from all content are not: of a sheet with little in it, the
-published table has a thousand.
+A form of observation is a subclass of :class:`ObservationForm` in a module of its own and a line in
+:mod:`judge.desktop.observation_forms`. What it is built from is here: the accessibility tree as a
+table, in which each element has a line. The table has the elements of the kinds that the published
+table has, which are shown, can be used, have a name or a text, and have a position. It differs from
+the published table in two ways, unless it is chosen as published: tabs of sheets are in it, and
+empty cells far from all content are not. (The published table has a thousand of those for a sheet
+with little in it.)
 """
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
 
-from judge.desktop.contract import Element
+from judge.desktop.contract import Element, Observation
 from judge.desktop.driver.nodes import unused_cells
 
 SHEET_TABS, BLANK_CELLS = "sheet-tabs", "blank-cells"
@@ -42,6 +48,53 @@ class TreeTable:
 
     text: str
     cut: bool
+
+
+class ObservationForm(ABC):
+    """What a chat model is shown of a desktop in each turn.
+
+    Whatever a form shows, the screenshot and the table of every turn are on record.
+
+    Attributes:
+        name: its name in options and records.
+        entry: how the names of its entries in ``prompts/desktop.yaml`` end.
+        wording: its own wording, in place of these entries: ``observation`` describes the form in
+            the first message, and ``seen`` comes with each observation, with the fields
+            ``{table}`` and ``{left}`` (turns that are left).
+        shows_screenshot: whether the model is shown the screenshot.
+        shows_table: whether the model is shown the table.
+        has_marks: whether elements are numbered on the screenshot, so that code can name them.
+    """
+
+    name: ClassVar[str]
+    entry: ClassVar[str] = ""
+    wording: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    shows_screenshot: ClassVar[bool] = True
+    shows_table: ClassVar[bool] = True
+    has_marks: ClassVar[bool] = False
+
+    def table(
+        self,
+        observation: Observation,
+        *,
+        as_published: Collection[str] = (),
+        most_tokens: int | None = None,
+        tokens_of: Callable[[str], int] = len,
+    ) -> TreeTable:
+        """The table of an observation: by default, the elements that are needed to work with it.
+
+        Args:
+            observation: what the desktop shows.
+            as_published: corrections that are left out.
+            most_tokens: the table ends before the line that would be too much; None for no bound.
+            tokens_of: counts tokens.
+        """
+        return tree_table(
+            observation.elements or (),
+            as_published=as_published,
+            most_tokens=most_tokens,
+            tokens_of=tokens_of,
+        )
 
 
 def tree_table(

@@ -1,21 +1,33 @@
-"""Conversations in text: a single round, or rounds of program, execution and feedback.
+"""Conversations with a chat model: one loop for every mode, and what the modes in text put into it.
 
-A conversation ends with a program that leaves a workbook, or with a typed answer.
+:func:`converse` is the loop: the environment shows something, the model replies, the environment
+acts on the reply, until one of them ends the conversation. A mode is an :class:`Environment`:
+
+* :class:`ProgramEnvironment`: the model writes programs; in several rounds they are run, and it
+  learns how they ran.
+* :class:`AnswerEnvironment`: the model gives a typed answer, and may run programs before.
+* :class:`judge.inference.desktop.episode.DesktopEnvironment`: the model works on a desktop.
+
+Budget, pacing, records of calls and resuming are in what the loop calls to ask
+(:class:`judge.inference.calls.Asker`), the same for all modes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, TypeVar
 
 from judge.core.messages import Content, Picture, content_of
+from judge.errors import SandboxError
 from judge.inference.chat import CallError, ChatReply, Message
 from judge.inference.config import TypedSetting
-from judge.inference.execution import Execution, Workplace
+from judge.inference.execution import Execution, ProgramRunner, WorkbookRunner
 from judge.inference.prompt import Feedback
 from judge.replies.answers import stated_answer
 from judge.replies.extract import Extraction, extract
@@ -24,13 +36,20 @@ from judge.replies.reasoning import answer_of
 from judge.replies.scan import defined_names
 
 Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
-"""Asks the model: the conversation so far and the 1-based number of the round."""
+"""Asks the model: the messages of the request, and the 1-based number of the round."""
+
+ANSWER = "answer"
+"""Why a conversation ended in which an answer was given."""
+
+MAX_SANDBOXES = 3
+"""How many sandboxes, or desktops, may fail in a conversation before the failure is on record."""
 
 _DONE = re.compile(r"[\s*_#>`]*+DONE[\s*_.!`]*+\Z")
+_T = TypeVar("_T")
 
 
 @dataclass(slots=True)
-class Talk:
+class Conversation:
     """A conversation while it is in progress, and its outcome.
 
     Attributes:
@@ -65,32 +84,188 @@ class Talk:
 
     def start_again(self) -> None:
         """Forgets everything: the conversation starts again from the beginning."""
-        fresh = Talk()
+        fresh = Conversation()
         for each in fields(self):
             setattr(self, each.name, getattr(fresh, each.name))
 
+    def note_reply(self, reply: ChatReply, form: str, **facts: Any) -> None:
+        """Adds a reply, and the record of its round.
 
-async def talk_once(talk: Talk, prompt: Content, ask: Ask) -> None:
-    """A single round: one prompt, one reply.
+        Args:
+            reply: the reply.
+            form: the form of the program in it.
+            **facts: further fields of the record.
+        """
+        self.messages.append({"role": "assistant", "content": reply.text})
+        self.finish_reason = reply.finish_reason
+        self.rounds.append(
+            {
+                "form": form,
+                "truncated": reply.is_truncated,
+                "finish_reason": reply.finish_reason,
+                **({"reasoning": reply.reasoning} if reply.reasoning else {}),
+                **facts,
+            }
+        )
+
+    def end_over_length(self, error: CallError, **facts: Any) -> None:
+        """Ends, with what there is so far, because the conversation is too long for the model."""
+        self.ended = "context-length"
+        self.finish_reason = "context_length"
+        self.rounds.append({"form": "none", "error": error.message, **facts})
+
+
+class Environment(ABC):
+    """What a chat model talks to, for one conversation: it shows something and acts on replies.
 
     Args:
-        talk: filled as the conversation proceeds, so that it is there if a call fails.
-        prompt: the prompt.
+        conversation: filled as the conversation proceeds, so that it is there if a call fails.
+        rounds: how often the model may reply.
+        threads: run what blocks.
+
+    Attributes:
+        out_of_rounds: why the conversation ended if the model has used all rounds.
+    """
+
+    out_of_rounds = "rounds"
+
+    def __init__(self, conversation: Conversation, rounds: int, threads: Executor | None) -> None:
+        self.conversation = conversation
+        self.rounds = rounds
+        self._threads = threads
+
+    @abstractmethod
+    async def show(self, number: int) -> tuple[Message, ...] | str:
+        """The messages of the request of a round; or why the conversation ends before it."""
+
+    @abstractmethod
+    async def act(self, reply: ChatReply, number: int) -> str | None:
+        """Notes a reply, and does what it asks for.
+
+        Returns:
+            Why the conversation ends; None if it goes on.
+        """
+
+    def round_facts(self, number: int) -> dict[str, Any]:
+        """What the record of a round holds besides the reply."""
+        del number
+        return {}
+
+    async def finish(self) -> None:  # noqa: B027  in most modes, nothing is left to do
+        """Does what is left to do once the conversation has ended."""
+
+    async def blocking(self, work: Callable[[], _T]) -> _T:
+        """Runs what blocks on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+
+async def converse(environment: Environment, ask: Ask) -> Conversation:
+    """Has a chat model talk to an environment until the conversation ends.
+
+    Args:
+        environment: what the model talks to.
         ask: asks the model.
+
+    Returns:
+        The conversation of the environment.
 
     Raises:
         CallError: no reply could be obtained.
-        BudgetReachedError: the budget does not allow the call.
+        BudgetReachedError: the budget does not allow a call.
+        SandboxError: the sandbox, or the desktop, failed.
+        StoreError: a record cannot be written.
     """
-    talk.messages.append({"role": "user", "content": prompt})
-    try:
-        reply = await ask(tuple(talk.messages), 1)
-    except CallError as error:
-        end_over_length(talk, error)
-        return
-    found = _take_reply(talk, reply)
-    _hand_in(talk, reply, found)
-    talk.ended = "replied"
+    conversation = environment.conversation
+    for number in range(1, environment.rounds + 1):
+        shown = await environment.show(number)
+        if isinstance(shown, str):
+            conversation.ended = shown
+            break
+        try:
+            reply = await ask(shown, number)
+        except CallError as error:
+            if error.kind != "context-length":
+                raise
+            conversation.end_over_length(error, **environment.round_facts(number))
+            break
+        ended = await environment.act(reply, number)
+        if ended is not None:
+            conversation.ended = ended
+            break
+    else:
+        conversation.ended = environment.out_of_rounds
+    await environment.finish()
+    return conversation
+
+
+async def try_sandboxes(
+    once: Callable[[int], Awaitable[_T]], undo: Callable[[], None], pause_s: float
+) -> _T:
+    """Has a conversation again if its sandbox, or its desktop, fails.
+
+    Replies are on record by then: the conversation is replayed, and only what differs is asked.
+
+    Args:
+        once: has the conversation; called with the number of the attempt, from 0.
+        undo: forgets what an attempt that failed has added.
+        pause_s: seconds to wait before the second attempt; before the third, twice as many.
+
+    Raises:
+        SandboxError: the last attempt failed as well.
+    """
+    for attempt in range(MAX_SANDBOXES):
+        try:
+            return await once(attempt)
+        except SandboxError:
+            if attempt == MAX_SANDBOXES - 1:
+                raise
+        await asyncio.sleep(pause_s * (attempt + 1))
+        undo()
+    raise AssertionError("the last attempt returns or raises")
+
+
+class _TextEnvironment(Environment):
+    """A conversation that grows by a reply and a message in each round.
+
+    Args:
+        conversation: filled as the conversation proceeds.
+        prompt: the first message.
+        rounds: how often the model may reply.
+        threads: run what blocks.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        prompt: Content,
+        rounds: int,
+        threads: Executor | None,
+    ) -> None:
+        super().__init__(conversation, rounds, threads)
+        self._prompt = prompt
+
+    async def show(self, number: int) -> tuple[Message, ...]:
+        """All messages so far."""
+        if number == 1:
+            self.conversation.messages.append({"role": "user", "content": self._prompt})
+        return tuple(self.conversation.messages)
+
+    async def _execute(
+        self, runner: ProgramRunner, program: Extraction, reply: ChatReply
+    ) -> Execution | None:
+        """Runs the program of a reply; None if there is none, or it was cut off."""
+        if program.code is None or (program.truncated and reply.is_truncated):
+            return None
+        return await self.blocking(partial(runner.execute, program.code))
+
+    def _say(self, content: Content, number: int) -> None:
+        """Puts feedback on a round on record, and into the conversation if there is a next one."""
+        self.conversation.rounds[-1]["feedback"] = content
+        if number < self.rounds:
+            self.conversation.messages.append({"role": "user", "content": content})
+
+
+# -- programs -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +274,10 @@ class RoundRules:
 
     Attributes:
         rounds: how often the model may answer.
-        explicit_stop: it ends when the model says so, not when a workbook is there.
-        feedback: the words between rounds.
+        explicit_stop: whether it ends when the model says so, not when a workbook is there.
+        feedback: the wording between rounds.
         output_path: where the prompt says that the solution leaves its workbook.
-        unseen: the words where the model does not learn how its programs ran; None where it does.
+        unseen: the wording where the model does not learn how its programs ran; None where it does.
     """
 
     rounds: int
@@ -112,65 +287,8 @@ class RoundRules:
     unseen: Feedback | None = None
 
 
-async def talk_in_rounds(
-    talk: Talk,
-    prompt: Content,
-    ask: Ask,
-    rules: RoundRules,
-    workplace: Workplace,
-    threads: Executor,
-) -> None:
-    """Rounds of program, execution and feedback.
-
-    Args:
-        talk: filled as the conversation proceeds.
-        prompt: the prompt.
-        ask: asks the model.
-        rules: of the conversation.
-        workplace: where programs run.
-        threads: run what blocks.
-
-    Raises:
-        CallError: no reply could be obtained.
-        BudgetReachedError: the budget does not allow a call.
-        SandboxError: the sandbox failed.
-    """
-    loop = asyncio.get_running_loop()
-    talk.messages.append({"role": "user", "content": prompt})
-    left_output: _Handed | None = None
-    for number in range(1, rules.rounds + 1):
-        try:
-            reply = await ask(tuple(talk.messages), number)
-        except CallError as error:
-            end_over_length(talk, error)
-            break
-        found = _take_reply(talk, reply)
-        _hand_in(talk, reply, found)
-        says_done = rules.explicit_stop and _says_done(reply.text)
-        execution: Execution | None = None
-        if found.code is not None and not (found.truncated and reply.is_truncated):
-            execution = await loop.run_in_executor(threads, workplace.execute, found.code)
-            talk.rounds[-1]["execution"] = execution_record(execution)
-            if execution.solved:
-                left_output = _Handed(found.code, reply.text, talk.truncated)
-        if says_done or (execution and execution.solved and not rules.explicit_stop):
-            talk.ended = "explicit" if says_done else "output"
-            break
-        left = rules.rounds - number
-        text = _feedback(rules, found, reply, execution, left)
-        talk.rounds[-1]["feedback"] = text
-        if left:
-            talk.messages.append({"role": "user", "content": text})
-    if left_output is not None:
-        # What left a workbook counts more than a look around that came after it.
-        talk.solution, talk.reply = left_output.code, left_output.reply
-        talk.truncated = left_output.truncated
-        alone = await loop.run_in_executor(threads, workplace.execute_alone, left_output.code)
-        talk.stands_alone = alone.solved
-
-
 @dataclass(frozen=True, slots=True)
-class _Handed:
+class _Submission:
     """A program that left a workbook, with the reply that it came from."""
 
     code: str
@@ -178,54 +296,94 @@ class _Handed:
     truncated: bool
 
 
-def _take_reply(talk: Talk, reply: ChatReply) -> Extraction:
-    found = extract(reply.text)
-    note_reply(talk, reply, found.form)
-    if talk.solution is None:
-        talk.reply = reply.text
-        talk.truncated = reply.is_truncated
-    return found
-
-
-def note_reply(talk: Talk, reply: ChatReply, form: str) -> None:
-    """Adds a reply, and the record of its round.
+class SingleReply(_TextEnvironment):
+    """A single round: one prompt, one reply, whose program is the solution.
 
     Args:
-        talk: the conversation.
-        reply: what came.
-        form: how it holds its program.
+        conversation: filled as the conversation proceeds.
+        prompt: the prompt.
     """
-    talk.messages.append({"role": "assistant", "content": reply.text})
-    talk.finish_reason = reply.finish_reason
-    talk.rounds.append(
-        {
-            "form": form,
-            "truncated": reply.is_truncated,
-            "finish_reason": reply.finish_reason,
-            **({"reasoning": reply.reasoning} if reply.reasoning else {}),
-        }
-    )
+
+    def __init__(self, conversation: Conversation, prompt: Content) -> None:
+        super().__init__(conversation, prompt, 1, None)
+
+    async def act(self, reply: ChatReply, number: int) -> str:
+        """Takes the program of the reply."""
+        del number
+        take_program(self.conversation, reply)
+        return "replied"
 
 
-def _hand_in(talk: Talk, reply: ChatReply, found: Extraction) -> None:
-    if found.code is not None:
-        talk.solution = found.code
-        talk.reply = reply.text
-        talk.truncated = reply.is_truncated or found.truncated
+class ProgramEnvironment(_TextEnvironment):
+    """Rounds of program, execution and feedback.
+
+    Args:
+        conversation: filled as the conversation proceeds.
+        prompt: the prompt.
+        rules: of the conversation.
+        runner: runs the programs.
+        threads: run what blocks.
+    """
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        prompt: Content,
+        rules: RoundRules,
+        runner: WorkbookRunner,
+        threads: Executor,
+    ) -> None:
+        super().__init__(conversation, prompt, rules.rounds, threads)
+        self._rules = rules
+        self._runner = runner
+        self._with_output: _Submission | None = None
+
+    async def act(self, reply: ChatReply, number: int) -> str | None:
+        """Runs the program of a reply, and tells the model how it ran."""
+        conversation, rules = self.conversation, self._rules
+        program = take_program(conversation, reply)
+        is_done = rules.explicit_stop and _says_done(reply.text)
+        execution = await self._execute(self._runner, program, reply)
+        if execution is not None:
+            conversation.rounds[-1]["execution"] = execution_record(execution)
+            if execution.solved:
+                assert program.code is not None
+                self._with_output = _Submission(program.code, reply.text, conversation.truncated)
+        if is_done:
+            return "explicit"
+        if execution is not None and execution.solved and not rules.explicit_stop:
+            return "output"
+        self._say(_feedback(rules, program, reply, execution, self.rounds - number), number)
+        return None
+
+    async def finish(self) -> None:
+        """Hands in the last program that left a workbook: it counts more than one that looked."""
+        submission = self._with_output
+        if submission is None:
+            return
+        conversation = self.conversation
+        conversation.solution, conversation.reply = submission.code, submission.reply
+        conversation.truncated = submission.truncated
+        alone = await self.blocking(partial(self._runner.execute_alone, submission.code))
+        conversation.stands_alone = alone.solved
+
+
+def take_program(conversation: Conversation, reply: ChatReply) -> Extraction:
+    """Adds a reply whose program, if it has one, is the solution so far."""
+    program = extract(reply.text)
+    conversation.note_reply(reply, program.form)
+    if conversation.solution is None or program.code is not None:
+        conversation.reply = reply.text
+        conversation.truncated = reply.is_truncated
+    if program.code is not None:
+        conversation.solution = program.code
+        conversation.truncated = reply.is_truncated or program.truncated
+    return program
 
 
 def _says_done(text: str) -> bool:
     """Whether the model ends the conversation, outside of any program."""
     return any(_DONE.match(line) for line, outside in outside_fences(text) if outside)
-
-
-def end_over_length(talk: Talk, error: CallError) -> None:
-    """A conversation that is too long for the model ends with what it has so far."""
-    if error.kind != "context-length":
-        raise error
-    talk.ended = "context-length"
-    talk.finish_reason = "context_length"
-    talk.rounds.append({"form": "none", "error": error.message})
 
 
 def execution_record(execution: Execution) -> dict[str, Any]:
@@ -242,14 +400,14 @@ def execution_record(execution: Execution) -> dict[str, Any]:
 
 def _feedback(
     rules: RoundRules,
-    found: Extraction,
+    program: Extraction,
     reply: ChatReply,
     execution: Execution | None,
     left: int,
 ) -> str:
     say = rules.feedback.say
     if execution is None:
-        cut_off = found.code is not None or reply.is_truncated
+        cut_off = program.code is not None or reply.is_truncated
         return say("cut_off" if cut_off else "no_code", left=str(left))
     if rules.unseen is not None:
         occasion = "unseen_saved" if execution.output_exists else "unseen"
@@ -270,23 +428,10 @@ def _feedback(
     return say("printed" if execution.printed else "silent", **values)
 
 
+# -- typed answers --------------------------------------------------------------------------------
+
 Drawn = tuple[tuple[str, bytes], ...]
-"""Name and bytes of what a program made."""
-
-ANSWER = "answer"
-"""How a conversation ended in which an answer was given."""
-
-
-class ProgramRunner(Protocol):
-    """Runs the programs of one conversation. Blocking; used by one thread at a time."""
-
-    def execute(self, code: str) -> Execution:
-        """Runs one program among the variables of those before it.
-
-        Raises:
-            SandboxError: the sandbox failed (not the program).
-        """
-        ...
+"""Name and bytes of each picture that a program made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,9 +440,9 @@ class TypedRules:
 
     Attributes:
         setting: rounds, words that announce the answer, what a model is shown.
-        feedback: the words between rounds.
-        keep: keeps what a program made, given as names and bytes, and returns the pictures of it
-            as they can be shown; blocking.
+        feedback: the wording between rounds.
+        keep: keeps pictures that a program made, given as names and bytes, and returns them as they
+            can be shown; blocking.
     """
 
     setting: TypedSetting
@@ -305,57 +450,76 @@ class TypedRules:
     keep: Callable[[Drawn], list[Picture]]
 
 
-async def talk_to_answer(
-    talk: Talk,
-    prompt: Content,
-    ask: Ask,
-    rules: TypedRules,
-    runner: ProgramRunner | None,
-    threads: Executor,
-) -> None:
+class AnswerEnvironment(_TextEnvironment):
     """Rounds of program and printout, until the model answers.
 
+    The ``response`` of the conversation is the reply with the answer, or the last reply.
+
     Args:
-        talk: filled as the conversation proceeds; its ``response`` is the reply with the answer, or
-            the last one.
+        conversation: filled as the conversation proceeds.
         prompt: the first message.
-        ask: asks the model.
         rules: of the conversation.
         runner: runs programs; None in a setting that runs none, where the first reply is the
             response.
         threads: run what blocks.
-
-    Raises:
-        CallError: no reply could be obtained.
-        BudgetReachedError: the budget does not allow a call.
-        SandboxError: the sandbox failed.
     """
-    loop = asyncio.get_running_loop()
-    setting = rules.setting
-    talk.messages.append({"role": "user", "content": prompt})
-    for number in range(1, setting.rounds + 1):
-        try:
-            reply = await ask(tuple(talk.messages), number)
-        except CallError as error:
-            end_over_length(talk, error)
-            return
-        found = read_turn(reply.text, setting)
-        note_reply(talk, reply, found.program.form)
-        talk.reply = talk.response = reply.text
-        talk.truncated = reply.is_truncated
-        talk.rounds[-1]["answers"] = found.answers
-        if runner is None or found.answers:
-            talk.ended = ANSWER if found.answers else "replied"
-            return
-        execution, pictures = None, []
-        if found.program.code is not None and not (found.program.truncated and reply.is_truncated):
-            execution = await loop.run_in_executor(threads, runner.execute, found.program.code)
-            pictures = await loop.run_in_executor(threads, rules.keep, execution.pictures)
-        left = setting.rounds - number
-        outcome = _Outcome(reply, found, execution, tuple(pictures))
-        content = _told(rules, outcome, left, talk.rounds[-1])
-        if left:
-            talk.messages.append({"role": "user", "content": content})
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        prompt: Content,
+        rules: TypedRules,
+        runner: ProgramRunner | None,
+        threads: Executor,
+    ) -> None:
+        super().__init__(conversation, prompt, rules.setting.rounds, threads)
+        self._rules = rules
+        self._runner = runner
+
+    async def act(self, reply: ChatReply, number: int) -> str | None:
+        """Takes the answer; or runs the program of the reply, and shows what came of it."""
+        conversation, rules = self.conversation, self._rules
+        turn = read_turn(reply.text, rules.setting)
+        conversation.note_reply(reply, turn.program.form, answers=turn.answers)
+        conversation.reply = conversation.response = reply.text
+        conversation.truncated = reply.is_truncated
+        if self._runner is None or turn.answers:
+            return ANSWER if turn.answers else "replied"
+        pictures: list[Picture] = []
+        execution = await self._execute(self._runner, turn.program, reply)
+        if execution is not None:
+            pictures = await self.blocking(partial(rules.keep, execution.pictures))
+        self._say(self._feedback(reply, turn, execution, pictures, number), number)
+        return None
+
+    def _feedback(
+        self,
+        reply: ChatReply,
+        turn: Turn,
+        execution: Execution | None,
+        pictures: Sequence[Picture],
+        number: int,
+    ) -> Content:
+        """The message to the model after a round that did not end the conversation."""
+        rules, left = self._rules, self.rounds - number
+        say = rules.feedback.say
+        following = say("next_last") if left == 1 else say("next", left=str(left))
+        if execution is None:
+            cut_off = turn.program.code is not None or reply.is_truncated
+            return say("cut_off" if cut_off else "no_answer", next=following)
+        shows = rules.setting.pictures != "none"
+        self.conversation.rounds[-1]["execution"] = execution_record(execution) | {
+            "pictures": [picture.part for picture in pictures]
+        }
+        text = say(
+            _occasion(execution),
+            output=execution.printed or "(nothing)",
+            traceback=execution.error,
+            reason=execution.stopped or "",
+            pictures=_named(rules.feedback, pictures, shows=shows),
+            next=following,
+        )
+        return content_of(text, pictures if shows else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,43 +571,6 @@ def _without_programs(text: str) -> str:
         if block.is_python and not _is_object(block.text):
             text = text.replace(block.text.strip("\n"), "")
     return text
-
-
-@dataclass(frozen=True, slots=True)
-class _Outcome:
-    """What came of a round that did not end the conversation."""
-
-    reply: ChatReply
-    turn: Turn
-    execution: Execution | None
-    pictures: tuple[Picture, ...]
-
-
-def _told(rules: TypedRules, outcome: _Outcome, left: int, record: dict[str, Any]) -> Content:
-    """The message to the model after a round that did not end the conversation; noted down."""
-    say = rules.feedback.say
-    following = say("next_last") if left == 1 else say("next", left=str(left))
-    execution, pictures = outcome.execution, outcome.pictures
-    if execution is None:
-        cut_off = outcome.turn.program.code is not None or outcome.reply.is_truncated
-        text = say("cut_off" if cut_off else "no_answer", next=following)
-        record["feedback"] = text
-        return text
-    shows = rules.setting.pictures != "none"
-    values = {
-        "output": execution.printed or "(nothing)",
-        "traceback": execution.error,
-        "reason": execution.stopped or "",
-        "pictures": _named(rules.feedback, pictures, shows=shows),
-        "next": following,
-    }
-    text = say(_occasion(execution), **values)
-    content = content_of(text, pictures if shows else ())
-    record["execution"] = execution_record(execution) | {
-        "pictures": [picture.part for picture in pictures]
-    }
-    record["feedback"] = content
-    return content
 
 
 def _occasion(execution: Execution) -> str:

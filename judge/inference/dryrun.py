@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from judge.core.messages import plain_text
-from judge.desktop.contract import ObservationForm
 from judge.errors import SuiteError, WorkbookError
 from judge.files.media import PICTURES_FOLDER
 from judge.inference.chat import PICTURE_TOKENS, estimate_content_tokens
@@ -136,8 +135,8 @@ def _turn_tokens(setting: DesktopSetting, earlier: int, reply: int) -> int:
         earlier: turns before this one.
         reply: tokens of a reply.
     """
-    pictures = 0 if setting.observation is ObservationForm.TREE else PICTURE_TOKENS
-    table = 0 if setting.observation is ObservationForm.SCREENSHOT else setting.tree_tokens
+    pictures = PICTURE_TOKENS if setting.form.shows_screenshot else 0
+    table = setting.tree_tokens if setting.form.shows_table else 0
     shown, kept = pictures + table, min(earlier, setting.history)
     return shown * (kept + 1) + reply * kept
 

@@ -78,8 +78,8 @@ class Execution:
         return self.output_exists and not self.failed and self.stopped is None
 
 
-class Workplace(Protocol):
-    """Runs the programs of one task. Blocking; used by one thread at a time."""
+class ProgramRunner(Protocol):
+    """Runs the programs of one conversation. Blocking; used by one thread at a time."""
 
     def execute(self, code: str) -> Execution:
         """Runs one program.
@@ -88,6 +88,10 @@ class Workplace(Protocol):
             SandboxError: the sandbox failed (not the program).
         """
         ...
+
+
+class WorkbookRunner(ProgramRunner, Protocol):
+    """Runs programs that leave a workbook, as the judge will run the last of them."""
 
     def execute_alone(self, code: str) -> Execution:
         """Runs a program without anything from earlier rounds.

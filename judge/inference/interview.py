@@ -10,17 +10,18 @@ from typing import TypeVar
 
 from judge.core.messages import Content, content_of, plain_text
 from judge.core.task import CaseInput, TaskQuestion
-from judge.errors import SandboxError
 from judge.inference.calls import Asker, file_digest
 from judge.inference.chat import ChatReply, Message, writable
 from judge.inference.content import rows_needed
 from judge.inference.conversation import (
+    AnswerEnvironment,
+    Conversation,
+    ProgramEnvironment,
     RoundRules,
-    Talk,
+    SingleReply,
     TypedRules,
-    talk_in_rounds,
-    talk_once,
-    talk_to_answer,
+    converse,
+    try_sandboxes,
 )
 from judge.inference.desktop.episode import opening_message
 from judge.inference.desktop.setting import desktop_task
@@ -30,7 +31,7 @@ from judge.inference.execution import (
     Interpreter,
     KeptPlaces,
     SessionWorkplace,
-    Workplace,
+    WorkbookRunner,
 )
 from judge.inference.pictures import PictureFitter, PictureStore
 from judge.inference.plan import Assignment, InferencePlan, TypedWay
@@ -48,7 +49,7 @@ from judge.suites.formats import DATA_FOLDER, format_named
 from judge.workbook.preview import SheetPreview, read_preview
 
 _T = TypeVar("_T")
-_SANDBOX_ATTEMPTS = 3
+_SANDBOX_PAUSE_S = 0.5
 _KEPT_PLACES = 16  # about 100 MB each
 
 
@@ -79,7 +80,7 @@ class Interviewer:
         self._kept = KeptPlaces(_KEPT_PLACES)
         self._previews: dict[tuple[str, int], tuple[SheetPreview, ...]] = {}
 
-    async def talk(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
+    async def talk(self, assignment: Assignment, talk: Conversation, asker: Asker) -> None:
         """Holds the conversation about one task until it ends, with or without a solution.
 
         Args:
@@ -102,7 +103,7 @@ class Interviewer:
             return
         prompt = self.prompt(assignment, question.inputs[0])
         if not plan.setting.executes:
-            await talk_once(talk, prompt, asker.ask)
+            await converse(SingleReply(talk, prompt), asker.ask)
             return
         rules = RoundRules(
             rounds=plan.setting.rounds,
@@ -113,30 +114,25 @@ class Interviewer:
         )
 
         async def once() -> None:
-            workplace = self._workplace(assignment)
+            runner = self._runner(assignment)
             try:
-                await talk_in_rounds(talk, prompt, asker.ask, rules, workplace, self._threads)
+                environment = ProgramEnvironment(talk, prompt, rules, runner, self._threads)
+                await converse(environment, asker.ask)
             finally:
-                await self._blocking(workplace.close)
+                await self._blocking(runner.close)
 
-        await self._while_sandboxes_fail(once, talk, asker)
+        await self._try_sandboxes(once, talk, asker)
 
-    async def _while_sandboxes_fail(
-        self, once: Callable[[], Awaitable[None]], talk: Talk, asker: Asker
+    async def _try_sandboxes(
+        self, once: Callable[[], Awaitable[None]], talk: Conversation, asker: Asker
     ) -> None:
-        """Holds a conversation again if the sandbox fails, a few times."""
-        for attempt in range(1, _SANDBOX_ATTEMPTS + 1):
-            try:
-                await once()
-            except SandboxError:
-                if attempt == _SANDBOX_ATTEMPTS:
-                    raise
-            else:
-                return
-            # The replies are in the journal: the conversation is played again, nothing is asked.
-            await asyncio.sleep(0.5 * attempt)
+        """Has a conversation again, from its beginning, if the sandbox fails."""
+
+        def undo() -> None:
             talk.start_again()
             asker.calls.clear()
+
+        await try_sandboxes(lambda _: once(), undo, _SANDBOX_PAUSE_S)
 
     async def _blocking(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -147,7 +143,7 @@ class Interviewer:
             self._shelf.fitter.close()
 
     async def _talk_to_answer(
-        self, way: TypedWay, assignment: Assignment, talk: Talk, asker: Asker
+        self, way: TypedWay, assignment: Assignment, talk: Conversation, asker: Asker
     ) -> None:
         """Asks until the model gives a typed answer."""
         shelf, setting = self._shelf, way.setting
@@ -156,7 +152,8 @@ class Interviewer:
         async def once() -> None:
             prompt, paths = await self._blocking(lambda: self._typed_prompt(way, assignment))
             if not way.setting.executes:
-                await talk_to_answer(talk, prompt, asker.ask, rules, None, self._threads)
+                environment = AnswerEnvironment(talk, prompt, rules, None, self._threads)
+                await converse(environment, asker.ask)
                 return
             assert self._sandbox is not None
             interpreter = Interpreter(
@@ -169,11 +166,12 @@ class Interviewer:
                 drawing=Drawing(FOLDER, way.setting.plots) if way.setting.plots else None,
             )
             try:
-                await talk_to_answer(talk, prompt, asker.ask, rules, interpreter, self._threads)
+                environment = AnswerEnvironment(talk, prompt, rules, interpreter, self._threads)
+                await converse(environment, asker.ask)
             finally:
                 await self._blocking(interpreter.close)
 
-        await self._while_sandboxes_fail(once, talk, asker)
+        await self._try_sandboxes(once, talk, asker)
 
     def _typed_prompt(
         self, way: TypedWay, assignment: Assignment
@@ -200,13 +198,13 @@ class Interviewer:
         )
         return content_of(writable(text), material.pictures), material.paths
 
-    async def _talk_in_text(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
+    async def _talk_in_text(self, assignment: Assignment, talk: Conversation, asker: Asker) -> None:
         """Asks once per distinct input workbook; what comes back becomes one program."""
         question = assignment.question
         answers: dict[str, tuple[Answer, ...]] = {}
         last_reply = ""
         for digest, case in _distinct(question):
-            part = Talk()
+            part = Conversation()
 
             async def ask(
                 messages: tuple[Message, ...], round_number: int, number: int = case.number
@@ -214,7 +212,7 @@ class Interviewer:
                 return await asker.ask(messages, round_number, number)
 
             try:
-                await talk_once(part, self.prompt(assignment, case), ask)
+                await converse(SingleReply(part, self.prompt(assignment, case)), ask)
             finally:
                 talk.messages += part.messages
                 talk.rounds += [{"case": case.number, **each} for each in part.rounds]
@@ -276,7 +274,7 @@ class Interviewer:
                 self._previews[key] = sheets
         return build_prompt(plan.template, question, sheets, prompt_fields(plan, question))
 
-    def _workplace(self, assignment: Assignment) -> Workplace:
+    def _runner(self, assignment: Assignment) -> WorkbookRunner:
         assert self._sandbox is not None
         question = assignment.question
         workbook = question.inputs[0].path

@@ -1,6 +1,7 @@
 """Prompts: templates with the benchmark's fields, filled for one task, and the files of a question.
 
-The templates and the messages between rounds are files in ``inference/prompts/``, which people edit.
+The templates, and the messages between rounds, are files in ``inference/prompts/``, which people
+edit.
 """
 
 from __future__ import annotations

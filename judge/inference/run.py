@@ -26,7 +26,7 @@ from judge.inference.batches.ahead import AnsweredAhead, Carrier, Desk, Job, Out
 from judge.inference.batches.log import BATCHES_FILE, BatchBook
 from judge.inference.calls import AskContext, Asker, Journal, ReplyCache
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
-from judge.inference.conversation import Talk
+from judge.inference.conversation import Conversation
 from judge.inference.desktop.episode import EpisodeKeeper
 from judge.inference.interview import Interviewer, prompt_paths
 from judge.inference.pacing import Budget
@@ -236,7 +236,7 @@ class _Runner:
         question = assignment.question
         context = replace(self._context, params=self._plan.params_of(question))
         asker = Asker(context, question.id, sample)
-        talk = Talk()
+        talk = Conversation()
         state = "stopped"
         problem: str | None = None
         try:
@@ -278,7 +278,7 @@ class _Runner:
         elif state == "failed":
             self._fail(question.id, assignment, sample, problem or "")
 
-    async def _hold(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
+    async def _hold(self, assignment: Assignment, talk: Conversation, asker: Asker) -> None:
         """Has the conversation held, on a desktop or not."""
         if self._episodes is None:
             await self._interviewer.talk(assignment, talk, asker)
@@ -317,7 +317,7 @@ class _Runner:
         self,
         assignment: Assignment,
         sample: int,
-        talk: Talk,
+        talk: Conversation,
         asker: Asker,
         state: str,
         problem: str | None,
@@ -338,7 +338,9 @@ class _Runner:
         }
         self._records.write_conversation(assignment.question.id, sample, document)
 
-    def _finish(self, assignment: Assignment, sample: int, talk: Talk, asker: Asker) -> None:
+    def _finish(
+        self, assignment: Assignment, sample: int, talk: Conversation, asker: Asker
+    ) -> None:
         task_id = assignment.question.id
         plan, question = self._plan, assignment.question
         pathless = plan.desktop is not None or plan.typed_of(question) is not None

@@ -19,7 +19,7 @@ from judge.grading.store import (
     RunDirectory,
     too_long_to_read,
 )
-from judge.inference.conversation import Talk
+from judge.inference.conversation import Conversation
 from judge.inference.plan import Assignment, InferencePlan
 
 CONVERSATIONS_FOLDER = "conversations"
@@ -148,7 +148,7 @@ def submission_of_talk(
     plan: InferencePlan,
     assignment: Assignment,
     sample: int,
-    talk: Talk,
+    talk: Conversation,
     calls: Sequence[Mapping[str, Any]],
     conversation: str,
     paths: tuple[str, str] | None,

@@ -8,7 +8,7 @@ from typing import Any
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from judge.inference.calls import AskContext, Asker, Journal
-from judge.inference.conversation import Talk
+from judge.inference.conversation import Conversation
 from judge.inference.interview import prompt_paths
 from judge.inference.pacing import Budget
 from judge.inference.run_records import submission_of_talk
@@ -53,7 +53,7 @@ async def _talk(asking: Asking, state: TaskState, generate: Generate) -> None:
         pictures=room.pictures,
     )
     sample = state.epoch - 1
-    talk, asker = Talk(), Asker(context, assignment.question.id, sample)
+    talk, asker = Conversation(), Asker(context, assignment.question.id, sample)
     typed = plan.typed_of(assignment.question) is not None
     paths = None if typed else prompt_paths(plan, assignment.question)
     is_finished = False

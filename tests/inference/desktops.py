@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm
+from judge.desktop.contract import ActionSpace, DesktopOptions
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.desktop.setting import (
     DesktopWay,
@@ -40,8 +40,6 @@ def desktop_plan(
     """A plan over the first tasks and cases; changes are of the setting, or else of the plan."""
     setting = load_desktop_setting("spreadsheetbench-v0.1")
     own = {name: changes.pop(name) for name in list(changes) if hasattr(setting, name)}
-    if "observation" in own:
-        own["observation"] = ObservationForm(own["observation"])
     if "action_space" in own:
         own["action_space"] = ActionSpace(own["action_space"])
     setting = replace(setting, **own)

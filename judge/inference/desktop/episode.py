@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from judge.core.answer import AnswerForm
 from judge.core.messages import Content, Picture, content_of
@@ -28,25 +28,25 @@ from judge.desktop.contract import (
     DesktopHost,
     DesktopTask,
     Observation,
-    ObservationForm,
     Signal,
 )
 from judge.desktop.episodes import (
     Episode,
     EpisodeEnd,
     EpisodeWriter,
+    SeenRecord,
     episode_path,
     head_of,
     output_record,
     read_episode,
 )
-from judge.desktop.observations import TreeTable, mark_places, marks_table, tree_table
-from judge.desktop.replies import ParsedReply, parse_reply, with_marks
+from judge.desktop.observations import ObservationForm, TreeTable, mark_places
+from judge.desktop.replies import parse_reply, with_marks
 from judge.errors import SandboxError, StoreError
 from judge.grading.store import RunDirectory
 from judge.inference.calls import Asker
-from judge.inference.chat import CallError, ChatReply, Message, estimate_tokens, writable
-from judge.inference.conversation import Ask, Talk, end_over_length, note_reply
+from judge.inference.chat import ChatReply, Message, estimate_tokens, writable
+from judge.inference.conversation import Conversation, Environment, converse, try_sandboxes
 from judge.inference.desktop.setting import DesktopWay, desktop_task, setting_name
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
@@ -97,27 +97,28 @@ class Window:
         return len(self._messages) - 1
 
 
-_T = TypeVar("_T")
-_FORMS = {
-    ObservationForm.SCREENSHOT: "screenshot",
-    ObservationForm.TREE: "tree",
-    ObservationForm.BOTH: "both",
-    ObservationForm.MARKS: "som",
-}
 CODE_BLOCKS = "code-blocks"
 """Name of the correction that takes code blocks whole."""
+
+PAUSE_S = 1.0
+"""Seconds to wait before the second attempt at an episode; the third waits twice as long."""
+
+_ENDINGS = frozenset({Signal.DONE, Signal.FAIL})
+_RESPONSES = {"fail": "FAIL", "done": "DONE"}
 
 Fill = Callable[[dict[str, str]], str]
 Done = tuple[Action, ActionOutcome]
 
 
-@dataclass(slots=True)
-class EpisodeHands:
-    """What an episode works with.
+class DesktopEnvironment(Environment):
+    """A desktop that a model is shown, and whose mouse and keyboard it uses.
 
-    Attributes:
+    Args:
         way: how the model works.
         desktop: the desktop, open.
+        conversation: filled as the episode proceeds; may hold episodes on earlier cases.
+        case: number of the case.
+        first: the first message.
         writer: keeps turns.
         pictures: keeps the pictures of messages.
         threads: run what blocks.
@@ -125,82 +126,125 @@ class EpisodeHands:
         clock: seconds.
     """
 
-    way: DesktopWay
-    desktop: Desktop
-    writer: EpisodeWriter
-    pictures: PictureStore
-    threads: Executor
-    feedback: bool = True
-    clock: Callable[[], float] = field(default=time.monotonic)
+    out_of_rounds = "turns"
 
-    async def blocking(self, work: Callable[[], _T]) -> _T:
-        """Runs what blocks on a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self.threads, work)
+    def __init__(
+        self,
+        way: DesktopWay,
+        desktop: Desktop,
+        conversation: Conversation,
+        case: int,
+        first: Content,
+        *,
+        writer: EpisodeWriter,
+        pictures: PictureStore,
+        threads: Executor,
+        feedback: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(conversation, way.setting.rounds, threads)
+        self._way = way
+        self._desktop = desktop
+        self._case = case
+        self._writer = writer
+        self._pictures = pictures
+        self._gives_feedback = feedback
+        self._clock = clock
+        self._window = Window(conversation.messages, first, way.setting.history)
+        self._started = self._turn_started = clock()
+        self._feedback = ""
+        self._sent: list[int] = []
+        self._observation: Observation | None = None
+        self._kept: SeenRecord | None = None
 
+    @property
+    def seconds(self) -> float:
+        """How long the episode has taken."""
+        return self._clock() - self._started
 
-async def hold_episode(
-    hands: EpisodeHands, talk: Talk, case: int, first: Content, ask: Ask
-) -> tuple[str, float]:
-    """Has a model work until the episode ends.
+    async def show(self, number: int) -> tuple[Message, ...] | str:
+        """What the desktop shows; no turn begins after the time limit of the episode."""
+        self._turn_started = self._clock()
+        if self._turn_started - self._started > self._way.setting.minutes * 60:
+            return "time"
+        observation = await self.blocking(partial(look, self._desktop, self._way.setting.form))
+        table = table_of(self._way, observation)
+        self._observation = observation
+        self._kept = self._writer.files.keep(observation, table.text, cut=table.cut)
+        self._sent = self._window.show(self._message(observation, table, number))
+        return self._window.sent(self._sent)
 
-    Args:
-        hands: what it works with.
-        talk: the conversation, which may hold episodes on earlier cases.
-        case: number of the case.
-        first: the first message.
-        ask: asks the model.
+    def round_facts(self, number: int) -> dict[str, Any]:
+        """The case and the turn, and the numbers of the messages that were sent."""
+        return {"case": self._case, "turn": number, "sent": self._sent}
 
-    Returns:
-        Why it ended, as in :class:`judge.desktop.episodes.EpisodeEnd`, and when by the clock it
-        began.
-
-    Raises:
-        CallError: no reply could be obtained.
-        BudgetReachedError: the budget does not allow a call.
-        SandboxError: the desktop broke.
-        StoreError: a record cannot be written.
-    """
-    setting = hands.way.setting
-    window = Window(talk.messages, first, setting.history)
-    started = hands.clock()
-    told, ended = "", "turns"
-    for number in range(1, setting.rounds + 1):
-        turn_started = hands.clock()
-        if turn_started - started > setting.minutes * 60:
-            ended = "time"
-            break
-        seen = await hands.blocking(partial(look, hands.desktop, setting.observation))
-        table = table_of(hands.way, seen)
-        kept = hands.writer.files.keep(seen, table.text, cut=table.cut)
-        content = _shown(hands, seen, table, told, number)
-        sent = window.show(content)
-        try:
-            reply = await ask(window.sent(sent), number)
-        except CallError as error:
-            end_over_length(talk, error)
-            talk.rounds[-1] |= {"case": case, "turn": number, "sent": sent}
-            ended = "context-length"
-            break
-        note_reply(talk, reply, "actions")
-        talk.rounds[-1] |= {"case": case, "turn": number, "sent": sent}
-        talk.reply, talk.truncated = reply.text, reply.is_truncated
-        window.replied()
-        parsed = _parsed(hands.way, reply)
-        done = await _act(hands, seen, parsed.actions, started)
-        told = _told(hands, parsed.problem, done)
-        hands.writer.turn(
-            kept,
+    async def act(self, reply: ChatReply, number: int) -> str | None:
+        """Performs the actions of a reply, and keeps the turn."""
+        conversation = self.conversation
+        conversation.note_reply(reply, "actions", **self.round_facts(number))
+        conversation.reply, conversation.truncated = reply.text, reply.is_truncated
+        self._window.replied()
+        parsed = parse_reply(
+            reply.text,
+            self._way.setting.action_space,
+            is_truncated=reply.is_truncated,
+            as_published=CODE_BLOCKS in self._way.options.as_published,
+        )
+        done = await self._perform(parsed.actions)
+        self._feedback = self._feedback_on(parsed.problem, done)
+        assert self._kept is not None
+        self._writer.turn(
+            self._kept,
             done,
             reply=reply.text,
             problem=parsed.problem,
-            feedback=told,
-            seconds=hands.clock() - turn_started,
+            feedback=self._feedback,
+            seconds=self._clock() - self._turn_started,
         )
-        if done and (signal := done[-1][0].signal) in {Signal.DONE, Signal.FAIL}:
-            ended = str(signal).lower()
-            break
-    talk.ended = ended
-    return ended, started
+        signal = done[-1][0].signal if done else None
+        return str(signal).lower() if signal in _ENDINGS else None
+
+    def _message(self, observation: Observation, table: TreeTable, number: int) -> Content:
+        """The message with an observation, after feedback on the actions before it."""
+        left = str(self.rounds - number + 1)
+        text = self._way.say("seen", table=table.text, left=left)
+        text = writable("\n\n".join(filter(None, [self._feedback, text])))
+        if not self._way.setting.form.shows_screenshot:
+            return text
+        assert observation.screenshot is not None
+        picture = self._pictures.add_made(observation.screenshot, f"turn-{number}.png")
+        if not isinstance(picture, Picture):
+            raise SandboxError("the desktop's screenshot is not a picture")
+        return content_of(text, (picture,))
+
+    async def _perform(self, actions: tuple[Action, ...]) -> list[Done]:
+        """Performs the actions of a reply, one after the other."""
+        assert self._observation is not None
+        places = mark_places(self._observation.elements or (), self._observation.marks or {})
+        done: list[Done] = []
+        for action in actions:
+            if action.signal in _ENDINGS:
+                done.append((action, ActionOutcome()))
+                break
+            if self.seconds > self._way.setting.minutes * 60:
+                break
+            named = with_marks(action, places)
+            done.append((named, await self.blocking(partial(self._desktop.perform, named))))
+        return done
+
+    def _feedback_on(self, problem: str, done: list[Done]) -> str:
+        """What the next message says of the reply and its actions; empty for nothing."""
+        words = self._way.words
+        if problem:
+            return words.say("no_action", problem=problem)
+        if not self._gives_feedback:
+            return ""
+        lines = [
+            line
+            for number, (_, outcome) in enumerate(done, start=1)
+            for line in _outcome_lines(words, number, outcome, self._way.setting.printed_chars)
+        ]
+        return words.say("outcomes", outcomes="\n".join(lines)) if lines else ""
 
 
 def look(desktop: Desktop, form: ObservationForm) -> Observation:
@@ -209,92 +253,31 @@ def look(desktop: Desktop, form: ObservationForm) -> Observation:
     Raises:
         SandboxError: the desktop broke, or shows nothing.
     """
-    seen = desktop.observe(screenshot=True, tree=True, marks=form is ObservationForm.MARKS)
-    if seen.screenshot is None or seen.elements is None:
+    observation = desktop.observe(screenshot=True, tree=True, marks=form.has_marks)
+    if observation.screenshot is None or observation.elements is None:
         raise SandboxError("the desktop shows nothing")
-    return seen
+    return observation
 
 
-def table_of(way: DesktopWay, seen: Observation) -> TreeTable:
+def table_of(way: DesktopWay, observation: Observation) -> TreeTable:
     """The table of what a desktop shows, cut as the setting says."""
-    elements, limit = seen.elements or (), way.setting.tree_tokens
-    if way.setting.observation is ObservationForm.MARKS:
-        return marks_table(elements, seen.marks or {}, most_tokens=limit, tokens_of=estimate_tokens)
-    return tree_table(
-        elements,
+    return way.setting.form.table(
+        observation,
         as_published=way.options.as_published,
-        most_tokens=limit,
+        most_tokens=way.setting.tree_tokens,
         tokens_of=estimate_tokens,
     )
 
 
-def _shown(
-    hands: EpisodeHands, seen: Observation, table: TreeTable, told: str, number: int
-) -> Content:
-    """The message that shows what there is to see."""
-    setting = hands.way.setting
-    left = str(setting.rounds - number + 1)
-    text = hands.way.words.say(f"seen_{_FORMS[setting.observation]}", table=table.text, left=left)
-    text = writable("\n\n".join(filter(None, [told, text])))
-    if setting.observation is ObservationForm.TREE:
-        return text
-    assert seen.screenshot is not None
-    picture = hands.pictures.add_made(seen.screenshot, f"turn-{number}.png")
-    if not isinstance(picture, Picture):
-        raise SandboxError("the desktop's screenshot is not a picture")
-    return content_of(text, (picture,))
-
-
-def _parsed(way: DesktopWay, reply: ChatReply) -> ParsedReply:
-    return parse_reply(
-        reply.text,
-        way.setting.action_space,
-        is_truncated=reply.is_truncated,
-        as_published=CODE_BLOCKS in way.options.as_published,
-    )
-
-
-async def _act(
-    hands: EpisodeHands, seen: Observation, actions: tuple[Action, ...], started: float
-) -> list[Done]:
-    """Performs the actions of a reply, one after the other."""
-    places = mark_places(seen.elements or (), seen.marks or {})
-    done: list[Done] = []
-    for action in actions:
-        if action.signal in {Signal.DONE, Signal.FAIL}:
-            done.append((action, ActionOutcome()))
-            break
-        if hands.clock() - started > hands.way.setting.minutes * 60:
-            break
-        named = with_marks(action, places)
-        done.append((named, await hands.blocking(partial(hands.desktop.perform, named))))
-    return done
-
-
-def _told(hands: EpisodeHands, problem: str, done: list[Done]) -> str:
-    """What the next message says of the reply and its actions; empty for nothing."""
-    words = hands.way.words
-    if problem:
-        return words.say("no_action", problem=problem)
-    if not hands.feedback:
-        return ""
-    said = [
-        line
-        for number, (_, outcome) in enumerate(done, start=1)
-        for line in _of_outcome(words, number, outcome, hands.way.setting.printed_chars)
-    ]
-    return words.say("outcomes", outcomes="\n".join(said)) if said else ""
-
-
-def _of_outcome(words: Feedback, number: int, outcome: ActionOutcome, chars: int) -> list[str]:
-    said = []
+def _outcome_lines(
+    words: Feedback, number: int, outcome: ActionOutcome, chars: int
+) -> Iterator[str]:
     if outcome.printed.strip():
-        said.append(words.say("printed", number=str(number), printed=outcome.printed[:chars]))
+        yield words.say("printed", number=str(number), printed=outcome.printed[:chars])
     if outcome.error:
         occasion = "refused" if outcome.refused else "failed"
         # What went wrong is at the end of a traceback.
-        said.append(words.say(occasion, number=str(number), error=outcome.error[-chars:]))
-    return said
+        yield words.say(occasion, number=str(number), error=outcome.error[-chars:])
 
 
 def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fill) -> str:
@@ -308,7 +291,7 @@ def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fi
     """
     setting, words = way.setting, way.words
     actions = words.say(f"actions_{setting.action_space}")
-    if setting.observation is ObservationForm.MARKS:
+    if setting.form.has_marks:
         actions = f"{actions}\n{words.say('actions_pyautogui_som')}"
     access = "access_any"
     if way.options.gui_only and setting.action_space is ActionSpace.PYAUTOGUI:
@@ -319,7 +302,7 @@ def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fi
                 "instruction": instruction,
                 "file": task.opened,
                 "wanted": task.collected,
-                "observation": words.say(f"observation_{_FORMS[setting.observation]}"),
+                "observation": way.say("observation"),
                 "action_space": actions,
                 "access": words.say(access),
                 "screen_width": str(way.options.width),
@@ -330,13 +313,6 @@ def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fi
             }
         )
     )
-
-
-ATTEMPTS = 3
-"""Desktops that may break in an episode before it is a failure on record."""
-
-PAUSE_S = 1.0
-"""Seconds to wait before the second attempt; the third waits twice as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +366,7 @@ class EpisodeKeeper:
     async def talk(
         self,
         assignment: Assignment,
-        talk: Talk,
+        talk: Conversation,
         asker: Asker,
         before: Mapping[str, Any] | None,
         keep: Callable[[], None],
@@ -425,7 +401,7 @@ class EpisodeKeeper:
             talk.outputs[case.number] = self._output(task, assignment, asker.sample, case, end)
             talk.ended = end["ended"]
         if question.answer is AnswerForm.TEXT and end is not None:
-            talk.response = _SAID.get(end["ended"])
+            talk.response = _RESPONSES.get(end["ended"])
 
     async def check(self) -> None:
         """Checks that desktops can be opened at all.
@@ -444,30 +420,29 @@ class EpisodeKeeper:
         assignment: Assignment,
         case: CaseInput,
         task: DesktopTask,
-        talk: Talk,
+        talk: Conversation,
         asker: Asker,
         keep: Callable[[], None],
     ) -> EpisodeEnd:
         """Has an episode held, again if its desktop breaks."""
-        places = len(talk.messages), len(talk.rounds), len(talk.parts), len(asker.calls)
-        for attempt in range(ATTEMPTS):
-            try:
-                return await self._once(assignment, case, task, talk, asker, keep, attempt)
-            except SandboxError:
-                if attempt == ATTEMPTS - 1:
-                    raise
-            # What was asked is on record: an equal request is answered from there.
-            del talk.messages[places[0] :], talk.rounds[places[1] :], talk.parts[places[2] :]
-            del asker.calls[places[3] :]
-            await asyncio.sleep(PAUSE_S * (attempt + 1))
-        raise AssertionError("the last attempt returns or raises")
+        lists: tuple[list[Any], ...] = (talk.messages, talk.rounds, talk.parts, asker.calls)
+        lengths = [len(entries) for entries in lists]
+
+        def undo() -> None:
+            for entries, length in zip(lists, lengths, strict=True):
+                del entries[length:]
+
+        async def once(attempt: int) -> EpisodeEnd:
+            return await self._once(assignment, case, task, talk, asker, keep, attempt)
+
+        return await try_sandboxes(once, undo, PAUSE_S)
 
     async def _once(
         self,
         assignment: Assignment,
         case: CaseInput,
         task: DesktopTask,
-        talk: Talk,
+        talk: Conversation,
         asker: Asker,
         keep: Callable[[], None],
         attempt: int,
@@ -489,23 +464,25 @@ class EpisodeKeeper:
                 attempt=attempt,
             )
             with EpisodeWriter(self._store.path, head) as writer:
-                hands = EpisodeHands(
-                    way, desktop, writer, self._pictures, self._threads, plan.execution_feedback
-                )
                 talk.parts.append((case.number, len(talk.messages)))
-                ended, started = await hold_episode(
-                    hands,
+                episode = DesktopEnvironment(
+                    way,
+                    desktop,
                     talk,
                     case.number,
                     opening_message(plan, question, task),
-                    _asking(asker, case),
+                    writer=writer,
+                    pictures=self._pictures,
+                    threads=self._threads,
+                    feedback=plan.execution_feedback,
                 )
-                collected = await hands.blocking(desktop.save)
+                await converse(episode, _asking(asker, case))
+                collected = await episode.blocking(desktop.save)
                 if collected.data is not None:
                     self._store.put_workbook(collected.data)
                 # An episode is finished with its last line: everything else is there by then.
                 keep()
-                return writer.end(ended, collected, hands.clock() - started)
+                return writer.end(talk.ended, collected, episode.seconds)
         finally:
             await self._closed(desktop)
 
@@ -581,9 +558,6 @@ def opening_message(plan: InferencePlan, question: TaskQuestion, task: DesktopTa
     )
 
 
-_SAID = {"fail": "FAIL", "done": "DONE"}
-
-
 def _asking(
     asker: Asker, case: CaseInput
 ) -> Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]:
@@ -598,7 +572,7 @@ def _close_unused(opening: asyncio.Future[Desktop]) -> None:
         opening.result().close()
 
 
-def _take(part: KeptPart, case: int, talk: Talk, asker: Asker) -> None:
+def _take(part: KeptPart, case: int, talk: Conversation, asker: Asker) -> None:
     """Adds a finished episode to a conversation."""
     start = len(talk.messages)
     talk.parts.append((case, start))

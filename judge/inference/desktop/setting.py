@@ -8,13 +8,15 @@ from typing import Any
 
 from judge.core.answer import AnswerForm
 from judge.core.task import CaseInput, FileKind, TaskQuestion
-from judge.desktop.contract import HOME, ActionSpace, DesktopOptions, DesktopTask, ObservationForm
+from judge.desktop.contract import HOME, ActionSpace, DesktopOptions, DesktopTask
 from judge.desktop.episodes import options_record
+from judge.desktop.observation_forms import OBSERVATION_FORMS
+from judge.desktop.observations import ObservationForm
 from judge.errors import InferenceError, SuiteError
 from judge.files.documents import MIB, read_regular
 from judge.files.yaml_documents import read_yaml
 from judge.inference.config import Setting, check_one_of, inference_folder, setting_entry
-from judge.inference.prompt import Feedback, load_feedback
+from judge.inference.prompt import Feedback, Template, load_feedback
 from judge.suites.desktop.format import ASKED_FILE
 
 MODE = "desktop"
@@ -25,7 +27,7 @@ class DesktopSetting(Setting):
     """What the mode ``desktop`` means; ``rounds`` are turns.
 
     Attributes:
-        observation: what the model is shown.
+        observation: name of what the model is shown.
         action_space: the language of its actions.
         history: earlier turns that a request shows.
         minutes: of an episode; no turn begins after them.
@@ -34,13 +36,18 @@ class DesktopSetting(Setting):
         printed_chars: characters of a printout, and of an error, that the model is shown.
     """
 
-    observation: ObservationForm
+    observation: str
     action_space: ActionSpace
     history: int
     minutes: float
     tree_tokens: int
     reply_tokens: int | None
     printed_chars: int
+
+    @property
+    def form(self) -> ObservationForm:
+        """What the model is shown."""
+        return OBSERVATION_FORMS[self.observation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +69,24 @@ class DesktopWay:
     @property
     def identity(self) -> dict[str, object]:
         """What may not change between two halves of a run."""
+        wording = self.setting.form.wording
         return {
             "setting": _plain(self.setting),
             "options": _plain_values(options_record(self.options)),
             "words_sha256": self.words.digest,
+            **(
+                {"observation_wording": dict(wording)}
+                if (wording := self.setting.form.wording)
+                else {}
+            ),
         }
+
+    def say(self, occasion: str, **values: str) -> str:
+        """The wording of an observation: its own, or that of ``prompts/desktop.yaml``."""
+        form = self.setting.form
+        if (own := form.wording.get(occasion)) is not None:
+            return Template(occasion, own).fill(values).strip()
+        return self.words.say(f"{occasion}_{form.entry}", **values)
 
 
 def _plain(setting: DesktopSetting) -> dict[str, Any]:
@@ -92,9 +112,8 @@ def load_desktop_setting(suite_format: str) -> DesktopSetting:
     own = f"{MODE}/{suite_format}"
     name = own if isinstance(document, dict) and own in document else MODE
     entry = setting_entry(path, name, DesktopSetting)
-    check_one_of(path, name, "observation", entry["observation"], tuple(ObservationForm))
+    check_one_of(path, name, "observation", entry["observation"], tuple(OBSERVATION_FORMS))
     check_one_of(path, name, "action_space", entry["action_space"], tuple(ActionSpace))
-    entry["observation"] = ObservationForm(entry["observation"])
     entry["action_space"] = ActionSpace(entry["action_space"])
     return DesktopSetting(name=MODE, **entry)
 

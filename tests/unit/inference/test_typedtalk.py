@@ -16,7 +16,13 @@ from judge.errors import StoreError, SuiteError
 from judge.inference.chat import PICTURE_TOKENS, ChatReply, ChatRequest, Message
 from judge.inference.client import refuses_pictures
 from judge.inference.config import load_typed_setting
-from judge.inference.conversation import Talk, TypedRules, read_turn, talk_to_answer
+from judge.inference.conversation import (
+    AnswerEnvironment,
+    Conversation,
+    TypedRules,
+    converse,
+    read_turn,
+)
 from judge.inference.execution import Drawing, Execution, Interpreter
 from judge.inference.pictures import PictureStore
 from judge.inference.prompt import Shelf, keep_drawn, load_feedback
@@ -67,8 +73,8 @@ class Runner:
 
 def hold(
     folder: Path, replies: Iterable[Line], executions: Iterable[Execution], **changes: Any
-) -> Talk:
-    model, talk, store = ScriptedModel(replies), Talk(), PictureStore(folder)
+) -> Conversation:
+    model, talk, store = ScriptedModel(replies), Conversation(), PictureStore(folder)
     setting = load_typed_setting("multi")
     for name, value in changes.items():
         object.__setattr__(setting, name, value)
@@ -82,13 +88,14 @@ def hold(
     async def run() -> None:
         with ThreadPoolExecutor(1) as threads:
             rules = TypedRules(setting, load_feedback("typed_feedback"), keep)
-            await talk_to_answer(talk, "How many?", ask, rules, Runner(executions), threads)
+            runner = Runner(executions)
+            await converse(AnswerEnvironment(talk, "How many?", rules, runner, threads), ask)
 
     asyncio.run(run())
     return talk
 
 
-def told(talk: Talk) -> list[str]:
+def told(talk: Conversation) -> list[str]:
     return [plain_text(each["content"]) for each in talk.messages if each["role"] == "user"][1:]
 
 

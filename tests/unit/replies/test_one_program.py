@@ -10,7 +10,7 @@ import pytest
 
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.chat import ChatReply, ChatRequest, Message
-from judge.inference.conversation import Talk, talk_once
+from judge.inference.conversation import Conversation, SingleReply, converse
 from judge.inference.logs import import_log
 from judge.replies.recorded import recorded_program
 from judge.report.html.pages import TaskPages
@@ -31,12 +31,12 @@ def suite(tmp_path: Path) -> Suite:
 
 def inferred(reply: str) -> str | None:
     """The program that ``judge infer`` hands in for a reply."""
-    model, talk = ScriptedModel([reply]), Talk()
+    model, talk = ScriptedModel([reply]), Conversation()
 
     async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:
         return await model.complete(ChatRequest("m", messages))
 
-    asyncio.run(talk_once(talk, "solve it", ask))
+    asyncio.run(converse(SingleReply(talk, "solve it"), ask))
     return talk.solution
 
 
