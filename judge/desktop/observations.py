@@ -3,7 +3,7 @@
 A form of observation is a subclass of :class:`ObservationForm` in a module of its own and a line in
 :mod:`judge.desktop.observation_forms`. What it is built from is here: the accessibility tree as a
 table, in which each element has a line. The table has the elements of the kinds that the published
-table has, which are shown, can be used, have a name or a text, and have a position. It differs from
+table has, which are shown, can be used, have a name or show text, and have a position. It differs from
 the published table in two ways, unless it is chosen as published: tabs of sheets are in it, and
 empty cells far from all content are not. (The published table has a thousand of those for a sheet
 with little in it.)

@@ -324,7 +324,7 @@ _KEPT_IN: ContextVar[IO[bytes] | None] = ContextVar("_KEPT_IN", default=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class ServerRequest:
     """A request to the server of a chat model for something other than a reply.
 
     Attributes:
@@ -401,7 +401,7 @@ class OpenAIChatModel:
         seconds = time.monotonic() - started
         return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
 
-    async def call(self, errand: Errand, *, once: bool = False) -> bytes:
+    async def call(self, errand: ServerRequest, *, once: bool = False) -> bytes:
         """Asks the same server for something other than a reply, retries included.
 
         Args:
@@ -517,7 +517,7 @@ class OpenAIChatModel:
         # The SDK's own list() makes an object of every entry, as many as a server may send.
         return await self._sdk().get("/models", cast_to=_http().Response)
 
-    async def _run(self, errand: Errand) -> httpx2.Response:
+    async def _run(self, errand: ServerRequest) -> httpx2.Response:
         sdk, path, response = self._sdk(), errand.path, _http().Response
         kept = _KEPT_IN.set(errand.keep_in)
         try:

@@ -9,7 +9,7 @@ acts on the reply, until one of them ends the conversation. A mode is an :class:
 * :class:`judge.inference.desktop.episode.DesktopEnvironment`: the model works on a desktop.
 
 Budget, pacing, records of calls and resuming are in what the loop calls to ask
-(:class:`judge.inference.calls.Asker`), the same for all modes.
+(:class:`judge.inference.calls.TaskClient`), the same for all modes.
 """
 
 from __future__ import annotations
@@ -477,7 +477,7 @@ class AnswerEnvironment(_TextEnvironment):
         self._runner = runner
 
     async def act(self, reply: ChatReply, number: int) -> str | None:
-        """Takes the answer; or runs the program of the reply, and shows what came of it."""
+        """Takes the answer; or runs the program of the reply, and shows its output."""
         conversation, rules = self.conversation, self._rules
         turn = read_turn(reply.text, rules.setting)
         conversation.note_reply(reply, turn.program.form, answers=turn.answers)

@@ -12,9 +12,9 @@ from judge.errors import SuiteError, WorkbookError
 from judge.files.media import PICTURES_FOLDER
 from judge.inference.chat import PICTURE_TOKENS, estimate_content_tokens
 from judge.inference.desktop.setting import DesktopSetting
-from judge.inference.interview import Interviewer
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import InferencePlan
+from judge.inference.solver import Solver
 
 EXPECTED_REPLY_TOKENS = 700
 """What a reply is taken to have where no ``max_tokens`` bounds it lower."""
@@ -145,7 +145,7 @@ def _prompts(plan: InferencePlan) -> list[DryPrompt]:
     prompts: list[DryPrompt] = []
     with ThreadPoolExecutor(1) as threads:
         # Nothing is kept, and pictures are counted as they are.
-        interviewer = Interviewer(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
+        solver = Solver(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
         for assignment in plan.assignments:
             question = assignment.question
             is_text = plan.setting_of(question).name == "text"
@@ -153,7 +153,7 @@ def _prompts(plan: InferencePlan) -> list[DryPrompt]:
             for case in cases:
                 number = case.number if is_text else None
                 try:
-                    content = interviewer.prompt(assignment, case)
+                    content = solver.prompt(assignment, case)
                 except (WorkbookError, SuiteError) as error:
                     prompts.append(DryPrompt(question.id, number, None, 0, error.message))
                 else:

@@ -1,8 +1,8 @@
 """Runs the programs of a conversation: isolated, on the first case's input, without golds.
 
-Each program gets a fresh process (:class:`FreshWorkplace`), or all programs of a conversation share
-one interpreter (:class:`SessionWorkplace`, :class:`Interpreter`). What a program printed, and its
-traceback, are cut to what a chat model can use.
+Each program gets a fresh process (:class:`FreshProcessRunner`), or all programs of a conversation
+share one interpreter (:class:`SessionRunner`, :class:`Interpreter`). Printouts and tracebacks are
+cut to what a chat model can use.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _LIMIT_WORDS = {
 }
 
 OUTPUT_CHARS = 4_000
-"""How much of a program's output the chat model is shown."""
+"""Characters of a program's output that the chat model is shown."""
 
 ERROR_CHARS = 3_000
-"""How much of its traceback."""
+"""Characters of its traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class Execution:
         error: its traceback, cut; empty if there is none.
         output_exists: whether it left a workbook at the output path.
         seconds: how long it ran, by the clock.
-        pictures: name and bytes of the pictures that it made, if those are wanted. They may be
-            anything: nobody has looked at them.
+        pictures: name and bytes of the pictures that it made, if they are collected. Their bytes
+            are unchecked, and may be anything.
     """
 
     failed: bool
@@ -106,30 +106,30 @@ class WorkbookRunner(ProgramRunner, Protocol):
         ...
 
 
-class KeptPlaces:
-    """How many places may be kept open while their conversations wait for the model.
+class SessionSlots:
+    """Limits the sandbox sessions that stay open while their conversations wait for the model.
 
-    Opening a place costs a few hundred milliseconds of CPU time; keeping it open costs memory.
+    Opening a session costs a few hundred milliseconds of CPU time; keeping it open costs memory.
 
     Args:
-        limit: how many at a time; a conversation beyond that opens one for every program.
+        limit: sessions at a time; a conversation beyond that opens one for every program.
     """
 
     def __init__(self, limit: int) -> None:
         self._free = threading.BoundedSemaphore(limit) if limit > 0 else None
 
-    def take(self) -> bool:
-        """Takes a turn, if one is free; :meth:`give_back` it once the place is closed."""
+    def acquire(self) -> bool:
+        """Takes a slot, if one is free; :meth:`release` it once the session is closed."""
         return self._free is not None and self._free.acquire(blocking=False)
 
-    def give_back(self) -> None:
-        """Gives the turn to another conversation."""
+    def release(self) -> None:
+        """Makes the slot free for another conversation."""
         assert self._free is not None
         self._free.release()
 
 
-class FreshWorkplace:
-    """A fresh process for every program, in a place that belongs to this conversation alone.
+class FreshProcessRunner:
+    """A fresh process for every program, in a session that belongs to this conversation alone.
 
     Args:
         sandbox: where to run.
@@ -137,7 +137,7 @@ class FreshWorkplace:
         input_path: where the prompt says that programs find it.
         output_path: where the prompt says that they leave theirs.
         limits: bounds of each run.
-        kept: how many conversations may keep their place open between programs.
+        slots: limits the conversations that keep their session open between programs.
     """
 
     def __init__(
@@ -147,16 +147,16 @@ class FreshWorkplace:
         input_path: str,
         output_path: str,
         limits: Limits,
-        kept: KeptPlaces | None = None,
+        slots: SessionSlots | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._workbook = input_workbook
         self._input_path = input_path
         self._output_path = output_path
         self._limits = limits
-        self._kept = kept or KeptPlaces(0)
+        self._slots = slots or SessionSlots(0)
         self._session: SandboxSession | None = None
-        self._known: dict[str, Execution] = {}
+        self._executions: dict[str, Execution] = {}
 
     def execute(self, code: str) -> Execution:
         """Runs one program; nothing remains of those before it."""
@@ -166,32 +166,32 @@ class FreshWorkplace:
             collect=self._output_path,
             limits=self._limits,
         )
-        if self._session is None and self._kept.take():
+        if self._session is None and self._slots.acquire():
             try:
                 self._session = self._sandbox.session()
             except BaseException:
-                self._kept.give_back()
+                self._slots.release()
                 raise
         if self._session is not None:
             execution = execution_of_run(self._session.run(request))
         else:
             with self._sandbox.session() as session:
                 execution = execution_of_run(session.run(request))
-        self._known[code] = execution
+        self._executions[code] = execution
         return execution
 
     def execute_alone(self, code: str) -> Execution:
-        """The same, since nothing of earlier rounds ever remains: it is not run twice."""
-        return self._known.get(code) or self.execute(code)
+        """The same, since nothing of earlier rounds ever remains; no program is run twice."""
+        return self._executions.get(code) or self.execute(code)
 
     def close(self) -> None:
-        """Destroys the place."""
+        """Closes the session."""
         session, self._session = self._session, None
         if session is not None:
             try:
                 session.close()
             finally:
-                self._kept.give_back()
+                self._slots.release()
 
 
 def execution_of_run(result: RunResult) -> Execution:
@@ -222,23 +222,23 @@ def _unexplained(result: RunResult) -> str:
 
 
 MAX_INPUT_BYTES = 256 * MIB
-"""The longest input file that is placed in a sandbox."""
+"""The longest input file that is written into a sandbox."""
 
 INTERPRETER = "judge.inference.interpreter"
 """The module that runs inside."""
 
-_PLACE_S = 60.0
+_PREPARE_S = 60.0
 _NAME_CHARS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
-    """Which pictures that programs make are wanted.
+class PictureCapture:
+    """Which pictures that programs make are collected.
 
     Attributes:
         folder: where programs work, and save pictures.
-        most: how many after each program.
-        most_bytes: the longest one.
+        most: pictures after each program.
+        most_bytes: bytes of a picture.
         suffixes: how names of pictures end.
     """
 
@@ -261,7 +261,7 @@ class Interpreter:
         folders: folders to make, likewise below /tmp.
         work_in: one of them, where programs work; None for their home.
         chars: characters of a printout that are kept; a traceback has at most as many.
-        drawing: which pictures are wanted; None for none.
+        capture: which pictures are collected; None for none.
     """
 
     def __init__(
@@ -273,7 +273,7 @@ class Interpreter:
         folders: Sequence[str] = (),
         work_in: str | None = None,
         chars: int | None = None,
-        drawing: Drawing | None = None,
+        capture: PictureCapture | None = None,
     ) -> None:
         self._sandbox = sandbox
         self._files = dict(files)
@@ -281,7 +281,7 @@ class Interpreter:
         self._folders = tuple(folders)
         self._work_in = work_in
         self._chars = chars
-        self._drawing = drawing
+        self._capture = capture
         self._channel: ServiceChannel | None = None
 
     def execute(self, code: str, *, output_path: str | None = None) -> Execution:
@@ -289,7 +289,7 @@ class Interpreter:
 
         Args:
             code: the program.
-            output_path: a file that it may leave; None if none is wanted.
+            output_path: a file that it may leave; None if it leaves none.
 
         Raises:
             SandboxError: the sandbox failed (not the program).
@@ -301,8 +301,8 @@ class Interpreter:
             "output_path": output_path,
             "console_bytes": self._limits.console_bytes,
         }
-        if self._drawing is not None:
-            frame["pictures"] = asdict(self._drawing)
+        if self._capture is not None:
+            frame["pictures"] = asdict(self._capture)
         channel = self._open()
         try:
             answer = _ask(channel, frame, self._limits.wall_s)
@@ -317,7 +317,7 @@ class Interpreter:
             return _ended(reason, 0.0)
         chars = OUTPUT_CHARS if self._chars is None else self._chars
         error_chars = ERROR_CHARS if self._chars is None else self._chars
-        return _execution_of_answer(answer, chars, error_chars, self._drawing)
+        return _execution_of_answer(answer, chars, error_chars, self._capture)
 
     def close(self) -> None:
         """Ends the interpreter; safe to call twice."""
@@ -332,14 +332,14 @@ class Interpreter:
             )
             self._channel = channel
             try:
-                for frame in self._placing():
-                    _ask(channel, frame, _PLACE_S)
+                for frame in self._preparing():
+                    _ask(channel, frame, _PREPARE_S)
             except TimeoutError as error:
                 self.close()
                 raise SandboxError("the session's interpreter did not start in time") from error
         return self._channel
 
-    def _placing(self) -> Iterator[dict[str, object]]:
+    def _preparing(self) -> Iterator[dict[str, object]]:
         """Frames that prepare the interpreter: one for each file, since files may be long."""
         frame: dict[str, object] = {"do": "place", "files": {}, "folders": list(self._folders)}
         if self._work_in is not None:
@@ -350,11 +350,8 @@ class Interpreter:
             yield {**frame, "files": {path: _base64_of(source)}}
 
 
-class SessionWorkplace:
-    """One interpreter for all rounds of a task, started with the first program.
-
-    It is a service of the sandbox, so it is isolated like a solution, and belongs only to this
-    task. A program that runs too long ends it; the next program gets a new one without variables.
+class SessionRunner:
+    """One interpreter for all rounds of a task; see :class:`Interpreter`.
 
     Args:
         sandbox: where to run.
@@ -379,14 +376,14 @@ class SessionWorkplace:
             limits,
             folders=(posixpath.dirname(output_path),),
         )
-        self._alone = FreshWorkplace(sandbox, input_workbook, input_path, output_path, limits)
+        self._alone = FreshProcessRunner(sandbox, input_workbook, input_path, output_path, limits)
 
     def execute(self, code: str) -> Execution:
         """Runs one program among the variables of those before it."""
         return self._interpreter.execute(code, output_path=self._output_path)
 
     def execute_alone(self, code: str) -> Execution:
-        """Runs a program in a fresh place, as the judge will."""
+        """Runs a program in a fresh session, as the judge will."""
         return self._alone.execute(code)
 
     def close(self) -> None:
@@ -424,7 +421,7 @@ def _ask(
 
 
 def _execution_of_answer(
-    answer: dict[str, object], chars: int, error_chars: int, drawing: Drawing | None
+    answer: dict[str, object], chars: int, error_chars: int, capture: PictureCapture | None
 ) -> Execution:
     error = answer.get("error")
     seconds = answer.get("seconds")
@@ -435,19 +432,19 @@ def _execution_of_answer(
         error="" if error is None else trim_traceback(writable(str(error)), error_chars),
         output_exists=answer.get("output_exists") is True,
         seconds=float(seconds) if isinstance(seconds, int | float) else 0.0,
-        pictures=() if drawing is None else _pictures_of(answer.get("pictures"), drawing),
+        pictures=() if capture is None else _pictures_of(answer.get("pictures"), capture),
     )
 
 
-def _pictures_of(found: object, drawing: Drawing) -> tuple[tuple[str, bytes], ...]:
+def _pictures_of(listed: object, capture: PictureCapture) -> tuple[tuple[str, bytes], ...]:
     """The pictures of an answer within the bounds; the program may have forged the answer."""
     pictures: list[tuple[str, bytes]] = []
-    for each in found[: drawing.most] if isinstance(found, list) else ():
-        name = each.get("name") if isinstance(each, dict) else None
-        data = each.get("data") if isinstance(each, dict) else None
+    for entry in listed[: capture.most] if isinstance(listed, list) else ():
+        name = entry.get("name") if isinstance(entry, dict) else None
+        data = entry.get("data") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not isinstance(data, str):
             continue
-        if len(data) > drawing.most_bytes * 2:
+        if len(data) > capture.most_bytes * 2:
             continue
         with contextlib.suppress(ValueError):
             pictures.append((visible(name[:_NAME_CHARS]), base64.b64decode(data, validate=True)))

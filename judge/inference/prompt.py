@@ -237,7 +237,7 @@ _MAX_TEXT_BYTES = 8 * MIB
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class QuestionFiles:
     """What a model is shown of a question's files.
 
     Attributes:
@@ -254,7 +254,7 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class PictureTools:
     """Where pictures are kept and how they are made to fit.
 
     Attributes:
@@ -266,9 +266,13 @@ class Shelf:
     fitter: PictureFitter | None = None
 
 
-def material_of(
-    case: CaseInput, setting: TypedSetting, limits: ContentLimits, words: Feedback, shelf: Shelf
-) -> Material:
+def question_files(
+    case: CaseInput,
+    setting: TypedSetting,
+    limits: ContentLimits,
+    words: Feedback,
+    shelf: PictureTools,
+) -> QuestionFiles:
     """Reads the files of a question.
 
     Args:
@@ -293,7 +297,7 @@ def material_of(
         for path, file in places
     ]
     pictures, notes = _pictures_of(case, setting, words, shelf)
-    return Material(
+    return QuestionFiles(
         files="\n".join([*lines, *notes]) or words.say("no_files"),
         tables=_tables_of(case.files, setting, limits) or words.say("no_tables"),
         pictures=pictures,
@@ -313,7 +317,7 @@ def _paths_inside(files: Sequence[InputFile]) -> list[str]:
 
 
 def _pictures_of(
-    case: CaseInput, setting: TypedSetting, words: Feedback, shelf: Shelf
+    case: CaseInput, setting: TypedSetting, words: Feedback, shelf: PictureTools
 ) -> tuple[tuple[Picture, ...], list[str]]:
     """The pictures that are shown, and the lines about them."""
     images = [file.path for file in case.files if file.kind is FileKind.IMAGE]
@@ -338,7 +342,7 @@ def _pictures_of(
 
 
 def keep_drawn(
-    drawn: Sequence[tuple[str, bytes]], setting: TypedSetting, shelf: Shelf
+    drawn: Sequence[tuple[str, bytes]], setting: TypedSetting, shelf: PictureTools
 ) -> list[Picture]:
     """Keeps the pictures that a program made, as they can be shown; what is not one is dropped.
 

@@ -144,37 +144,38 @@ def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
     yield "\n}\n"
 
 
-def submission_of_talk(
+def submission_of_conversation(
     plan: InferencePlan,
     assignment: Assignment,
     sample: int,
-    talk: Conversation,
+    conversation: Conversation,
     calls: Sequence[Mapping[str, Any]],
-    conversation: str,
+    conversation_path: str,
     paths: tuple[str, str] | None,
 ) -> dict[str, Any]:
-    """The record of submissions.jsonl.
+    """The line of submissions.jsonl for a conversation.
 
     Args:
         plan: the run.
         assignment: the task.
         sample: 0-based number of the sample.
-        talk: the conversation.
-        calls: what it took.
-        conversation: path of the conversation's file, relative to the run's directory.
-        paths: the input and output paths that the prompt gave; None where the answer is typed, or
-            is a file of a desktop.
+        conversation: the conversation.
+        calls: the calls that it took.
+        conversation_path: of the conversation's file, relative to the run's directory.
+        paths: the input and output paths that the prompt gave; None if the answer is typed, or is
+            a file of a desktop.
     """
-    given: dict[str, Any] = {"response": talk.response}
-    if talk.outputs:
-        given = {} if talk.response is None and assignment.question.answer.is_file else given
-        given["outputs"] = {str(case): output for case, output in talk.outputs.items()}
+    answer: dict[str, Any] = {"response": conversation.response}
+    if conversation.outputs:
+        if conversation.response is None and assignment.question.answer.is_file:
+            answer = {}
+        answer["outputs"] = {str(case): output for case, output in conversation.outputs.items()}
     elif paths is not None:
-        given = {
-            "solution": talk.solution,
+        answer = {
+            "solution": conversation.solution,
             "input_path": paths[0],
             "output_path": paths[1],
-            "reply": talk.reply,
+            "reply": conversation.reply,
         }
     costs = [call["cost"] for call in calls]
     return {
@@ -183,12 +184,12 @@ def submission_of_talk(
         "instruction_type": assignment.question.kind,
         "model": plan.model.name,
         "setting": plan.setting_of(assignment.question).name,
-        **given,
-        "ended": talk.ended,
-        "finish_reason": talk.finish_reason,
-        "truncated": talk.truncated,
-        **({} if paths is None else {"stands_alone": talk.stands_alone}),
-        "rounds": len(talk.rounds),
+        **answer,
+        "ended": conversation.ended,
+        "finish_reason": conversation.finish_reason,
+        "truncated": conversation.truncated,
+        **({} if paths is None else {"stands_alone": conversation.stands_alone}),
+        "rounds": len(conversation.rounds),
         "tokens": {
             "prompt": sum(call.get("prompt_tokens") or 0 for call in calls),
             "completion": sum(call.get("completion_tokens") or 0 for call in calls),
@@ -196,7 +197,7 @@ def submission_of_talk(
         "cost": None if None in costs else round(sum(costs), 8),
         "seconds": round(sum(call.get("seconds") or 0.0 for call in calls), 3),
         "calls": list(calls),
-        "conversation": conversation,
+        "conversation": conversation_path,
         **plan.background.record(assignment.question),
     }
 
@@ -229,11 +230,11 @@ class InferenceEvent:
 
 @dataclass(frozen=True, slots=True)
 class BatchEvent:
-    """Something to show: how a batch is getting on.
+    """Something to show: the progress of a batch.
 
     Attributes:
-        batch_id: the batch, as the server calls it.
-        status: its status, as the server says.
+        batch_id: the server's id of the batch.
+        status: its status, as the server names it.
         answered: requests that are done, failures included.
         total: requests in all.
     """
@@ -265,7 +266,7 @@ class InferenceSummary:
         cost: US dollars of the whole run; None where no price is known.
         seconds: of this command.
         stopped: why the run stopped early, or None.
-        failures: what went wrong, by task (and sample).
+        failures: the reason of each failure, by task (and sample).
     """
 
     total: int = 0
@@ -291,8 +292,8 @@ class InferenceSummary:
         asking = asking_of(record)
         self.finished += 1
         self.truncated += asking.is_truncated
-        given = ("solution", "response", "outputs")
-        self.no_code += not any(record.get(name) for name in given) and (
+        answers = ("solution", "response", "outputs")
+        self.no_code += not any(record.get(name) for name in answers) and (
             record.get("solution") is None
         )
         self.not_alone += asking.stands_alone is False
@@ -309,17 +310,17 @@ class InferenceSummary:
 
 
 def _ignore(_: Any) -> None:
-    """Nobody listens."""
+    """For callers that do not follow the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """What a run calls as it proceeds, in the thread of the event loop.
+    """Functions that a run calls as it proceeds, in the thread of the event loop.
 
     Attributes:
         on_event: when a task is done.
         on_submission: when a submission's record is in submissions.jsonl.
-        on_batch: when the server has said how a batch is getting on.
+        on_batch: when the server has reported the progress of a batch.
     """
 
     on_event: Callable[[InferenceEvent], None] = _ignore

@@ -22,7 +22,7 @@ from judge.errors import InferenceError, SandboxError, SuiteError, UsageError, W
 from judge.files.documents import MalformedError, as_object, parse_json
 from judge.files.json_lines import MAX_LINE_VALUES, read_lines
 from judge.files.writing import folder_beside, naming_what_is_written
-from judge.inference.calls import AskContext, Asker, CallKey
+from judge.inference.calls import CallContext, CallKey, TaskClient
 from judge.inference.chat import (
     CallError,
     ChatReply,
@@ -32,9 +32,9 @@ from judge.inference.chat import (
     read_reply,
 )
 from judge.inference.client import AttemptError, detail_of, error_of_answer
-from judge.inference.interview import Interviewer
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.run_records import BatchEvent
+from judge.inference.solver import Solver
 
 Job = tuple[Assignment, int]
 """A task and the 0-based number of a sample of it."""
@@ -43,7 +43,7 @@ JobKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PendingRequest:
     """A request that has no reply yet.
 
     Attributes:
@@ -105,7 +105,7 @@ class Desk:
     Args:
         plan: the run.
         jobs: the tasks and samples that have no submission yet.
-        interviewer: makes prompts.
+        solver: makes prompts.
         context: what all tasks ask with.
         folder: the run's directory, for files that do not stay.
         tell: called with how batches get on.
@@ -115,19 +115,19 @@ class Desk:
         self,
         plan: InferencePlan,
         jobs: Sequence[Job],
-        interviewer: Interviewer,
-        context: AskContext,
+        solver: Solver,
+        context: CallContext,
         folder: Path,
         tell: Callable[[BatchEvent], None],
     ) -> None:
         self._plan = plan
         self._jobs = {(each.question.id, sample): (each, sample) for each, sample in jobs}
-        self._interviewer = interviewer
+        self._solver = solver
         self.context = context
         self.folder = folder
         self.tell = tell
 
-    async def wanted(self, jobs: Iterable[JobKey] | None = None) -> AsyncIterator[Wanted]:
+    async def wanted(self, jobs: Iterable[JobKey] | None = None) -> AsyncIterator[PendingRequest]:
         """The requests whose replies are neither on record nor in the cache.
 
         A task whose prompt cannot be made has none: its conversation will say why.
@@ -139,15 +139,15 @@ class Desk:
             assignment, sample = self._jobs[job]
             question = assignment.question
             context = replace(self.context, params=self._plan.params_of(question))
-            asker = Asker(context, question.id, sample)
+            asker = TaskClient(context, question.id, sample)
             try:
-                openings = await self._interviewer.openings(assignment)
+                openings = await self._solver.openings(assignment)
             except (WorkbookError, SuiteError, SandboxError):
                 continue
             for case, content in openings:
                 key, request = asker.request(({"role": "user", "content": content},), 1, case)
                 if context.journal.find(key) is None and not self._is_cached(request):
-                    yield Wanted(job, key, request)
+                    yield PendingRequest(job, key, request)
 
     def file(self, key: CallKey, reply: ChatReply, prompt_tokens: int, source: str) -> None:
         """Files a reply in the journal, where its conversation finds it; once.

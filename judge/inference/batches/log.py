@@ -38,7 +38,7 @@ def is_id(value: object) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class BatchedRequest:
     """A request of a batch.
 
     Attributes:
@@ -67,7 +67,7 @@ class OpenBatch:
 
     label: str
     endpoint: str
-    requests: dict[str, Booked]
+    requests: dict[str, BatchedRequest]
     begun_s: float
     file_id: str | None = None
     batch_id: str | None = None
@@ -109,7 +109,7 @@ class BatchBook:
         if state == "intended":
             if not _LABEL.fullmatch(label):
                 raise ValueError
-            rows = [Booked(_key(row), _natural(row[5])) for row in record["requests"]]
+            rows = [BatchedRequest(_key(row), _natural(row[5])) for row in record["requests"]]
             found[label] = OpenBatch(
                 label=label,
                 endpoint=str(record["endpoint"]),
@@ -127,7 +127,7 @@ class BatchBook:
             setattr(found[label], name, record[name])
 
     def intend(
-        self, endpoint: str, requests: Sequence[Booked], tokens: int, cost: float
+        self, endpoint: str, requests: Sequence[BatchedRequest], tokens: int, cost: float
     ) -> OpenBatch:
         """Writes down what is about to be sent, before any of it is.
 

@@ -27,17 +27,17 @@ from judge.inference.batches.ahead import (
     Desk,
     JobKey,
     Outcome,
-    Wanted,
+    PendingRequest,
     read_result,
     request_line,
 )
-from judge.inference.batches.log import BATCHES_FILE, BatchBook, Booked, OpenBatch, is_id
+from judge.inference.batches.log import BATCHES_FILE, BatchBook, BatchedRequest, OpenBatch, is_id
 from judge.inference.chat import CallError, ChatReply
 from judge.inference.client import (
     AttemptError,
-    Errand,
     OpenAIChatModel,
     RetryPolicy,
+    ServerRequest,
     error_of_answer,
     refuses_pictures,
 )
@@ -73,7 +73,7 @@ class _Draft:
     """A batch that is being put together."""
 
     file: IO[bytes]
-    requests: list[Booked] = field(default_factory=list)
+    requests: list[BatchedRequest] = field(default_factory=list)
     size: int = 0
     tokens: int = 0
     cost: float = 0.0
@@ -183,14 +183,14 @@ class BatchCarrier:
                     self._unasked.add(wanted.job)
                     continue
                 draft.file.write(line)
-                draft.requests.append(Booked(wanted.key, wanted.prompt_tokens))
+                draft.requests.append(BatchedRequest(wanted.key, wanted.prompt_tokens))
                 draft.size += len(line)
                 draft.tokens += tokens
                 draft.cost += cost
             if draft is not None and draft.requests:
                 await self._submit(desk, draft)
 
-    def _know(self, desk: Desk, wanted: Wanted) -> None:
+    def _know(self, desk: Desk, wanted: PendingRequest) -> None:
         request = wanted.request
         if request.custom_id not in self._sent:
             self._sent[request.custom_id] = _Sent(
@@ -316,7 +316,7 @@ class BatchCarrier:
         self._book.collected(batch, state.status, len(batch.requests) - len(left))
 
     def _file(
-        self, desk: Desk, booked: Booked, reply: ChatReply, batch: OpenBatch, custom_id: str
+        self, desk: Desk, booked: BatchedRequest, reply: ChatReply, batch: OpenBatch, custom_id: str
     ) -> None:
         sent = self._sent.get(custom_id)
         faults = tuple(sent.faults) if sent else ()
@@ -426,7 +426,7 @@ class BatchEndpoint:
         Raises:
             CallError: it could not be uploaded. Nothing is paid for a file.
         """
-        errand = Errand("/files", body={"purpose": "batch"}, file=(name, content))
+        errand = ServerRequest("/files", body={"purpose": "batch"}, file=(name, content))
         return _id_in(await self._ask(errand), "file")
 
     async def create(self, file_id: str, label: str) -> BatchState:
@@ -441,7 +441,7 @@ class BatchEndpoint:
             "completion_window": WINDOW,
             "metadata": {LABEL: label},
         }
-        return _state_of(await self._ask(Errand("/batches", body=body), once=True))
+        return _state_of(await self._ask(ServerRequest("/batches", body=body), once=True))
 
     async def state(self, batch_id: str) -> BatchState:
         """How a batch is getting on.
@@ -449,7 +449,7 @@ class BatchEndpoint:
         Raises:
             CallError: the server does not say.
         """
-        return _state_of(await self._ask(Errand(f"/batches/{batch_id}")))
+        return _state_of(await self._ask(ServerRequest(f"/batches/{batch_id}")))
 
     async def find(self, label: str, file_id: str, begun_s: float) -> BatchState | None:
         """The batch with a label, or of a file; None if the server has none.
@@ -465,7 +465,7 @@ class BatchEndpoint:
         """
         after = ""
         for _ in range(_PAGES):
-            page = await self._ask(Errand(f"/batches?limit={_PAGE}{after}"))
+            page = await self._ask(ServerRequest(f"/batches?limit={_PAGE}{after}"))
             entries = page.get("data")
             listed = entries if isinstance(entries, list) else []
             batches = [each for each in listed if isinstance(each, dict)]
@@ -485,7 +485,7 @@ class BatchEndpoint:
     async def forget(self, file_id: str) -> None:
         """Deletes a file, so that no batch can be made of it any more; if it can be deleted."""
         with suppress(CallError):
-            await self._model.call(Errand(f"/files/{file_id}", deletes=True))
+            await self._model.call(ServerRequest(f"/files/{file_id}", deletes=True))
 
     async def results(self, file_id: str, folder: Path) -> AsyncIterator[bytes]:
         """The lines of a file with results.
@@ -498,11 +498,11 @@ class BatchEndpoint:
             CallError: it could not be downloaded.
         """
         with tempfile.TemporaryFile(dir=folder) as file:
-            await self._model.call(Errand(f"/files/{file_id}/content", keep_in=file))
+            await self._model.call(ServerRequest(f"/files/{file_id}/content", keep_in=file))
             while line := file.readline(MAX_LINE_BYTES + 1):
                 yield self._model.mask.masked(line)
 
-    async def _ask(self, errand: Errand, *, once: bool = False) -> dict[str, Any]:
+    async def _ask(self, errand: ServerRequest, *, once: bool = False) -> dict[str, Any]:
         body = await self._model.call(errand, once=once)
         try:
             return as_object(parse_json(body))

@@ -44,7 +44,7 @@ from judge.desktop.observations import ObservationForm, TreeTable, mark_places
 from judge.desktop.replies import parse_reply, with_marks
 from judge.errors import SandboxError, StoreError
 from judge.grading.store import RunDirectory
-from judge.inference.calls import Asker
+from judge.inference.calls import TaskClient
 from judge.inference.chat import ChatReply, Message, estimate_tokens, writable
 from judge.inference.conversation import Conversation, Environment, converse, try_sandboxes
 from judge.inference.desktop.setting import DesktopWay, desktop_task, setting_name
@@ -55,12 +55,15 @@ from judge.timestamp import utc_now
 
 
 class Window:
-    """A conversation of which requests send the beginning and the end.
+    """A conversation of which each request sends only the beginning and the end.
+
+    Each message is the same in all requests that contain it. So a conversation keeps it once, and
+    each request as the numbers of its messages.
 
     Args:
-        messages: where messages are kept; those of an earlier episode may be in it.
+        messages: the list of messages; may hold those of earlier episodes.
         first: the first message, with the task.
-        history: earlier turns that a request sends.
+        history: earlier turns that each request repeats.
     """
 
     def __init__(self, messages: list[Message], first: Content, history: int) -> None:
@@ -72,7 +75,7 @@ class Window:
         messages.append({"role": "system", "content": first})
 
     def show(self, content: Content) -> list[int]:
-        """Adds what is shown now.
+        """Adds the message of this turn.
 
         Args:
             content: the message.
@@ -85,7 +88,7 @@ class Window:
         return [self._first, *(number for turn in kept for number in turn), self._shown]
 
     def replied(self) -> None:
-        """Takes the message that was added last for the reply to what was shown."""
+        """Notes that the message that was added last is the reply of this turn."""
         self._turns.append((self._shown, len(self._messages) - 1))
 
     def sent(self, numbers: list[int]) -> tuple[Message, ...]:
@@ -316,14 +319,14 @@ def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fi
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPart:
-    """A finished episode and its part of the conversation.
+class EpisodePart:
+    """A finished episode, with its part of the conversation.
 
     Attributes:
         episode: the episode.
         messages: its messages.
         rounds: the records of its turns, with numbers of messages from its first.
-        calls: what its replies took.
+        calls: the calls for its replies.
     """
 
     episode: Episode
@@ -332,8 +335,8 @@ class KeptPart:
     calls: list[dict[str, Any]]
 
 
-class EpisodeKeeper:
-    """Has episodes held, so many at a time.
+class DesktopSolver:
+    """Has a chat model solve tasks on desktops, with a bound on desktops at a time.
 
     Args:
         plan: the run.
@@ -361,23 +364,23 @@ class EpisodeKeeper:
         self._store = store
         self._pictures = pictures
         self._threads = threads
-        self._places = asyncio.Semaphore(jobs)
+        self._slots = asyncio.Semaphore(jobs)
 
-    async def talk(
+    async def solve(
         self,
         assignment: Assignment,
-        talk: Conversation,
-        asker: Asker,
+        conversation: Conversation,
+        client: TaskClient,
         before: Mapping[str, Any] | None,
         keep: Callable[[], None],
     ) -> None:
-        """Has an episode held for each case of a task, unless it is on record.
+        """Has an episode for each case of a task, unless it is on record.
 
         Args:
             assignment: the task.
-            talk: filled as the episodes proceed.
-            asker: asks for this task and sample.
-            before: the conversation on record; None where there is none.
+            conversation: filled as the episodes proceed.
+            client: asks the model for this task and sample.
+            before: the conversation on record; None if there is none.
             keep: writes the conversation so far; called before an episode is finished.
 
         Raises:
@@ -390,18 +393,20 @@ class EpisodeKeeper:
         end: EpisodeEnd | None = None
         for case in question.inputs:
             task = desktop_task(question, case)
-            part = self._known(assignment, asker.sample, case, before)
+            part = self._recorded(assignment, client.sample, case, before)
             if part is not None:
-                _take(part, case.number, talk, asker)
+                _take(part, case.number, conversation, client)
                 end = part.episode.end
             else:
-                async with self._places:
-                    end = await self._held(assignment, case, task, talk, asker, keep)
+                async with self._slots:
+                    end = await self._episode(assignment, case, task, conversation, client, keep)
             assert end is not None
-            talk.outputs[case.number] = self._output(task, assignment, asker.sample, case, end)
-            talk.ended = end["ended"]
+            conversation.outputs[case.number] = self._output(
+                task, assignment, client.sample, case, end
+            )
+            conversation.ended = end["ended"]
         if question.answer is AnswerForm.TEXT and end is not None:
-            talk.response = _RESPONSES.get(end["ended"])
+            conversation.response = _RESPONSES.get(end["ended"])
 
     async def check(self) -> None:
         """Checks that desktops can be opened at all.
@@ -415,17 +420,22 @@ class EpisodeKeeper:
 
     # -- one episode ------------------------------------------------------------------------------
 
-    async def _held(
+    async def _episode(
         self,
         assignment: Assignment,
         case: CaseInput,
         task: DesktopTask,
-        talk: Conversation,
-        asker: Asker,
+        conversation: Conversation,
+        client: TaskClient,
         keep: Callable[[], None],
     ) -> EpisodeEnd:
-        """Has an episode held, again if its desktop breaks."""
-        lists: tuple[list[Any], ...] = (talk.messages, talk.rounds, talk.parts, asker.calls)
+        """Has an episode; starts it again if its desktop breaks."""
+        lists: tuple[list[Any], ...] = (
+            conversation.messages,
+            conversation.rounds,
+            conversation.parts,
+            client.calls,
+        )
         lengths = [len(entries) for entries in lists]
 
         def undo() -> None:
@@ -433,7 +443,7 @@ class EpisodeKeeper:
                 del entries[length:]
 
         async def once(attempt: int) -> EpisodeEnd:
-            return await self._once(assignment, case, task, talk, asker, keep, attempt)
+            return await self._once(assignment, case, task, conversation, client, keep, attempt)
 
         return await try_sandboxes(once, undo, PAUSE_S)
 
@@ -442,8 +452,8 @@ class EpisodeKeeper:
         assignment: Assignment,
         case: CaseInput,
         task: DesktopTask,
-        talk: Conversation,
-        asker: Asker,
+        conversation: Conversation,
+        client: TaskClient,
         keep: Callable[[], None],
         attempt: int,
     ) -> EpisodeEnd:
@@ -452,7 +462,7 @@ class EpisodeKeeper:
         try:
             head = head_of(
                 assignment.raw_id,
-                asker.sample,
+                client.sample,
                 case.number,
                 model=plan.model.name,
                 setting=setting_name(way.setting),
@@ -464,11 +474,11 @@ class EpisodeKeeper:
                 attempt=attempt,
             )
             with EpisodeWriter(self._store.path, head) as writer:
-                talk.parts.append((case.number, len(talk.messages)))
+                conversation.parts.append((case.number, len(conversation.messages)))
                 episode = DesktopEnvironment(
                     way,
                     desktop,
-                    talk,
+                    conversation,
                     case.number,
                     opening_message(plan, question, task),
                     writer=writer,
@@ -476,13 +486,13 @@ class EpisodeKeeper:
                     threads=self._threads,
                     feedback=plan.execution_feedback,
                 )
-                await converse(episode, _asking(asker, case))
+                await converse(episode, _asking(client, case))
                 collected = await episode.blocking(desktop.save)
                 if collected.data is not None:
                     self._store.put_workbook(collected.data)
                 # An episode is finished with its last line: everything else is there by then.
                 keep()
-                return writer.end(talk.ended, collected, episode.seconds)
+                return writer.end(conversation.ended, collected, episode.seconds)
         finally:
             await self._closed(desktop)
 
@@ -502,16 +512,16 @@ class EpisodeKeeper:
 
     # -- what is on record -------------------------------------------------------------------------
 
-    def _known(
+    def _recorded(
         self,
         assignment: Assignment,
         sample: int,
         case: CaseInput,
         before: Mapping[str, Any] | None,
-    ) -> KeptPart | None:
+    ) -> EpisodePart | None:
         """The finished episode of a case, with its part of the conversation; None if not on record.
 
-        What cannot be read is done again.
+        An episode that cannot be read is repeated.
         """
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         try:
@@ -522,7 +532,7 @@ class EpisodeKeeper:
         if end is None or episode.head["model"] != self._plan.model.name or before is None:
             return None
         if end["output"] is not None and self._store.get_workbook(end["output"]) is None:
-            # What is damaged would stand in the way of what is made again.
+            # A damaged file would be kept in place of the new one.
             self._store.workbook_path(end["output"]).unlink(missing_ok=True)
             return None
         return _part_of(episode, case.number, before)
@@ -535,7 +545,7 @@ class EpisodeKeeper:
         case: CaseInput,
         end: EpisodeEnd,
     ) -> dict[str, Any]:
-        """What a submission's record says of an episode."""
+        """The record of an episode in its submission."""
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         return output_record(end, task, self._way.options, path)
 
@@ -559,10 +569,10 @@ def opening_message(plan: InferencePlan, question: TaskQuestion, task: DesktopTa
 
 
 def _asking(
-    asker: Asker, case: CaseInput
+    client: TaskClient, case: CaseInput
 ) -> Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]:
     def ask(messages: tuple[Message, ...], number: int) -> Awaitable[ChatReply]:
-        return asker.ask(messages, number, case.number)
+        return client.ask(messages, number, case.number)
 
     return ask
 
@@ -572,26 +582,26 @@ def _close_unused(opening: asyncio.Future[Desktop]) -> None:
         opening.result().close()
 
 
-def _take(part: KeptPart, case: int, talk: Conversation, asker: Asker) -> None:
+def _take(part: EpisodePart, case: int, conversation: Conversation, client: TaskClient) -> None:
     """Adds a finished episode to a conversation."""
-    start = len(talk.messages)
-    talk.parts.append((case, start))
-    talk.messages += part.messages
+    start = len(conversation.messages)
+    conversation.parts.append((case, start))
+    conversation.messages += part.messages
     for each in part.rounds:
-        talk.rounds.append({**each, "sent": [number + start for number in each["sent"]]})
-    asker.calls += part.calls
+        conversation.rounds.append({**each, "sent": [number + start for number in each["sent"]]})
+    client.calls += part.calls
     if part.rounds:
-        talk.finish_reason = part.rounds[-1].get("finish_reason")
-        talk.truncated = bool(part.rounds[-1].get("truncated"))
+        conversation.finish_reason = part.rounds[-1].get("finish_reason")
+        conversation.truncated = bool(part.rounds[-1].get("truncated"))
 
 
-def _part_of(episode: Episode, case: int, before: Mapping[str, Any]) -> KeptPart | None:
+def _part_of(episode: Episode, case: int, before: Mapping[str, Any]) -> EpisodePart | None:
     """The part of a conversation on record that belongs to an episode; None if it is not there."""
     with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-        places = [(int(number), int(start)) for number, start in before["parts"]]
-        found = [number for number, _ in places].index(case)
-        start = places[found][1]
-        end = places[found + 1][1] if found + 1 < len(places) else len(before["messages"])
+        parts = [(int(number), int(start)) for number, start in before["parts"]]
+        index = [number for number, _ in parts].index(case)
+        start = parts[index][1]
+        end = parts[index + 1][1] if index + 1 < len(parts) else len(before["messages"])
         rounds = [
             {**each, "sent": [int(number) - start for number in each["sent"]]}
             for each in before["rounds"]
@@ -600,5 +610,5 @@ def _part_of(episode: Episode, case: int, before: Mapping[str, Any]) -> KeptPart
         messages = list(before["messages"][start:end])
         calls = [each for each in before["calls"] if each.get("case") == case]
         if messages and sum("error" not in each for each in rounds) == len(episode.turns):
-            return KeptPart(episode, messages, rounds, calls)
+            return EpisodePart(episode, messages, rounds, calls)
     return None

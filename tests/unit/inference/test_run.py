@@ -382,7 +382,7 @@ def test_no_gold_is_reachable_from_what_the_loop_holds(tmp_path: Path) -> None:
     def look_around(request: RunRequest) -> RunResult:
         others = {id(one) for one in earlier}
         loop = [one for one in objects_of_inference() if id(one) not in others]
-        assert {"_Runner", "Interviewer", "Asker", "InferencePlan"} <= {
+        assert {"_Runner", "Solver", "TaskClient", "InferencePlan"} <= {
             type(each).__name__ for each in loop
         }
         seen.append(reachable_golds(golds, request, *loop))

@@ -23,9 +23,9 @@ from judge.inference.conversation import (
     converse,
     read_turn,
 )
-from judge.inference.execution import Drawing, Execution, Interpreter
+from judge.inference.execution import Execution, Interpreter, PictureCapture
 from judge.inference.pictures import PictureStore
-from judge.inference.prompt import Shelf, keep_drawn, load_feedback
+from judge.inference.prompt import PictureTools, keep_drawn, load_feedback
 from judge.sandbox.scripted import ScriptedSandbox
 from tests.fakes.chat_model import Line, ScriptedModel
 from tests.inference.babel import JPEG, png
@@ -80,7 +80,7 @@ def hold(
         object.__setattr__(setting, name, value)
 
     def keep(drawn: Sequence[tuple[str, bytes]]) -> list[Picture]:
-        return keep_drawn(drawn, setting, Shelf(store))
+        return keep_drawn(drawn, setting, PictureTools(store))
 
     async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:
         return await model.complete(ChatRequest("m", messages))
@@ -180,8 +180,8 @@ def test_forged_pictures_of_a_session_are_bounded() -> None:
         sandbox = ScriptedSandbox(
             answers=[b'{"placed": true}', json.dumps({"pictures": pictures}).encode()]
         )
-        drawing = Drawing("/tmp/data", most=4, most_bytes=1_000)
-        interpreter = Interpreter(sandbox, {}, Limits(), work_in="/tmp/data", drawing=drawing)
+        capture = PictureCapture("/tmp/data", most=4, most_bytes=1_000)
+        interpreter = Interpreter(sandbox, {}, Limits(), work_in="/tmp/data", capture=capture)
         found = interpreter.execute("x").pictures
         assert len(found) == count
         assert all("\x1b" not in name for name, _ in found)
