@@ -1,12 +1,12 @@
 """What a chat model is shown of a desktop: the contract of observation forms, and their tables.
 
-A form of observation is a subclass of :class:`ObservationForm` in a module of its own and a line in
-:mod:`judge.desktop.observation_forms`. What it is built from is here: the accessibility tree as a
-table, in which each element has a line. The table has the elements of the kinds that the published
-table has, which are shown, can be used, have a name or show text, and have a position. It differs from
-the published table in two ways, unless it is chosen as published: tabs of sheets are in it, and
-empty cells far from all content are not. (The published table has a thousand of those for a sheet
-with little in it.)
+A form of observation is a subclass of :class:`ObservationForm` in a module of its own, and a line
+in :mod:`judge.desktop.observation_forms`. This module has what forms are made of: the accessibility
+tree as a table, with a line for each element. The table has the same kinds of elements as the
+published table: those that are shown, can be used, have a name or show text, and have a position.
+It differs from the published table in two ways, unless it is chosen as published: it has the tabs
+of sheets, and it does not have empty cells far from all content. (For a sheet with little content,
+the published table has a thousand of those.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _KINDS = frozenset(
 )
 _USABLE = frozenset({"enabled", "editable", "expandable", "checkable"})
 _COLUMNS = "tag\tname\ttext\tposition (top-left x & y)\tsize (w & h)"
-_MOST_CHARS = 1_000
+_MAX_CHARS = 1_000
 _CUT = "[…]"
 
 
@@ -86,7 +86,7 @@ class ObservationForm(ABC):
         Args:
             observation: what the desktop shows.
             as_published: corrections that are left out.
-            most_tokens: the table ends before the line that would be too much; None for no bound.
+            most_tokens: the table ends before the line that would exceed them; None for no bound.
             tokens_of: counts tokens.
         """
         return tree_table(
@@ -104,13 +104,13 @@ def tree_table(
     most_tokens: int | None = None,
     tokens_of: Callable[[str], int] = len,
 ) -> TreeTable:
-    """The elements of a tree that are needed to work with it, a line each.
+    """The elements of a tree that are needed to work with it, one on each line.
 
     Args:
         elements: the tree.
         as_published: corrections that are left out.
-        most_tokens: the table ends before the line that would be too much; None for no bound.
-        tokens_of: counts them.
+        most_tokens: the table ends before the line that would exceed them; None for no bound.
+        tokens_of: counts tokens.
     """
     kept = kept_elements(elements, as_published)
     lines = (_line(elements[number]) for number in kept)
@@ -155,7 +155,7 @@ def kept_elements(elements: Sequence[Element], as_published: Collection[str] = (
         as_published: corrections that are left out.
     """
     tabs = SHEET_TABS not in as_published
-    kept = [number for number, each in enumerate(elements) if _is_kept(each, tabs=tabs)]
+    kept = [number for number, element in enumerate(elements) if _is_kept(element, tabs=tabs)]
     if BLANK_CELLS in as_published:
         return kept
     unused = unused_cells(elements)
@@ -197,8 +197,8 @@ def _line(element: Element) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text within a line."""
-    shown = text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + "…"
+    """Text as it is written within a line."""
+    shown = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
     return shown.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "").replace("\n", "\\n")
 
 

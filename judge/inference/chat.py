@@ -22,11 +22,11 @@ from judge.core.messages import Content, pictures_in
 from judge.inference.pictures import PictureStore, has_pictures, sent_content
 
 PICTURE_TOKENS = 1_000
-"""About what a picture costs: hosted models count 85 to 1,600 tokens, by its size and theirs."""
+"""An estimate for a picture: hosted models count 85 to 1,600 tokens, depending on its size."""
 
 
 class Message(TypedDict):
-    """A message: who says what."""
+    """A message of a conversation."""
 
     role: str
     content: Content
@@ -71,9 +71,9 @@ class ChatRequest:
         model: the server's name for the model.
         messages: the conversation so far.
         params: temperature, top_p, seed, max_tokens and any other request parameters.
-        pictures: where the pictures of the messages are; not needed where there are none.
-        custom_id: what tells it from others in a batch, equal ones included; not part of what is
-            asked.
+        pictures: where the pictures of the messages are; not needed if there are none.
+        custom_id: distinguishes it from the others in a batch, equal ones included; not sent to
+            the model.
     """
 
     model: str
@@ -99,7 +99,7 @@ class ChatRequest:
         ]
 
     def body(self) -> dict[str, Any]:
-        """The request as chat completions take it; what the SDK does not know is left in.
+        """The request as chat completions take it, with fields that the SDK does not know.
 
         Raises:
             StoreError: a picture is missing, or is not what it was.
@@ -114,7 +114,7 @@ class ChatRequest:
         return self.params.get("seed") is not None or self.params.get("temperature") == 0
 
     def digest(self, endpoint: str) -> str:
-        """SHA-256 of everything that could change the reply; pictures are in it by their own.
+        """SHA-256 of everything that could change the reply; pictures count by their SHA-256.
 
         Args:
             endpoint: address of the server.
@@ -131,15 +131,15 @@ class ChatReply:
     Attributes:
         text: the message's text; empty if it has none.
         finish_reason: why it ended, as the server says (``stop``, ``length`` …).
-        prompt_tokens: as the server counted; None where it did not.
+        prompt_tokens: as the server counted them; None if it did not.
         completion_tokens: likewise, reasoning included.
         seconds: from the first attempt to the reply, waiting between attempts included.
         latency_s: of the attempt that succeeded.
         attempts: requests that were sent; 0 for a reply from the cache.
-        faults: what went wrong with the attempts before.
+        faults: the errors of the attempts before.
         reasoning: reasoning that the server gave separately from the text.
-        model: the model that the server says answered.
-        cached: whether the reply came from the cache, so that nothing was asked.
+        model: the model that answered, as the server names it.
+        cached: whether the reply came from the cache, so that no request was sent.
     """
 
     text: str
@@ -164,21 +164,21 @@ class ChatReply:
         return {name: getattr(self, name) for name in _REPLY_FIELDS} | {"faults": list(self.faults)}
 
 
-_REPLY_FIELDS = tuple(each.name for each in fields(ChatReply))
+_REPLY_FIELDS = tuple(one.name for one in fields(ChatReply))
 
 
 def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
-    """A reply that was written down before.
+    """A reply on record.
 
     Raises:
-        TypeError: somebody else wrote it, who does not know what a reply is.
+        TypeError: it was not written by the judge.
     """
-    known = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
-    known["faults"] = tuple(map(str, known.get("faults") or ()))
-    for name, value in known.items():
+    values = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
+    values["faults"] = tuple(map(str, values.get("faults") or ()))
+    for name, value in values.items():
         if type(value) not in _REPLY_TYPES[name]:
             raise TypeError(f"{name} of a reply is {str(value)[:80]!r}")
-    return ChatReply(**known)
+    return ChatReply(**values)
 
 
 _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
@@ -220,7 +220,7 @@ class ChatModel(Protocol):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a string has: for pacing, dry runs and budgets, never for records.
+    """An estimate of the tokens of a string: for pacing, dry runs and budgets, never for records.
 
     Common tokenizers make one token of about four letters of English prose, of every two or three
     characters of code and numbers, and of almost every character of other scripts.
@@ -233,12 +233,12 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_request_tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens a conversation has, with a few for each message's frame."""
+    """An estimate of the tokens of a conversation, with four for the frame of each message."""
     return sum(estimate_content_tokens(message["content"]) + 4 for message in messages)
 
 
 def estimate_content_tokens(content: Content) -> int:
-    """About how many tokens a message's content has, pictures included."""
+    """An estimate of the tokens of the content of a message, pictures included."""
     if isinstance(content, str):
         return estimate_tokens(content)
     text = sum(estimate_tokens(part["text"]) for part in content if part["type"] == "text")
@@ -252,14 +252,14 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 class NotACompletionError(ValueError):
-    """What came back is not a chat completion; says what it is instead."""
+    """An answer is not a chat completion; the message says what it is instead."""
 
 
 def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``.
 
-    A date is relative to the server's own clock if the server sends it (``Date``), so it makes no
-    difference if the local clock is wrong or was set in the meantime.
+    A date is relative to the server's clock if the server sends that (``Date``); so a wrong local
+    clock makes no difference.
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with contextlib.suppress(KeyError, ValueError):
@@ -274,7 +274,7 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """A date of a header; one without a zone is taken as GMT, as all of them should be."""
+    """The date of a header; without a time zone it is taken as GMT, which all of them should be."""
     if text is None:
         return None
     try:
@@ -288,7 +288,7 @@ def read_model_names(body: bytes) -> list[str]:
     """The names in a list of models.
 
     Args:
-        body: what the server sent.
+        body: the body of the answer.
 
     Raises:
         NotACompletionError: it is not a list of models, or a name in it is not valid.
@@ -310,8 +310,8 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
     """Parses a chat completion.
 
     Args:
-        body: what the server sent.
-        latency_s: how long that took.
+        body: the body of the answer.
+        latency_s: how long the answer took.
 
     Raises:
         NotACompletionError: it is not a chat completion.
@@ -348,7 +348,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
         raise TypeError
     calls = message.get("tool_calls")
     if not content and isinstance(calls, list) and calls:
-        # Some servers turn what looks like a call of a tool into one, though none was offered.
+        # Some servers take text for the call of a tool, even though no tool was offered.
         return "\n".join(
             f"<tool_call>{json.dumps(call.get('function', {}), ensure_ascii=False)}</tool_call>"
             for call in calls
@@ -357,7 +357,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
 
 
 def _error_in(body: bytes) -> str | None:
-    """The message of an error that came with a status of success, as some gateways do."""
+    """The message of an error in an answer with a status of success; some gateways send those."""
     with contextlib.suppress(ValueError, RecursionError):
         document = json.loads(body)
         if isinstance(document, dict) and document.get("error"):
@@ -367,7 +367,7 @@ def _error_in(body: bytes) -> str | None:
 
 
 def _count(value: object) -> int | None:
-    """A number of tokens, or None if no server can have counted it."""
+    """A number of tokens; None if no server can have counted so many."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS:
         return value
     return None
@@ -378,5 +378,5 @@ def _text_or_none(value: object) -> str | None:
 
 
 def writable(text: str) -> str:
-    """Text that UTF-8 can hold: JSON may say half a surrogate pair, which no file can."""
+    """Text that UTF-8 can encode: JSON may hold half a surrogate pair, which no file can."""
     return _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -74,17 +74,17 @@ class RetryPolicy:
     """How failed calls are retried.
 
     Attributes:
-        attempts: requests in all, the first included.
-        first_wait_s: wait before the second attempt; doubled each time.
-        longest_wait_s: bound on that, where the server names no time of its own.
-        longest_retry_after_s: how long a ``Retry-After`` may be; with a longer one the call is
+        attempts: all requests, the first one included.
+        first_wait_s: wait before the second attempt; doubled before each further one.
+        longest_wait_s: bound on these waits, unless the server names a time.
+        longest_retry_after_s: bound on ``Retry-After``; if the server asks for more, the call is
             given up, and the same command continues it later.
-        call_timeout_s: how long one attempt may take, until the last byte.
-        connect_timeout_s: how long a connection may take.
-        timeouts: attempts that may run into ``call_timeout_s``; a reply that never ends once will
-            not end the next time, and each costs the whole time.
-        first_contacts: attempts to reach a server that has never answered: an address that is
-            wrong stays wrong.
+        call_timeout_s: time limit of one attempt, until the last byte.
+        connect_timeout_s: time limit of connecting.
+        timeouts: attempts that may run into ``call_timeout_s``: a reply that did not end once will
+            not end the next time, and each attempt costs the whole time.
+        first_contacts: attempts to reach a server that has never answered: a wrong address stays
+            wrong.
     """
 
     attempts: int = 6
@@ -97,7 +97,7 @@ class RetryPolicy:
     first_contacts: int = 3
 
     def wait_s(self, attempt: int) -> float:
-        """Seconds to wait after an attempt (1-based) that failed, with jitter."""
+        """Seconds to wait, with jitter, after the attempt with a number (from 1) has failed."""
         wait: float = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
         return wait * random.uniform(0.75, 1.0)  # noqa: S311  spreads requests, hides nothing
 
@@ -124,10 +124,10 @@ class AttemptError(Exception):
 
 
 def error_of_connection(error: Exception) -> AttemptError:
-    """A connection that could not be made, or that broke."""
+    """The error of a connection that could not be made, or that broke."""
     import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
 
-    # The SDK and its transport call most failures a timeout: what it was says the first cause.
+    # The SDK and its transport call most failures a timeout; the first cause says what it was.
     cause: BaseException = error
     unreachable = False
     while cause.__cause__ is not None:
@@ -140,7 +140,7 @@ def error_of_connection(error: Exception) -> AttemptError:
 
 
 def error_of_status(error: openai.APIStatusError) -> AttemptError:
-    """A status other than success."""
+    """The error of a response whose status is not success."""
     if 300 <= error.status_code < 400:
         return AttemptError(_of_redirect(error), retry=False, kind="access")
     wait_s = read_retry_after(error.response.headers)
@@ -148,12 +148,12 @@ def error_of_status(error: openai.APIStatusError) -> AttemptError:
 
 
 def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> AttemptError:
-    """A status other than success, with what the server says about it.
+    """The error of a status other than success, with the details that the server gives.
 
     Args:
         status: the status.
         detail: code and message of the error; empty if there are none.
-        retry_after_s: seconds that the server asks to wait, if it does.
+        retry_after_s: how long the server asks to wait, if it does.
     """
     message = f"the server says {status}{f': {detail}' if detail else ''}"
     lowered = detail.lower()
@@ -169,7 +169,7 @@ def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> At
 
 
 def refuses_pictures(message: str) -> bool:
-    """Whether an error says that the model takes no pictures, rather than not this one.
+    """Whether an error means that the model takes no pictures at all, rather than not this one.
 
     Servers agree on neither status nor words: llama.cpp answers 500 ("image input is not
     supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others that content
@@ -178,8 +178,8 @@ def refuses_pictures(message: str) -> bool:
     Args:
         message: the error of a request that shows pictures.
     """
-    of_this_one = _THIS_PICTURE.search(message) is not None
-    return not of_this_one and _NO_PICTURES.search(message) is not None
+    is_about_this_one = _THIS_PICTURE.search(message) is not None
+    return not is_about_this_one and _NO_PICTURES.search(message) is not None
 
 
 def _of_redirect(error: openai.APIStatusError) -> str:
@@ -210,10 +210,10 @@ def _detail(error: openai.APIStatusError) -> str:
 
 
 MAX_BODY_BYTES = 8 * 1024 * 1024
-"""Bytes of a reply or a list of models, packed and unpacked."""
+"""Bytes of a reply or a list of models, both packed and unpacked."""
 
 MAX_ERROR_BYTES = 64 * 1024
-"""Bytes of an error's body that are read; the judge does not wait for the rest."""
+"""Bytes that are read of the body of an error; the rest is not waited for."""
 
 ERROR_BODY_S = 10.0
 """Seconds for the body of an error."""
@@ -247,11 +247,11 @@ async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes
 
 
 async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO[bytes]) -> None:
-    """Puts the body of an answer into a file, which is emptied before.
+    """Writes the body of an answer into a file, in place of its content.
 
     Args:
         chunks: the raw bytes as they come.
-        encoding: the header ``Content-Encoding``; files have to come as they are.
+        encoding: the header ``Content-Encoding``; files must not be packed.
         file: takes the body.
 
     Raises:
@@ -274,12 +274,12 @@ async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO
 async def read_error_body(
     chunks: AsyncIterable[bytes], encoding: str | None, within_s: float
 ) -> bytes:
-    """As much of an error's body as a message needs; never fails because of its content.
+    """As much of the body of an error as a message needs; never fails because of its content.
 
     Args:
         chunks: the raw bytes as they come.
         encoding: the header ``Content-Encoding``.
-        within_s: seconds after which what came until then is enough.
+        within_s: seconds after which the rest is not waited for.
     """
     received = bytearray()
     with contextlib.suppress(TimeoutError):
@@ -296,7 +296,7 @@ async def read_error_body(
 
 
 def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True) -> bytes:
-    """The unpacked body; one byte more than the limit where it is longer."""
+    """The unpacked body, cut one byte after the limit."""
     name = (encoding or "identity").strip().lower()
     if name in {"identity", ""} or not body:
         return body
@@ -320,19 +320,19 @@ _SENT_HEADERS = frozenset(
 )
 _SHOWN_CHARS = 200
 _KEPT_IN: ContextVar[IO[bytes] | None] = ContextVar("_KEPT_IN", default=None)
-"""Where the answer to the request under way is kept; None for memory."""
+"""The file that takes the answer to the current request; None for memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerRequest:
-    """A request to the server of a chat model for something other than a reply.
+    """A request to the server of a chat model for something other than a chat completion.
 
     Attributes:
-        path: below the address of the endpoint.
-        body: what is posted; None for a request that only reads, or deletes.
-        file: name and content of a file that is posted with it.
-        keep_in: the file that takes the answer, which may be large; emptied before.
-        deletes: whether what is at the path is deleted.
+        path: the path below the address of the endpoint.
+        body: fields that are posted; None for a request that reads or deletes.
+        file: name and content of a file that is posted with them.
+        keep_in: a file that takes the answer, which may be large, in place of its content.
+        deletes: whether it deletes what is at the path.
     """
 
     path: str
@@ -354,7 +354,7 @@ class OpenAIChatModel:
         pacer: limits of requests and tokens per minute, shared by all calls.
 
     Attributes:
-        mask: takes the key out of what the server sends.
+        mask: removes the key from everything that the server sends.
     """
 
     def __init__(
@@ -401,23 +401,23 @@ class OpenAIChatModel:
         seconds = time.monotonic() - started
         return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
 
-    async def call(self, errand: ServerRequest, *, once: bool = False) -> bytes:
-        """Asks the same server for something other than a reply, retries included.
+    async def call(self, request: ServerRequest, *, once: bool = False) -> bytes:
+        """Sends another request to the same server, retries included.
 
         Args:
-            errand: what is asked.
-            once: whether it is tried only once, since it must not happen twice.
+            request: the request.
+            once: whether it is tried only once, because it must not happen twice.
 
         Returns:
-            The body of the answer; nothing where the errand keeps it in a file.
+            The body of the answer; empty if a file takes it.
 
         Raises:
             CallError: the server refused (``refused``, ``access``), or could not be reached or
-                understood (``gave-up``), in which case it may have done what was asked.
+                understood (``gave-up``); then it may have done it all the same.
         """
         if once:
             try:
-                return await self._exchange(self._run(errand))
+                return await self._exchange(self._run(request))
             except AttemptError as error:
                 self._wait_after(
                     error, 1
@@ -426,7 +426,7 @@ class OpenAIChatModel:
                 raise CallError(error.kind, message, attempts=1, faults=[message]) from None
 
         async def run_once(_: int) -> bytes:
-            return await self._exchange(self._run(errand))
+            return await self._exchange(self._run(request))
 
         body, _, _ = await self._retry(run_once, timeouts=self.policy.attempts + 1)
         return body
@@ -435,7 +435,7 @@ class OpenAIChatModel:
         """The name of the one model that the server has.
 
         Raises:
-            InferenceError: it has none or several, or cannot be asked.
+            InferenceError: it has none or several, or does not answer.
         """
         try:
             names = read_model_names(await self._exchange(self._get_models()))
@@ -476,7 +476,7 @@ class OpenAIChatModel:
             raise AttemptError(str(error)) from None
 
     async def _exchange(self, sending: Awaitable[httpx2.Response]) -> bytes:
-        """The response to a request, within the allowed time and size.
+        """The body of the response to a request, within the limits of time and size.
 
         Raises:
             AttemptError: no response came, or an error.
@@ -499,14 +499,14 @@ class OpenAIChatModel:
         except (openai.OpenAIError, OSError, ValueError) as error:
             raise AttemptError(f"the call failed: {type(error).__name__} {error}") from None
         except Exception as error:
-            # Errors of the transport's own package while the body is read are not the SDK's.
+            # While the body is read, errors come from the transport and not from the SDK.
             if type(error).__module__.split(".")[0] not in _TRANSPORT_PACKAGES:
                 raise
             raise AttemptError(f"the connection broke: {type(error).__name__} {error}") from None
 
     async def _post(self, request: ChatRequest) -> httpx2.Response:
-        # The SDK's own create() builds and checks objects that nobody needs here, 2 ms a call,
-        # and drops what it does not know (top_k, grammar …) unless that is wrapped.
+        # The SDK's create() takes 2 ms to build objects that are not needed here, and drops fields
+        # that it does not know (top_k, grammar …).
         response: httpx2.Response = await self._sdk().post(
             "/chat/completions", cast_to=_http().Response, body=request.body()
         )
@@ -514,26 +514,26 @@ class OpenAIChatModel:
         return response
 
     async def _get_models(self) -> httpx2.Response:
-        # The SDK's own list() makes an object of every entry, as many as a server may send.
+        # The SDK's list() builds an object for every entry, however many a server sends.
         return await self._sdk().get("/models", cast_to=_http().Response)
 
-    async def _run(self, errand: ServerRequest) -> httpx2.Response:
-        sdk, path, response = self._sdk(), errand.path, _http().Response
-        kept = _KEPT_IN.set(errand.keep_in)
+    async def _run(self, request: ServerRequest) -> httpx2.Response:
+        sdk, path, response = self._sdk(), request.path, _http().Response
+        kept = _KEPT_IN.set(request.keep_in)
         try:
-            if errand.file is not None:
-                name, content = errand.file
+            if request.file is not None:
+                name, content = request.file
                 content.seek(0)
                 return await sdk.post(
                     path,
                     cast_to=response,
-                    body=errand.body,
+                    body=request.body,
                     files=[("file", (name, content, "application/jsonl"))],
                     options={"headers": {"Content-Type": "multipart/form-data"}},
                 )
-            if errand.body is not None:
-                return await sdk.post(path, cast_to=response, body=errand.body)
-            if errand.deletes:
+            if request.body is not None:
+                return await sdk.post(path, cast_to=response, body=request.body)
+            if request.deletes:
                 return await sdk.delete(path, cast_to=response)
             return await sdk.get(path, cast_to=response)
         finally:
@@ -552,7 +552,7 @@ class OpenAIChatModel:
             elif response.is_success:
                 body = self.mask.masked(await read_body(stream, encoding))
             else:
-                # Its status is known already: that is worth more than its last byte.
+                # The status is there already, and matters more than the last byte.
                 within_s = min(ERROR_BODY_S, self.policy.call_timeout_s / 4)
                 body = self.mask.masked(await read_error_body(stream, encoding, within_s))
             response.stream = http.ByteStream(body)
@@ -560,7 +560,7 @@ class OpenAIChatModel:
             await stream.aclose()
 
     async def _leave_out(self, request: httpx2.Request) -> None:
-        """Removes what the SDK adds from ``OPENAI_…`` variables: it is only for OpenAI."""
+        """Removes the headers that the SDK takes from ``OPENAI_…`` variables, except for OpenAI."""
         if origin_of(self._base_url) != origin_of(DEFAULT_BASE_URL):
             for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]
@@ -569,7 +569,8 @@ class OpenAIChatModel:
         if self._client is None:
             import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
-            # A sixth of the time of the SDK's own transport for a call that is answered at once.
+            # For a call that is answered at once, this takes a sixth of the time of the default
+            # transport.
             http_client = openai.DefaultAioHttpClient(
                 timeout=openai.Timeout(
                     self.policy.call_timeout_s, connect=self.policy.connect_timeout_s
@@ -585,7 +586,7 @@ class OpenAIChatModel:
                 http_client=http_client,
                 default_headers={
                     "Accept-Encoding": "identity",
-                    # Said here, or OPENAI_CUSTOM_HEADERS could say another.
+                    # Without it, OPENAI_CUSTOM_HEADERS could set another.
                     "Authorization": credentials or f"Bearer {self._key or 'none'}",
                 },
             )
@@ -641,7 +642,7 @@ class OpenAIChatModel:
             return self.policy.wait_s(attempt)
         if error.retry_after_s > self.policy.longest_retry_after_s:
             return None
-        # A little later than asked, and not all at the same moment.
+        # A little later than the server asks for, and not all at the same moment.
         return error.retry_after_s + random.uniform(0, min(1.0, error.retry_after_s / 10))  # noqa: S311
 
     def _give_up(self, error: AttemptError, attempt: int, faults: list[str]) -> CallError:
@@ -656,14 +657,14 @@ class OpenAIChatModel:
         return CallError(error.kind, message, attempts=attempt, faults=faults)
 
     def _without_key(self, text: str) -> str:
-        """What a server says, without the key and without terminal control characters."""
+        """Text of a server without the key and without control characters of terminals."""
         text = text.replace(self._key, KEY_MASK.decode()) if self._key else text
         shown = self.mask.masked(text.encode("utf-8", "replace")).decode("utf-8", "replace")
         return _CONTROL.sub(" ", shown)
 
 
 def _http() -> Any:
-    """The package that carries the SDK's calls; version 3 has another, with the same names."""
+    """The transport of the SDK: version 3 uses another package, with the same names."""
     import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
     major = int(openai.__version__.partition(".")[0])

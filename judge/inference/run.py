@@ -22,7 +22,7 @@ from judge.errors import (
 )
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
-from judge.inference.batches.ahead import AnsweredAhead, Carrier, Desk, Job, Outcome
+from judge.inference.batches.ahead import AnsweredAhead, Carrier, Job, Outcome, RequestQueue
 from judge.inference.batches.log import BATCHES_FILE, BatchBook
 from judge.inference.calls import CallContext, Journal, ReplyCache, TaskClient
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
@@ -206,7 +206,7 @@ class _Runner:
         """The conversations to have; before that, a carrier has their requests answered ahead."""
         carrier, context = self._resources.carrier, self._context
         if carrier is not None:
-            desk = Desk(
+            queue = RequestQueue(
                 self._plan,
                 waiting,
                 self._solver,
@@ -214,7 +214,7 @@ class _Runner:
                 self._records.store.path,
                 self._listeners.on_batch,
             )
-            self._ahead = await carrier.carry(desk)
+            self._ahead = await carrier.carry(queue)
             model = AnsweredAhead(context.chat_model.endpoint, self._ahead.failures)
             self._context = replace(context, chat_model=model)
         jobs: asyncio.Queue[Job] = asyncio.Queue()

@@ -47,9 +47,9 @@ class PendingRequest:
     """A request that has no reply yet.
 
     Attributes:
-        job: the task and sample that it is for.
-        key: the call.
-        request: what is asked.
+        job: its task and sample.
+        key: the key of the call.
+        request: the request.
     """
 
     job: JobKey
@@ -68,12 +68,12 @@ def _none() -> Mapping[str, CallError]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was not answered ahead.
+    """The requests that were not answered ahead.
 
     Attributes:
         failures: why requests have no reply, by custom id.
-        unasked: tasks and samples with requests that were not asked.
-        stopped: why not, if that is what ends the run.
+        unasked: tasks and samples with requests that were not sent.
+        stopped: why they were not sent, if that ends the run.
     """
 
     failures: Mapping[str, CallError] = field(default_factory=_none)
@@ -86,29 +86,29 @@ class Carrier(Protocol):
 
     @property
     def collects_batches(self) -> bool:
-        """Whether it collects batches that are under way from an earlier command."""
+        """Whether it collects the batches of an earlier command."""
         ...
 
-    async def carry(self, desk: Desk) -> Outcome:
-        """Has the requests of a desk answered, as far as it can.
+    async def carry(self, queue: RequestQueue) -> Outcome:
+        """Has the requests of a queue answered, as far as possible.
 
         Raises:
-            InferenceError: no request can be answered like that.
+            InferenceError: no request can be answered in this way.
             StoreError: records cannot be read or written.
         """
         ...
 
 
-class Desk:
-    """Lists the requests of a run, and files the replies.
+class RequestQueue:
+    """The requests of a run that have no reply yet; takes the replies.
 
     Args:
         plan: the run.
         jobs: the tasks and samples that have no submission yet.
-        solver: makes prompts.
-        context: what all tasks ask with.
-        folder: the run's directory, for files that do not stay.
-        tell: called with how batches get on.
+        solver: builds prompts.
+        context: what the calls of all tasks share.
+        folder: the run's directory, for temporary files.
+        tell: called with the progress of batches.
     """
 
     def __init__(
@@ -121,16 +121,16 @@ class Desk:
         tell: Callable[[BatchEvent], None],
     ) -> None:
         self._plan = plan
-        self._jobs = {(each.question.id, sample): (each, sample) for each, sample in jobs}
+        self._jobs = {(task.question.id, sample): (task, sample) for task, sample in jobs}
         self._solver = solver
         self.context = context
         self.folder = folder
         self.tell = tell
 
-    async def wanted(self, jobs: Iterable[JobKey] | None = None) -> AsyncIterator[PendingRequest]:
+    async def pending(self, jobs: Iterable[JobKey] | None = None) -> AsyncIterator[PendingRequest]:
         """The requests whose replies are neither on record nor in the cache.
 
-        A task whose prompt cannot be made has none: its conversation will say why.
+        A task whose prompt cannot be built has none: its conversation will say why.
 
         Args:
             jobs: only of these tasks and samples; None for all.
@@ -149,20 +149,20 @@ class Desk:
                 if context.journal.find(key) is None and not self._is_cached(request):
                     yield PendingRequest(job, key, request)
 
-    def file(self, key: CallKey, reply: ChatReply, prompt_tokens: int, source: str) -> None:
-        """Files a reply in the journal, where its conversation finds it; once.
+    def record(self, key: CallKey, reply: ChatReply, prompt_tokens: int, source: str) -> None:
+        """Records a reply in the journal, where its conversation finds it; once.
 
         Args:
-            key: the call.
+            key: the key of the call.
             reply: the reply.
             prompt_tokens: about how many tokens the prompt has, if the server did not count.
-            source: the batch, or the file, that it came in.
+            source: the batch, or the file, that it comes from.
         """
         if self.context.journal.find(key) is None:
             self.context.write_down(key, reply, lambda: prompt_tokens, batch=source)
 
     def cache_key(self, request: ChatRequest) -> str | None:
-        """Under which name other runs find the reply; None if they must not."""
+        """The key of the reply in the cache of all runs; None if it is not cached."""
         if self.context.cache is None or not request.is_repeatable:
             return None
         return request.digest(self.context.chat_model.endpoint)
@@ -174,10 +174,10 @@ class Desk:
 
 
 class AnsweredAhead:
-    """The chat model of conversations whose requests were asked ahead: it only says what failed.
+    """The chat model of conversations whose requests were answered ahead: it only reports failures.
 
     Args:
-        endpoint: address of the server that was asked.
+        endpoint: address of the server.
         failures: why requests have no reply, by custom id.
     """
 
@@ -191,10 +191,10 @@ class AnsweredAhead:
         return self._endpoint
 
     async def complete(self, request: ChatRequest) -> ChatReply:
-        """Fails as the request failed.
+        """Raises the error of the request.
 
         Raises:
-            CallError: always; what was answered is in the journal.
+            CallError: always; replies are in the journal.
         """
         raise self._failures.get(request.custom_id) or CallError(
             "gave-up", "the request was not among those that were asked ahead"
@@ -226,7 +226,7 @@ def request_line(request: ChatRequest) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a request.
+    """The result of a request.
 
     Attributes:
         custom_id: the request.
@@ -272,13 +272,13 @@ def _error_of(status: object, body: object, error: object) -> AttemptError:
 
 
 class RequestsFile:
-    """Writes the requests that have no reply yet; nothing is asked.
+    """Writes the requests that have no reply yet; nothing is sent.
 
     Args:
         path: the file; an older one is replaced.
 
     Attributes:
-        written: how many requests were written.
+        written: how many requests it holds.
     """
 
     collects_batches = False
@@ -287,7 +287,7 @@ class RequestsFile:
         self._path = path
         self.written = 0
 
-    async def carry(self, desk: Desk) -> Outcome:
+    async def carry(self, queue: RequestQueue) -> Outcome:
         """Writes the file.
 
         Raises:
@@ -301,9 +301,9 @@ class RequestsFile:
         ):
             part = scratch / self._path.name
             with part.open("wb") as file:
-                async for wanted in desk.wanted():
-                    file.write(request_line(wanted.request))
-                    jobs.add(wanted.job)
+                async for pending in queue.pending():
+                    file.write(request_line(pending.request))
+                    jobs.add(pending.job)
                     self.written += 1
             part.replace(self._path)
         return Outcome(unasked=frozenset(jobs))
@@ -321,8 +321,8 @@ class ResultsFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    async def carry(self, desk: Desk) -> Outcome:
-        """Files the replies to the requests that have none.
+    async def carry(self, queue: RequestQueue) -> Outcome:
+        """Records the replies to the requests that have none.
 
         Raises:
             UsageError: there is no such file.
@@ -330,14 +330,14 @@ class ResultsFile:
         """
         if not self._path.exists():
             raise UsageError(f"{self._path}: there is no such file")
-        wanted = {each.request.custom_id: each async for each in desk.wanted()}
-        total, name = len(wanted), self._path.name
+        pending = {request.request.custom_id: request async for request in queue.pending()}
+        total, name = len(pending), self._path.name
         missing = f"{name} has no result of this request"
-        failures = {each: CallError("gave-up", missing) for each in wanted}
+        failures = {custom_id: CallError("gave-up", missing) for custom_id in pending}
         for _, line in read_lines(self._path, InferenceError):
             result = read_result(line)
-            each = wanted.get(result.custom_id) if result is not None else None
-            if result is None or each is None:
+            request = pending.get(result.custom_id) if result is not None else None
+            if result is None or request is None:
                 continue
             if result.reply is None:
                 assert result.error is not None
@@ -345,10 +345,11 @@ class ResultsFile:
                     result.error.kind, result.error.message, attempts=1
                 )
                 continue
-            desk.file(each.key, replace(result.reply, attempts=1), each.prompt_tokens, name)
-            del wanted[result.custom_id]
+            reply = replace(result.reply, attempts=1)
+            queue.record(request.key, reply, request.prompt_tokens, name)
+            del pending[result.custom_id]
             failures.pop(result.custom_id, None)
-        if total and len(wanted) == total and all(x.message == missing for x in failures.values()):
+        if total and len(pending) == total and all(x.message == missing for x in failures.values()):
             raise InferenceError(
                 f"{self._path}: none of the {total} requests that are to be answered is in it",
                 hint="Requests are known by everything that is asked: suite, prompt, model and "

@@ -24,10 +24,10 @@ from judge.files.documents import MalformedError, as_object, parse_json
 from judge.files.json_lines import MAX_LINE_BYTES
 from judge.inference.batches.ahead import (
     CHAT_PATH,
-    Desk,
     JobKey,
     Outcome,
     PendingRequest,
+    RequestQueue,
     read_result,
     request_line,
 )
@@ -44,19 +44,19 @@ from judge.inference.client import (
 from judge.inference.run_records import BatchEvent
 
 MAX_REQUESTS = 50_000
-"""Requests of a batch; OpenAI takes so many."""
+"""Requests of a batch: the limit of OpenAI."""
 
 MAX_BYTES = 190_000_000
-"""Bytes of a batch's file; OpenAI takes 200 MB."""
+"""Bytes of a batch's file; the limit of OpenAI is 200 MB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When the server is asked how batches get on.
+    """When the server is asked for the progress of batches.
 
     Attributes:
-        first_s: wait before the first time.
-        longest_s: the waits grow up to this one.
+        first_s: wait before the first request.
+        longest_s: bound on the waits, which grow.
         settle_s: wait before the list is searched again for a batch that was not found.
         patience_s: how long after it was made a batch may be under way: twice the time that the
             server has for it.
@@ -84,13 +84,13 @@ class _Draft:
 
 @dataclass(slots=True)
 class _Sent:
-    """What this command knows about a request that it sends.
+    """A request that this command sends.
 
     Attributes:
         job: the task and sample.
         has_pictures: whether it shows pictures.
-        cache_key: under which name other runs find the reply, if they may.
-        faults: what went wrong with it so far.
+        cache_key: the key of its reply in the cache of all runs; None if it is not cached.
+        faults: the errors of its attempts so far.
     """
 
     job: JobKey
@@ -106,7 +106,7 @@ class BatchCarrier:
         endpoint: the server.
         book: the run's batches.
         policy: how often a request is sent, and the waits between.
-        pace: when the server is asked how batches get on.
+        pace: when the server is asked for the progress of batches.
     """
 
     collects_batches = True
@@ -125,11 +125,11 @@ class BatchCarrier:
         self._open: dict[str, tuple[OpenBatch, contextlib.ExitStack]] = {}
         self._sent: dict[str, _Sent] = {}
         self._failures: dict[str, CallError] = {}
-        self._again: set[JobKey] = set()
+        self._retried: set[JobKey] = set()
         self._unasked: set[JobKey] = set()
 
-    async def carry(self, desk: Desk) -> Outcome:
-        """Has the requests of a desk answered.
+    async def carry(self, queue: RequestQueue) -> Outcome:
+        """Has the requests of a queue answered.
 
         Raises:
             InferenceError: the server takes no batches, or cannot be reached.
@@ -137,15 +137,15 @@ class BatchCarrier:
         """
         try:
             for batch in self._book.open_batches():
-                await self._take_up(desk, batch)
-            await self._send(desk, None)
+                await self._take_up(queue, batch)
+            await self._send(queue, None)
             for rounds in range(1, self._policy.attempts + 1):
-                await self._wait_for_all(desk)
-                if not self._again:
+                await self._wait_for_all(queue)
+                if not self._retried:
                     break
                 await asyncio.sleep(self._policy.wait_s(rounds))
-                jobs, self._again = sorted(self._again), set()
-                await self._send(desk, jobs)
+                jobs, self._retried = sorted(self._retried), set()
+                await self._send(queue, jobs)
         except CallError as error:
             raise InferenceError(
                 f"{self._endpoint.endpoint}: {error.message}",
@@ -158,46 +158,46 @@ class BatchCarrier:
 
     # -- sending ---------------------------------------------------------------------------------
 
-    async def _send(self, desk: Desk, jobs: Iterable[JobKey] | None) -> None:
+    async def _send(self, queue: RequestQueue, jobs: Iterable[JobKey] | None) -> None:
         """Sends the requests that have no reply and are not under way."""
         draft: _Draft | None = None
         under_way = {custom_id for batch, _ in self._open.values() for custom_id in batch.requests}
         with contextlib.ExitStack() as files:
-            async for wanted in desk.wanted(jobs):
-                request = wanted.request
+            async for pending in queue.pending(jobs):
+                request = pending.request
                 if request.custom_id in self._failures:
                     continue
-                self._know(desk, wanted)
+                self._note_sent(queue, pending)
                 if request.custom_id in under_way:
                     continue
                 line = request_line(request)
                 if draft is not None and not draft.has_room(line):
-                    await self._submit(desk, draft)
+                    await self._submit(queue, draft)
                     draft = None
                 draft = draft or _Draft(
-                    files.enter_context(tempfile.TemporaryFile(dir=desk.folder))
+                    files.enter_context(tempfile.TemporaryFile(dir=queue.folder))
                 )
-                tokens, cost = desk.context.expected(request)
-                fits = desk.context.budget.allows(draft.tokens + tokens, draft.cost + cost)
+                tokens, cost = queue.context.expected(request)
+                fits = queue.context.budget.allows(draft.tokens + tokens, draft.cost + cost)
                 if not fits or self._unasked:
-                    self._unasked.add(wanted.job)
+                    self._unasked.add(pending.job)
                     continue
                 draft.file.write(line)
-                draft.requests.append(BatchedRequest(wanted.key, wanted.prompt_tokens))
+                draft.requests.append(BatchedRequest(pending.key, pending.prompt_tokens))
                 draft.size += len(line)
                 draft.tokens += tokens
                 draft.cost += cost
             if draft is not None and draft.requests:
-                await self._submit(desk, draft)
+                await self._submit(queue, draft)
 
-    def _know(self, desk: Desk, wanted: PendingRequest) -> None:
-        request = wanted.request
+    def _note_sent(self, queue: RequestQueue, pending: PendingRequest) -> None:
+        request = pending.request
         if request.custom_id not in self._sent:
             self._sent[request.custom_id] = _Sent(
-                wanted.job, request.has_pictures, desk.cache_key(request)
+                pending.job, request.has_pictures, queue.cache_key(request)
             )
 
-    async def _submit(self, desk: Desk, draft: _Draft) -> None:
+    async def _submit(self, queue: RequestQueue, draft: _Draft) -> None:
         batch = self._book.intend(self._endpoint.endpoint, draft.requests, draft.tokens, draft.cost)
         try:
             file_id = await self._endpoint.upload(f"{batch.label}.jsonl", draft.file)
@@ -218,20 +218,20 @@ class BatchCarrier:
                 self._ask_again(batch, AttemptError(error.message))
                 return
         if state is not None:
-            self._take(desk, batch, state)
+            self._take(queue, batch, state)
 
-    def _take(self, desk: Desk, batch: OpenBatch, state: BatchState | None) -> None:
-        """From now on the batch is waited for, and its cost is held in the budget."""
+    def _take(self, queue: RequestQueue, batch: OpenBatch, state: BatchState | None) -> None:
+        """Waits for the batch from now on, and holds its cost in the budget."""
         if state is not None:
             self._book.created(batch, state.batch_id)
         held = contextlib.ExitStack()
-        held.enter_context(desk.context.budget.hold(batch.tokens, batch.cost))
+        held.enter_context(queue.context.budget.hold(batch.tokens, batch.cost))
         self._open[batch.label] = (batch, held)
 
-    # -- what an earlier command, or a lost answer, left behind ----------------------------------
+    # -- batches of an earlier command, or of a lost answer --------------------------------------
 
-    async def _take_up(self, desk: Desk, batch: OpenBatch) -> None:
-        """Continues a batch from where it was left.
+    async def _take_up(self, queue: RequestQueue, batch: OpenBatch) -> None:
+        """Continues a batch of an earlier command.
 
         Raises:
             StoreError: it is at another server.
@@ -241,17 +241,17 @@ class BatchCarrier:
             return
         if batch.endpoint != self._endpoint.endpoint:
             raise StoreError(
-                f"{desk.folder / BATCHES_FILE}: {len(batch.requests)} requests are under way at "
+                f"{queue.folder / BATCHES_FILE}: {len(batch.requests)} requests are under way at "
                 f"{batch.endpoint}, not at {self._endpoint.endpoint}",
                 hint="Continue with that endpoint, or give another --out.",
             )
         if batch.batch_id is not None:
-            self._take(desk, batch, None)
+            self._take(queue, batch, None)
         elif (state := await self._look_for(batch)) is not None:
-            self._take(desk, batch, state)
+            self._take(queue, batch, state)
 
     async def _look_for(self, batch: OpenBatch) -> BatchState | None:
-        """The batch that was made of a file; None where there is none and never will be."""
+        """The batch that was made of a file; None if there is none and never will be."""
         assert batch.file_id is not None
         for last in (False, True):
             state = await self._endpoint.find(batch.label, batch.file_id, batch.begun_s)
@@ -265,7 +265,7 @@ class BatchCarrier:
 
     # -- waiting and collecting ------------------------------------------------------------------
 
-    async def _wait_for_all(self, desk: Desk) -> None:
+    async def _wait_for_all(self, queue: RequestQueue) -> None:
         wait_s = self._pace.first_s
         while self._open:
             await asyncio.sleep(wait_s)
@@ -280,11 +280,11 @@ class BatchCarrier:
                         f"{state.batch_id}",
                     )
                 total = len(batch.requests)
-                desk.tell(
+                queue.tell(
                     BatchEvent(state.batch_id, state.status, min(state.answered, total), total)
                 )
                 if state.is_over:
-                    await self._collect(desk, batch, state)
+                    await self._collect(queue, batch, state)
                     held.close()
                     del self._open[batch.label]
                 elif time.time() - batch.begun_s > self._pace.patience_s:
@@ -294,49 +294,54 @@ class BatchCarrier:
                         f"{self._pace.patience_s / 3600:g} hours after it was made",
                     )
 
-    async def _collect(self, desk: Desk, batch: OpenBatch, state: BatchState) -> None:
-        """Files the replies of a batch that is over; what failed is asked again, or fails."""
-        left = dict(batch.requests)
+    async def _collect(self, queue: RequestQueue, batch: OpenBatch, state: BatchState) -> None:
+        """Records the replies of a batch that is over, and has the requests that failed retried."""
+        open_requests = dict(batch.requests)
         errors: dict[str, AttemptError] = {}
         for file_id in state.files:
-            async for line in self._endpoint.results(file_id, desk.folder):
+            async for line in self._endpoint.results(file_id, queue.folder):
                 result = read_result(line)
-                if result is None or result.custom_id not in left:
+                if result is None or result.custom_id not in open_requests:
                     continue
                 if result.reply is None:
                     assert result.error is not None
                     errors[result.custom_id] = result.error
                     continue
-                booked = left.pop(result.custom_id)
-                self._file(desk, booked, result.reply, batch, result.custom_id)
+                request = open_requests.pop(result.custom_id)
+                self._record(queue, request, result.reply, batch, result.custom_id)
         errors = {**_errors_of(batch, state), **errors}
-        for custom_id in left:
+        for custom_id in open_requests:
             self._fail(custom_id, errors[custom_id])
-        desk.context.journal.sync()
-        self._book.collected(batch, state.status, len(batch.requests) - len(left))
+        queue.context.journal.sync()
+        self._book.collected(batch, state.status, len(batch.requests) - len(open_requests))
 
-    def _file(
-        self, desk: Desk, booked: BatchedRequest, reply: ChatReply, batch: OpenBatch, custom_id: str
+    def _record(
+        self,
+        queue: RequestQueue,
+        request: BatchedRequest,
+        reply: ChatReply,
+        batch: OpenBatch,
+        custom_id: str,
     ) -> None:
         sent = self._sent.get(custom_id)
         faults = tuple(sent.faults) if sent else ()
         reply = replace(reply, attempts=len(faults) + 1, faults=faults)
-        desk.file(booked.key, reply, booked.prompt_tokens, str(batch.batch_id))
-        if sent is not None and sent.cache_key is not None and desk.context.cache is not None:
-            desk.context.cache.put(sent.cache_key, reply)
+        queue.record(request.key, reply, request.prompt_tokens, str(batch.batch_id))
+        if sent is not None and sent.cache_key is not None and queue.context.cache is not None:
+            queue.context.cache.put(sent.cache_key, reply)
 
     def _ask_again(self, batch: OpenBatch, error: AttemptError) -> None:
         for custom_id in batch.requests:
             self._fail(custom_id, error)
 
     def _fail(self, custom_id: str, error: AttemptError) -> None:
-        """Has a request sent again, or gives it up."""
+        """Has a request sent again, or gives up on it."""
         sent = self._sent.get(custom_id)
         if sent is None:
             return  # of a task that this command does not ask about
         sent.faults.append(error.message)
         if error.retry and len(sent.faults) < self._policy.attempts:
-            self._again.add(sent.job)
+            self._retried.add(sent.job)
             return
         kind, message = error.kind, error.message
         if sent.has_pictures and refuses_pictures(message):
@@ -349,17 +354,17 @@ class BatchCarrier:
 
 
 def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
-    """Why the requests failed about which no file of results says anything, by custom id."""
-    said = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
+    """Why requests failed that are in no file of results, by custom id."""
+    reasons = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
     message, retry = {
-        "failed": (f"the batch failed: {said or 'the server does not say why'}", True),
+        "failed": (f"the batch failed: {reasons or 'the server does not say why'}", True),
         "expired": ("the batch expired before it was asked", True),
         "cancelled": ("the batch was cancelled before it was asked", False),
     }.get(state.status, ("the batch is complete without a result of this request", True))
     errors = {request: AttemptError(message[:500], retry=retry) for request in batch.requests}
     order = list(batch.requests)
     for line, why in state.errors:
-        # One line that is wrong fails a batch as a whole; without it, it may do.
+        # One wrong line fails the whole batch; without that line, it may succeed.
         if line is not None and 1 <= line <= len(order):
             errors[order[line - 1]] = error_of_answer(400, why, None)
     return errors
@@ -426,8 +431,8 @@ class BatchEndpoint:
         Raises:
             CallError: it could not be uploaded. Nothing is paid for a file.
         """
-        errand = ServerRequest("/files", body={"purpose": "batch"}, file=(name, content))
-        return _id_in(await self._ask(errand), "file")
+        request = ServerRequest("/files", body={"purpose": "batch"}, file=(name, content))
+        return _id_in(await self._ask(request), "file")
 
     async def create(self, file_id: str, label: str) -> BatchState:
         """Has a batch made of a file. Tried once: it must not happen twice.
@@ -444,7 +449,7 @@ class BatchEndpoint:
         return _state_of(await self._ask(ServerRequest("/batches", body=body), once=True))
 
     async def state(self, batch_id: str) -> BatchState:
-        """How a batch is getting on.
+        """The state of a batch.
 
         Raises:
             CallError: the server does not say.
@@ -457,8 +462,8 @@ class BatchEndpoint:
         Args:
             label: the label.
             file_id: the file.
-            begun_s: when it can have been made at the earliest, in seconds since 1970; the server's
-                clock may differ by a day.
+            begun_s: the earliest time of its creation, in seconds since 1970; the server's clock
+                may differ by a day.
 
         Raises:
             CallError: the server does not list its batches.
@@ -483,7 +488,7 @@ class BatchEndpoint:
         return None
 
     async def forget(self, file_id: str) -> None:
-        """Deletes a file, so that no batch can be made of it any more; if it can be deleted."""
+        """Tries to delete a file, so that no batch can be made of it any more."""
         with suppress(CallError):
             await self._model.call(ServerRequest(f"/files/{file_id}", deletes=True))
 
@@ -492,7 +497,7 @@ class BatchEndpoint:
 
         Args:
             file_id: the file.
-            folder: where it is kept while it is read; nothing of it stays.
+            folder: for a temporary copy of the file.
 
         Raises:
             CallError: it could not be downloaded.
@@ -502,23 +507,23 @@ class BatchEndpoint:
             while line := file.readline(MAX_LINE_BYTES + 1):
                 yield self._model.mask.masked(line)
 
-    async def _ask(self, errand: ServerRequest, *, once: bool = False) -> dict[str, Any]:
-        body = await self._model.call(errand, once=once)
+    async def _ask(self, request: ServerRequest, *, once: bool = False) -> dict[str, Any]:
+        body = await self._model.call(request, once=once)
         try:
             return as_object(parse_json(body))
         except MalformedError as error:
-            # What was asked may have been done.
+            # The server may have done it all the same.
             shown = body[:80].decode("utf-8", "replace")
-            message = f"the answer to {errand.path} is not what a batch endpoint says: {shown!r}"
+            message = f"the answer to {request.path} is not what a batch endpoint says: {shown!r}"
             raise CallError("gave-up", message, attempts=1) from error
 
 
 def _id_in(document: dict[str, Any], what: str) -> str:
-    found = document.get("id")
-    if not is_id(found):
-        message = f"the server names no {what} that was made, but {str(found)[:80]!r}"
+    made = document.get("id")
+    if not is_id(made):
+        message = f"the server names no {what} that was made, but {str(made)[:80]!r}"
         raise CallError("gave-up", message, attempts=1)
-    return str(found)
+    return str(made)
 
 
 def _state_of(document: dict[str, Any]) -> BatchState:
@@ -541,8 +546,8 @@ def _state_of(document: dict[str, Any]) -> BatchState:
 
 def _error(entry: dict[str, Any]) -> tuple[int | None, str]:
     line = entry.get("line")
-    said = ": ".join(str(entry[name]) for name in ("code", "message") if entry.get(name))
-    return (line if type(line) is int else None), said[:_SHOWN_CHARS]
+    reason = ": ".join(str(entry[name]) for name in ("code", "message") if entry.get(name))
+    return (line if type(line) is int else None), reason[:_SHOWN_CHARS]
 
 
 def _count(value: object) -> int:
