@@ -36,18 +36,18 @@ KEY_MASK = b"[key]"
 """Replaces a key; it can be part of a JSON string, and cannot be an id."""
 
 _MIN_SECRET_CHARS = 12
-"""Shorter keys are those of local servers (``none``, ``EMPTY``), and words in replies."""
+"""Shorter keys are those of local servers (``none``, ``EMPTY``), which are words in replies."""
 
 
 def check_address(url: str) -> str:
-    """The address unchanged, if every URL parser takes it for the same server.
+    """The address unchanged, if all URL parsers read the same server from it.
 
     Args:
-        url: an endpoint, as an option, a models file or a run has it.
+        url: an endpoint, from an option, a models file or a run.
 
     Raises:
         UsageError: it is not an ``http`` or ``https`` address with a host, or holds characters
-            (backslashes, blanks, anything but ASCII) in which readers of addresses differ.
+            (backslashes, blanks, anything but ASCII) that URL parsers read differently.
     """
     try:
         parts = urlsplit(url)
@@ -70,7 +70,7 @@ def public_url(url: str) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of an address: what a key belongs to.
+    """Scheme, host and port of an address: the server that a key belongs to.
 
     Args:
         url: an address that :func:`check_address` accepts.
@@ -81,11 +81,11 @@ def origin_of(url: str) -> str:
 
 
 def secrets_of(url: str) -> tuple[str, ...]:
-    """What of an address may not be shown: the password, and user name and password together."""
+    """The secrets in an address: the password, and user name and password together."""
     user_info, separator, _ = urlsplit(url).netloc.rpartition("@")
     if not separator:
         return ()
-    user, _, password = (unquote(each) for each in user_info.partition(":"))
+    user, _, password = (unquote(part) for part in user_info.partition(":"))
     return (password, f"{user}:{password}")
 
 
@@ -104,11 +104,11 @@ def split_credentials(url: str) -> tuple[str, str | None]:
 
 
 class KeyMask:
-    """Takes keys out of what a server sends, before any of it is parsed, shown or kept.
+    """Removes keys from what a server sends, before any of it is parsed, shown or kept.
 
-    A key is found as it is; with any of its characters escaped as JSON may escape them; percent
-    encoded; in hexadecimal digits; and within base64, whatever is coded before and after it. A key
-    that a server reverses, cuts up or encrypts is not found.
+    It recognizes a key as it is, with characters escaped as JSON may escape them, percent encoded,
+    in hexadecimal digits, and within base64, whatever is encoded before and after it. It does not
+    recognize a key that a server has reversed, cut up or encrypted.
 
     Args:
         secrets: keys and passwords; those that are too short to be secret are left out.
@@ -130,13 +130,13 @@ class KeyMask:
 
 
 def _forms_of(secret: str) -> set[str]:
-    """The spellings by which a secret is recognized."""
+    """The encoded forms in which a secret is recognized."""
     data = secret.encode()
     if len(secret) < _MIN_SECRET_CHARS:
         return set()
     forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
     for before in range(3):
-        # Characters of base64 that hold bits of something else, on either side, are left out.
+        # Characters of base64 that also hold bits of neighbours are left out.
         coded = base64.b64encode(bytes(before) + data).decode()
         whole = coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
         forms |= {whole, whole.translate(str.maketrans("+/", "-_"))}
@@ -146,10 +146,11 @@ def _forms_of(secret: str) -> set[str]:
 def _spelled(form: str) -> str:
     """A pattern of a string in which JSON may have escaped any character."""
     spelled = []
-    for each in form:
-        code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in f"{ord(each):04x}")
-        escaped = r"\\/|" if each == "/" else ""
-        spelled.append(rf"(?:{re.escape(each)}|{escaped}\\u{code})")
+    for character in form:
+        digits = f"{ord(character):04x}"
+        code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in digits)
+        escaped = r"\\/|" if character == "/" else ""
+        spelled.append(rf"(?:{re.escape(character)}|{escaped}\\u{code})")
     return "".join(spelled)
 
 
@@ -172,7 +173,7 @@ class Price:
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
     def half(self) -> Price:
-        """What the same costs in a batch."""
+        """The price of the same tokens in a batch."""
         return Price(self.input / 2, self.output / 2, f"half of {self.source}, in batches")
 
 
@@ -185,12 +186,12 @@ class ModelSpec:
     """A chat model and where it is served.
 
     Attributes:
-        name: what the user called it; goes into records and folder names.
+        name: the name that the user gave it, for records and names of folders.
         model: the server's name for it; None to take the only one that the server has.
         base_url: the endpoint.
         key_env: environment variable that holds the key; None if it needs no key.
-        context_length: tokens of prompt and reply together, if known.
-        price: what tokens cost, if known.
+        context_length: bound on the tokens of prompt and reply together; None if unknown.
+        price: of tokens; None if unknown.
         params: further request parameters.
     """
 
@@ -205,7 +206,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a mode means.
+    """The setting of a mode.
 
     Attributes:
         name: ``single``, ``text`` or ``multi/`` with the feedback.
@@ -230,21 +231,22 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TypedSetting(Setting):
-    """What a mode means for tasks that ask for a typed answer.
+    """The setting of a mode for tasks that ask for a typed answer.
 
     Attributes:
         printed_chars: characters of a program's printout, and of its traceback, that are shown.
-        end_words: words that announce the answer, in any case; they end the conversation.
-        beside_code: what is done with a program in a reply that announces the answer: ``end`` (it
+        end_words: words that announce the answer, in upper or lower case, and so end the
+            conversation.
+        beside_code: the treatment of a program in a reply that announces the answer: ``end`` (it
             is not run) or ``run`` (the answer is taken only from a reply without a program).
         pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
             question.
-        max_pictures: how many pictures one message shows; those beyond are named.
+        max_pictures: how many pictures one message shows; further ones are named.
         picture_side: longest side in pixels; larger ones are shrunk. None for no bound.
         picture_bytes: most bytes of a picture; larger ones are shrunk. None for no bound.
         picture_types: some of :data:`judge.inference.choices.PICTURE_TYPES`; pictures of other
             types become PNG.
-        plots: pictures that a program made which are shown after a round; 0 for none.
+        plots: how many pictures of a program are shown after a round; 0 for none.
     """
 
     printed_chars: int
@@ -308,43 +310,43 @@ def find_model(
     Args:
         name: an alias, or the server's own name for a model.
         models: the aliases.
-        base_url: endpoint that the user gave; takes precedence over the alias's own.
-        key_env: environment variable that the user gave for the key; likewise.
+        base_url: endpoint that the user names; overrides that of the alias.
+        key_env: environment variable of the key that the user names; likewise.
 
     Raises:
         UsageError: ``base_url`` is not an address.
     """
     if base_url is not None:
         check_address(base_url)
-    known = models.get(name)
-    if known is None:
+    spec = models.get(name)
+    if spec is None:
         return ModelSpec(
             name=name,
             model=name,
             base_url=base_url or DEFAULT_BASE_URL,
             key_env=key_env or (None if base_url else "OPENAI_API_KEY"),
         )
-    # Somebody else's server wants somebody else's key, if any.
-    is_own = base_url is None or origin_of(base_url) == origin_of(known.base_url)
-    own_key = known.key_env if is_own else None
+    # Another server needs another key, if any.
+    is_own = base_url is None or origin_of(base_url) == origin_of(spec.base_url)
+    own_key = spec.key_env if is_own else None
     return ModelSpec(
         name=name,
-        model=known.model,
-        base_url=base_url or known.base_url,
+        model=spec.model,
+        base_url=base_url or spec.base_url,
         key_env=key_env or own_key,
-        context_length=known.context_length,
-        price=known.price,
-        params=known.params,
+        context_length=spec.context_length,
+        price=spec.price,
+        params=spec.params,
     )
 
 
 def check_key(spec: ModelSpec, models: Iterable[ModelSpec]) -> None:
-    """Checks that a key goes to the server that it belongs to.
+    """Checks that a key is sent only to the server that it belongs to.
 
     Args:
-        spec: the model to be asked.
-        models: those that are configured; a variable that one of them names for its key belongs to
-            its server.
+        spec: the model to ask.
+        models: the configured models; a variable that holds the key of one of them belongs to its
+            server.
 
     Raises:
         UsageError: the variable belongs to other servers.
@@ -411,7 +413,7 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
 
 
 def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
-    """The fields of a setting, just those of its class.
+    """The fields of a setting: all those of its class, and no others.
 
     Args:
         path: a settings.yaml.
@@ -424,21 +426,21 @@ def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
     entry = _read_yaml(path).get(name)
     if not isinstance(entry, dict):
         raise InferenceError(f"{path} lacks the setting {name}")
-    wanted = {each.name for each in fields(kind)} - {"name"}
-    if entry.keys() != wanted:
-        different = ", ".join(sorted(entry.keys() ^ wanted))
+    names = {one.name for one in fields(kind)} - {"name"}
+    if entry.keys() != names:
+        different = ", ".join(sorted(entry.keys() ^ names))
         raise InferenceError(f"{path}, {name}: unknown or missing fields: {different}")
     return dict(entry)
 
 
-def check_one_of(path: Path, name: str, field: str, value: object, known: Sequence[str]) -> None:
+def check_one_of(path: Path, name: str, field: str, value: object, choices: Sequence[str]) -> None:
     """Checks that a field of a setting has one of its values.
 
     Raises:
         InferenceError: it has another.
     """
-    if value not in known:
-        raise InferenceError(f"{path}, {name}: {field} is {value!r}; known: {', '.join(known)}")
+    if value not in choices:
+        raise InferenceError(f"{path}, {name}: {field} is {value!r}; known: {', '.join(choices)}")
 
 
 def _model_spec(path: Path, name: str, entry: dict[str, Any]) -> ModelSpec:
@@ -492,7 +494,7 @@ def _price(path: Path, name: str, value: Any) -> Price | None:
         price = Price(float(value["input"]), float(value["output"]), source)
     except (KeyError, TypeError, ValueError, OverflowError):
         price = None
-    # A price below zero, or none at all, would take the meaning from a budget.
+    # With a price below zero, or without one, a budget would mean nothing.
     if price is None or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
         raise InferenceError(
             f"{path}, {name}: price needs input, output, date and source (found {str(value)[:200]})"

@@ -61,7 +61,7 @@ def layout(rows: Sequence[Sequence[Value]]) -> str:
 def labels(header: Sequence[Value]) -> list[str]:
     """The labels of columns, as pandas makes them unique and names blank ones."""
     taken: dict[str, int] = {}
-    found: list[str] = []
+    names: list[str] = []
     texts = [
         f"Unnamed: {number}" if is_missing(value) else _text(value)
         for number, value in enumerate(header)
@@ -76,8 +76,8 @@ def labels(header: Sequence[Value]) -> list[str]:
                 label = f"{text}.{count}"
         taken[text] = count + 1
         taken.setdefault(label, 1)
-        found.append(label.translate(_ESCAPES))
-    return found
+        names.append(label.translate(_ESCAPES))
+    return names
 
 
 def _column(label: str, values: list[Value]) -> list[str]:
@@ -134,7 +134,7 @@ def _number_texts(numbers: list[int | float | None]) -> list[str]:
 
 
 def _trim_zeros(texts: list[str | None]) -> list[str | None]:
-    """Takes zeros off the ends of all numbers together, one digit behind the point stays."""
+    """Removes zeros from the ends of all numbers alike; one digit after the point stays."""
     while all(text is None or text.endswith("0") for text in texts) and any(
         text is not None for text in texts
     ):
@@ -200,7 +200,7 @@ def describe(rows: Sequence[Sequence[Value]], columns: int) -> str:
         present = [row[number] for row in body if not is_missing(row[number])]
         kind = _kind(present, has_blanks=len(present) < len(body))
         cells.append((str(number), name, f"{len(present)} non-null", kind))
-    widths = [max(len(row[place]) for row in cells) for place in range(4)]
+    widths = [max(len(row[column]) for row in cells) for column in range(4)]
     cells.insert(1, ("---", "------", "--------------", "-----"))
     widths[0] = max(widths[0], 3)
     for row in cells:
@@ -212,7 +212,7 @@ def describe(rows: Sequence[Sequence[Value]], columns: int) -> str:
 
 def _kind(present: Sequence[Value], *, has_blanks: bool) -> str:
     """The type that pandas gives a column with these values."""
-    # Most columns repeat their values; 1, 1.0 and True are the same key only within a type.
+    # Most columns repeat their values. The type is part of the key: 1, 1.0 and True are equal.
     kinds = {_kind_of(value) for _, value in {(type(value), value) for value in present}}
     if not kinds:
         return "float64" if has_blanks else "object"
@@ -243,7 +243,7 @@ def _kind_of(value: Value) -> str:
 
 
 INFO = "info"
-"""The form that describes columns in place of showing rows."""
+"""The form that describes columns instead of showing rows."""
 
 _INFO_ROWS = 200_000
 
@@ -252,14 +252,14 @@ _RULE = "-" * 50
 
 @dataclass(frozen=True, slots=True)
 class ContentLimits:
-    """How much of a workbook goes into a prompt.
+    """Bounds on what a prompt shows of a workbook.
 
     Attributes:
         rows: rows below the first one of each sheet.
         columns: columns of each sheet.
         cell_chars: characters of one cell's text.
-        total_chars: characters of all sheets together; what goes past it is left out from the end.
-        notes: whether to say below each sheet what was left out and which cells are merged.
+        total_chars: characters of all sheets together; the end of a longer text is left out.
+        notes: whether notes below each sheet name what is left out, and the merged cells.
     """
 
     rows: int = 5
@@ -270,7 +270,7 @@ class ContentLimits:
 
 
 def rows_needed(form: str, rows: int) -> int:
-    """How many rows of a sheet have to be read for a form that is to show so many below the first.
+    """How many rows of a sheet a form needs to show so many below the first row.
 
     A description of columns counts all rows.
     """
@@ -283,26 +283,26 @@ def render_content(
     """Writes the first rows of all sheets.
 
     Args:
-        sheets: the previews; they may hold more rows than are wanted.
+        sheets: the previews; they may hold more rows than are shown.
         form: one of :data:`judge.inference.choices.CONTENT_FORMS`.
-        limits: how much.
+        limits: bounds on the content.
         heading: what precedes each sheet's name.
     """
     write = _WRITERS.get(form, layout)
     parts: list[str] = []
-    left = limits.total_chars
+    room = limits.total_chars
     for number, sheet in enumerate(sheets):
         text, notes = (
             _describe(sheet, limits) if form == INFO else _write_sheet(sheet, write, limits)
         )
-        if len(text) > left:
-            text = _cut_lines(text, left)
+        if len(text) > room:
+            text = _cut_lines(text, room)
             notes = [*notes, "the rest of the lines was too long to show"]
-        left -= len(text)
+        room -= len(text)
         shown_notes = [f"[{note}]" for note in notes] if limits.notes else []
         parts.append("\n".join([f"{heading}: {sheet.name}", text, *shown_notes, _RULE]))
-        if left <= 0 and number + 1 < len(sheets):
-            names = ", ".join(each.name for each in sheets[number + 1 :])
+        if room <= 0 and number + 1 < len(sheets):
+            names = ", ".join(one.name for one in sheets[number + 1 :])
             parts.append(f"[sheets not shown: {names}]")
             break
     return "\n".join(parts) + "\n"
@@ -313,7 +313,7 @@ def _write_sheet(
 ) -> tuple[str, list[str]]:
     cut, notes = _cut(sheet, limits)
     if cut.merged:
-        inside = [each for each in cut.merged if _is_within(each, cut)]
+        inside = [merged for merged in cut.merged if _is_within(merged, cut)]
         if inside:
             shown = ", ".join(inside[:20])
             more = f" and {len(inside) - 20} more" if len(inside) > 20 else ""
@@ -324,7 +324,7 @@ def _write_sheet(
 
 
 def _describe(sheet: SheetPreview, limits: ContentLimits) -> tuple[str, list[str]]:
-    """A description of the columns, and what it leaves out."""
+    """A description of the columns, and notes on what it leaves out."""
     notes: list[str] = []
     if sheet.more_rows:
         notes.append(f"counted in the first {len(sheet.rows)} rows")
@@ -335,7 +335,7 @@ def _describe(sheet: SheetPreview, limits: ContentLimits) -> tuple[str, list[str
 
 
 def _cut(sheet: SheetPreview, limits: ContentLimits) -> tuple[SheetPreview, list[str]]:
-    """The sheet within the limits, and what that left out."""
+    """The sheet within the limits, and notes on what is left out."""
     notes: list[str] = []
     rows = sheet.rows[: limits.rows + 1]
     if sheet.more_rows or len(sheet.rows) > len(rows):

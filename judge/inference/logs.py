@@ -111,8 +111,8 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
         yield {
             "id": record["id"],
             "instruction_type": record.get("instruction_type"),
-            # As the scripts write them: no texts where the calls failed, and the whole reply
-            # where it holds no program.
+            # As the scripts write them: nothing if the calls failed, and the whole reply if it
+            # holds no program.
             "conversation": texts or "",
             "solution": next(filter(None, map(record.get, _SAID)), ""),
             **({"sample": sample} if sample else {}),
@@ -121,11 +121,11 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
 
 def _objects(value: object) -> list[Any]:
     """The objects of an array; none where it is something else."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _result_of(last_round: Mapping[str, Any]) -> str | None:
-    """What came of the last program: in the benchmark's logs it ends the conversation."""
+    """The outcome of the last program, with which conversations end in the benchmark's logs."""
     if feedback := last_round.get("feedback"):
         return plain_text(feedback)
     execution = last_round.get("execution")
@@ -141,7 +141,7 @@ def setting_of_name(name: str) -> tuple[str | None, str | None]:
         name: such as ``conv_multi_row_react_exec_gpt-4o.jsonl`` or ``conv_single_gpt-4o.jsonl``.
 
     Returns:
-        The model, and the setting as ``judge infer`` calls it; None where the name does not say.
+        The model, and the setting as ``judge infer`` names it; None if the name does not say.
     """
     match = _LOG_NAME.fullmatch(name)
     if match is None:
@@ -154,44 +154,44 @@ def setting_of_name(name: str) -> tuple[str | None, str | None]:
 def import_log(
     log: Path, suite: Suite, source: str, store: RunDirectory, ids: Collection[str] | None = None
 ) -> int:
-    """Makes a run out of a log, as if the model had just been asked.
+    """Makes a run out of a log, as if the model had just replied.
 
     Args:
         log: the benchmark's log, or any .jsonl of solutions.
         suite: the suite that it answers.
-        source: what the suite is loaded from, for run.json.
+        source: where the suite is loaded from, for run.json.
         store: the run's directory, which must hold no submissions yet.
-        ids: tasks that are wanted; None for all.
+        ids: the tasks to import; None for all.
 
     Returns:
-        How many submissions were taken.
+        How many submissions were imported.
 
     Raises:
-        SubmissionError: the log cannot be taken as it is.
+        SubmissionError: the log cannot be imported as it is.
         StoreError: the directory holds submissions, or cannot be written.
     """
     submissions = load_submissions(log, suite, ids=ids)
     with empty_records(store) as records:
-        told = _conversations(log)
+        conversations = _conversations(log)
         model, setting = setting_of_name(log.name)
         for submission in submissions:
             record = submission_record(submission, suite)
             record |= {"model": submission.model or model, "setting": submission.setting or setting}
             record.setdefault("instruction_type", suite.task(submission.task_id).kind)
-            texts = told.get(submission.key)
+            texts = conversations.get(submission.key)
             if texts is not None:
                 task_id, sample = submission.key
                 record["conversation"] = records.conversation_path(task_id, sample)
                 records.write_conversation(task_id, sample, _conversation(record, texts))
             records.append_submission(record)
-        model = next((each.model for each in submissions if each.model), model)
-        setting = next((each.setting for each in submissions if each.setting), setting)
+        model = next((one.model for one in submissions if one.model), model)
+        setting = next((one.setting for one in submissions if one.setting), setting)
         store.write_run(imported_run(log, suite, source, model=model, setting=setting))
     return len(submissions)
 
 
 def _conversations(log: Path) -> dict[tuple[str, int], list[Any]]:
-    # What is no submission was refused before; what is none of those that are wanted may be odd.
+    # Lines that hold no submission were refused before. Those of other tasks may hold anything.
     return {
         (str(record.get("id")), record.get("sample") or 0): record["conversation"]
         for _, record in read_json_lines(log, StoreError)

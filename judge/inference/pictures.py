@@ -29,14 +29,14 @@ from judge.sandbox.contract import Sandbox, ServiceChannel
 from judge.sandbox.service_program import program_text
 
 MAX_PICTURE_BYTES = 20 * MIB
-"""The longest picture that is sent; servers take less."""
+"""Bytes of the largest picture that is sent; servers accept less."""
 
 
 class PictureStore:
     """Pictures by their hash. Safe to use from several threads.
 
     Args:
-        folder: where pictures that are no input of the suite are kept; made when the first one is.
+        folder: for the pictures that are no input of the suite; created with the first of them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +65,7 @@ class PictureStore:
         return Picture(digest, media_type, len(data), path.name)
 
     def add_made(self, data: bytes, name: str) -> Picture | None:
-        """A picture that a program made, or the judge; None if it is not a picture, or too long.
+        """A picture that a program or the judge made; None if it is not a picture, or too large.
 
         Raises:
             StoreError: it cannot be written.
@@ -83,7 +83,7 @@ class PictureStore:
         """The bytes of a picture.
 
         Raises:
-            StoreError: it is missing, or is not what it was.
+            StoreError: it is missing, or was changed.
         """
         path = self._inputs.get(sha256)
         if path is None:
@@ -109,7 +109,7 @@ def sent_content(content: Content, pictures: PictureStore | None) -> str | list[
 
     Args:
         content: the content as it is kept.
-        pictures: where its pictures are; None where no message may hold any.
+        pictures: the store of its pictures; None if no message may hold any.
 
     Raises:
         StoreError: a picture is missing, or is not what it was.
@@ -141,13 +141,13 @@ _TIMEOUT_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What pictures must fit.
+    """The bounds that pictures must fit.
 
     Attributes:
         longest_side: pixels; None for no bound.
-        most_bytes: of each picture; None for no bound.
-        stitch: whether several become one.
-        types: media types that are taken; pictures of others become PNG.
+        most_bytes: bytes of each picture; None for no bound.
+        stitch: whether several pictures become one.
+        types: accepted media types; pictures of other types become PNG.
     """
 
     longest_side: int | None = None
@@ -174,14 +174,14 @@ class PictureFitter:
         self._store = store
         self._channel: ServiceChannel | None = None
         self._lock = threading.Lock()
-        self._known: dict[tuple[Fit, tuple[str, ...]], list[Picture]] = {}
+        self._fitted: dict[tuple[Fit, tuple[str, ...]], list[Picture]] = {}
 
     def fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
         """The pictures within bounds, or one picture that shows them all.
 
         Args:
             pictures: of one message.
-            fit: what they must fit; a single picture is never stitched.
+            fit: the bounds; a single picture is never stitched.
 
         Raises:
             SuiteError: a picture cannot be decoded, or is too large to be.
@@ -193,9 +193,9 @@ class PictureFitter:
             return list(pictures)
         key = (fit, tuple(picture.sha256 for picture in pictures))
         with self._lock:
-            if key not in self._known:
-                self._known[key] = self._fit(pictures, fit)
-            return self._known[key]
+            if key not in self._fitted:
+                self._fitted[key] = self._fit(pictures, fit)
+            return self._fitted[key]
 
     def close(self) -> None:
         """Ends the service; safe to call twice."""
@@ -211,11 +211,11 @@ class PictureFitter:
         ]
 
     def _made(self, pictures: Sequence[Picture], fit: Fit) -> Picture:
-        named = ", ".join(each.name for each in pictures)
+        names = ", ".join(picture.name for picture in pictures)
         frame = {
             "pictures": [
-                base64.b64encode(self._store.read(each.sha256, each.media_type)).decode("ascii")
-                for each in pictures
+                base64.b64encode(self._store.read(one.sha256, one.media_type)).decode("ascii")
+                for one in pictures
             ],
             "longest_side": fit.longest_side,
             "most_bytes": fit.most_bytes,
@@ -230,14 +230,14 @@ class PictureFitter:
         except (ValueError, AttributeError, RecursionError):
             error, made = "the service sent no answer", None
         if error is not None:
-            raise SuiteError(f"{named}: cannot be shrunk: {str(error)[:300]}")
+            raise SuiteError(f"{names}: cannot be shrunk: {str(error)[:300]}")
         try:
             data = base64.b64decode(made[0], validate=True)
         except (ValueError, TypeError, LookupError):
             data = b""
-        picture = self._store.add_made(data, named)
+        picture = self._store.add_made(data, names)
         if picture is None:
-            raise SuiteError(f"{named}: cannot be shrunk: what came back is not a picture")
+            raise SuiteError(f"{names}: cannot be shrunk: what came back is not a picture")
         return picture
 
     def _call(self, frame: bytes) -> bytes:
@@ -251,6 +251,6 @@ class PictureFitter:
             self.close()
             raise SuiteError(f"a picture was not shrunk within {_TIMEOUT_S:g} s") from error
         except SandboxError as error:
-            # The picture ended the service (memory, a fault of a decoder): the next gets another.
+            # The picture ended the service (memory, a fault of a decoder); the next gets a new one.
             self.close()
             raise SuiteError(f"a picture could not be shrunk: {error.message}") from error

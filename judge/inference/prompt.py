@@ -43,11 +43,11 @@ _MAX_FIELDS = 100
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt with fields in braces; braces around anything else are left as they are.
+    """A prompt with fields in braces; other braces stay as they are.
 
     Attributes:
-        name: for people: a name in ``inference/prompts/`` or the user's file.
-        text: the template.
+        name: a name in ``inference/prompts/``, or the path of the user's file.
+        text: its text.
     """
 
     name: str
@@ -93,25 +93,25 @@ def _read_template(name: str, path: Path) -> Template:
     text = read_text(path, UsageError, most_bytes=_MAX_TEMPLATE_BYTES)
     fields = len(_FIELD.findall(text))
     if fields > _MAX_FIELDS:
-        # Each is filled with a whole preview or instruction.
+        # Each field may be filled with a whole preview, or instruction.
         raise UsageError(f"{path}: the prompt has {fields} fields; at most {_MAX_FIELDS}")
     return Template(name, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """The words between rounds, by occasion."""
+    """The wording between rounds, by occasion."""
 
     texts: Mapping[str, str]
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the words of all occasions."""
+        """SHA-256 of the wording of all occasions."""
         joined = "\0".join(f"{name}\0{text}" for name, text in sorted(self.texts.items()))
         return hashlib.sha256(joined.encode("utf-8")).hexdigest()
 
     def say(self, occasion: str, **values: str) -> str:
-        """The words for an occasion, filled."""
+        """The wording for an occasion, with its fields filled."""
         return Template(occasion, self.texts[occasion]).fill(values).strip()
 
 
@@ -136,38 +136,37 @@ _OCCASIONS = {
 
 
 def load_feedback(name: str = "feedback") -> Feedback:
-    """The judge's own words between rounds.
+    """The judge's own wording between rounds.
 
     Args:
-        name: ``feedback``, or ``typed_feedback`` where the answer is typed; ``background`` for
-            what is added to the question, and where results are not shown; ``desktop`` for those
-            on a desktop.
+        name: ``feedback``; ``typed_feedback`` if the answer is typed; ``background`` for additions
+            to the question, and if results are not shown; ``desktop`` for desktops.
 
     Raises:
         InferenceError: the file is broken.
     """
     path = inference_folder() / "prompts" / f"{name}.yaml"
     document = read_yaml(path, InferenceError)
-    wanted = _OCCASIONS[name]
-    if not isinstance(document, dict) or document.keys() != wanted:
-        raise InferenceError(f"{path}: must have exactly the entries {', '.join(sorted(wanted))}")
+    occasions = _OCCASIONS[name]
+    if not isinstance(document, dict) or document.keys() != occasions:
+        names = ", ".join(sorted(occasions))
+        raise InferenceError(f"{path}: must have exactly the entries {names}")
     return Feedback({str(name): str(text) for name, text in document.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """What a prompt is filled with in addition to the task and its workbook.
+    """The fields of a prompt besides the task and its workbook.
 
     Attributes:
-        input_path: where the prompt says that the solution finds its input.
-        output_path: where the prompt says that it leaves its output.
+        input_path: the path of the input, as the prompt names it.
+        output_path: the path of the output, as the prompt names it.
         rounds: how often the model may answer.
         content: form of the content.
-        limits: how much content.
-        state: a sentence on what stays between rounds.
-        stop: a sentence on when the conversation ends.
-        background: the fields that say more than the question: ``instruction``, ``plan`` and
-            ``documents``.
+        limits: bounds on the content.
+        state: a sentence about what remains between rounds.
+        stop: a sentence about the end of the conversation.
+        background: the fields ``instruction``, ``plan`` and ``documents``.
     """
 
     input_path: str
@@ -191,8 +190,8 @@ def build_prompt(
     Args:
         template: the template.
         question: the task, without its golds.
-        sheets: previews of the input workbook that the model is shown.
-        fields: all other values that the template is filled with.
+        sheets: previews of the input workbook.
+        fields: all other fields.
     """
     content = ""
     if template.wants("spreadsheet_content"):
@@ -217,7 +216,7 @@ def build_prompt(
 
 
 def _sheet_of(question: TaskQuestion) -> str:
-    """The sheet in words, to be put after the position, if the suite names it separately."""
+    """The sheet, as it is written after the position, if the suite names it separately."""
     sheet = question.details.get("answer_sheet")
     if sheet and "!" not in question.details.get("answer_position", ""):
         return f" (sheet {sheet!r})"
@@ -225,7 +224,7 @@ def _sheet_of(question: TaskQuestion) -> str:
 
 
 FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
-"""Where programs of the conversation find the files of a question."""
+"""The folder in which programs of the conversation find the files of a question."""
 
 _KINDS = {
     FileKind.WORKBOOK: "workbook",
@@ -238,11 +237,11 @@ _MAX_TEXT_BYTES = 8 * MIB
 
 @dataclass(frozen=True, slots=True)
 class QuestionFiles:
-    """What a model is shown of a question's files.
+    """The files of a question that asks for a typed answer, as a model is shown them.
 
     Attributes:
-        files: the files as a list, one line each.
-        tables: their tables and their text.
+        files: a list of the files, one on each line.
+        tables: the content of tables and text files.
         pictures: the pictures that are shown.
         paths: path inside the sandbox -> file, for programs.
     """
@@ -255,11 +254,11 @@ class QuestionFiles:
 
 @dataclass(frozen=True, slots=True)
 class PictureTools:
-    """Where pictures are kept and how they are made to fit.
+    """The store of the pictures of a run, and the service that makes them fit.
 
     Attributes:
         store: the pictures of the run.
-        fitter: shrinks and joins them; None where they are shown as they are.
+        fitter: shrinks and joins them; None if they are shown as they are.
     """
 
     store: PictureStore
@@ -271,42 +270,42 @@ def question_files(
     setting: TypedSetting,
     limits: ContentLimits,
     words: Feedback,
-    shelf: PictureTools,
+    tools: PictureTools,
 ) -> QuestionFiles:
     """Reads the files of a question.
 
     Args:
         case: the question's files.
         setting: which of them are shown, and how.
-        limits: how much of the tables.
-        words: the judge's words about files.
-        shelf: for pictures.
+        limits: bounds on the tables.
+        words: the judge's wording about files.
+        tools: for pictures.
 
     Raises:
         SuiteError: a file is missing, or a picture cannot be shown.
         SandboxError: pictures are to be shrunk, and the sandbox failed.
     """
     for each in case.absent:
-        # A question is not asked without what it is about; of a picture the name may be enough.
+        # Without its files a question is not asked; of a picture, the name may be enough.
         if each.kind is not FileKind.IMAGE or setting.pictures != "none":
             raise SuiteError(f"{each.name} is missing: {each.advice}")
     paths = _paths_inside(case.files)
-    places = list(zip(paths, case.files, strict=True))
+    placed = list(zip(paths, case.files, strict=True))
     lines = [
         f"- {path if setting.executes else file.path.name} ({_KINDS[file.kind]})"
-        for path, file in places
+        for path, file in placed
     ]
-    pictures, notes = _pictures_of(case, setting, words, shelf)
+    pictures, notes = _pictures_of(case, setting, words, tools)
     return QuestionFiles(
         files="\n".join([*lines, *notes]) or words.say("no_files"),
         tables=_tables_of(case.files, setting, limits) or words.say("no_tables"),
         pictures=pictures,
-        paths={path: file.path for path, file in places},
+        paths={path: file.path for path, file in placed},
     )
 
 
 def _paths_inside(files: Sequence[InputFile]) -> list[str]:
-    """A path for each file, under its own name if that is possible and not taken."""
+    """A path for each file: its own name if that can be used and is not taken."""
     paths: list[str] = []
     for number, file in enumerate(files, start=1):
         path = f"{FOLDER}/{file.path.name}"
@@ -317,7 +316,7 @@ def _paths_inside(files: Sequence[InputFile]) -> list[str]:
 
 
 def _pictures_of(
-    case: CaseInput, setting: TypedSetting, words: Feedback, shelf: PictureTools
+    case: CaseInput, setting: TypedSetting, words: Feedback, tools: PictureTools
 ) -> tuple[tuple[Picture, ...], list[str]]:
     """The pictures that are shown, and the lines about them."""
     images = [file.path for file in case.files if file.kind is FileKind.IMAGE]
@@ -330,39 +329,39 @@ def _pictures_of(
     # One picture that shows several counts as one.
     stitches = setting.pictures == "stitched" and len(images) > 1
     shown = images if stitches else images[: setting.max_pictures]
-    pictures = [shelf.store.add_input(path) for path in shown]
-    if shelf.fitter is not None:
+    pictures = [tools.store.add_input(path) for path in shown]
+    if tools.fitter is not None:
         fit = _fit_of(setting, stitch=stitches)
-        pictures = shelf.fitter.fit(pictures, fit)
+        pictures = tools.fitter.fit(pictures, fit)
     occasion = "pictures_stitched" if stitches else "pictures_each"
     notes = [words.say(occasion, names=_joined(path.name for path in shown))] if shown else []
-    if left := images[len(shown) :]:
-        notes.append(words.say("pictures_more", names=_joined(path.name for path in left)))
+    if hidden := images[len(shown) :]:
+        notes.append(words.say("pictures_more", names=_joined(path.name for path in hidden)))
     return tuple(pictures), notes
 
 
 def keep_drawn(
-    drawn: Sequence[tuple[str, bytes]], setting: TypedSetting, shelf: PictureTools
+    drawn: Sequence[tuple[str, bytes]], setting: TypedSetting, tools: PictureTools
 ) -> list[Picture]:
-    """Keeps the pictures that a program made, as they can be shown; what is not one is dropped.
+    """Keeps the pictures of a program in the form in which they can be shown; drops other files.
 
     Args:
-        drawn: names and bytes.
-        setting: which bounds they must fit.
-        shelf: where they are kept.
+        drawn: names and bytes of the pictures.
+        setting: the bounds that they must fit.
+        tools: where they are kept.
 
     Raises:
         StoreError: they cannot be written.
     """
     kept: list[Picture] = []
     for name, data in drawn:
-        if (picture := shelf.store.add_made(data, name)) is None:
+        if (picture := tools.store.add_made(data, name)) is None:
             continue
-        if shelf.fitter is None or setting.pictures == "none":
+        if tools.fitter is None or setting.pictures == "none":
             kept.append(picture)
             continue
         with contextlib.suppress(SuiteError):  # a picture that only its program could read
-            kept += shelf.fitter.fit([picture], _fit_of(setting))
+            kept += tools.fitter.fit([picture], _fit_of(setting))
     return kept
 
 
@@ -385,8 +384,8 @@ def _tables_of(files: Sequence[InputFile], setting: TypedSetting, limits: Conten
             if file.kind is FileKind.TABLE:
                 sheets.append(read_table(file.path, rows))
             elif file.kind is FileKind.WORKBOOK:
-                found = read_preview(file.path, rows)
-                sheets += [replace(each, name=f"{name}, sheet {each.name}") for each in found]
+                previews = read_preview(file.path, rows)
+                sheets += [replace(one, name=f"{name}, sheet {one.name}") for one in previews]
             elif file.kind is FileKind.TEXT:
                 others.append(f"Text: {name}\n{_text_of(file.path, limits.total_chars)}")
         except WorkbookError as error:

@@ -52,7 +52,7 @@ MAX_BYTES = 190_000_000
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """When the server is asked for the progress of batches.
+    """How often the progress of batches is checked.
 
     Attributes:
         first_s: wait before the first request.
@@ -106,7 +106,7 @@ class BatchCarrier:
         endpoint: the server.
         book: the run's batches.
         policy: how often a request is sent, and the waits between.
-        pace: when the server is asked for the progress of batches.
+        pace: how often the progress of batches is checked.
     """
 
     collects_batches = True
