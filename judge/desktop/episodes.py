@@ -43,7 +43,7 @@ TABLES_FOLDER = "tables"
 
 
 class PlaceRecord(TypedDict):
-    """A place on the screen, pixels."""
+    """Position and size of a window, pixels."""
 
     x: Count
     y: Count
@@ -52,7 +52,7 @@ class PlaceRecord(TypedDict):
 
 
 class OptionsRecord(TypedDict):
-    """Those of :class:`judge.desktop.contract.DesktopOptions`, of a run that is replayed."""
+    """The fields of :class:`judge.desktop.contract.DesktopOptions`."""
 
     width: Count
     height: Count
@@ -91,18 +91,18 @@ class EpisodeHead(TypedDict):
     collected: NotRequired[str]
     """Path of the file that is brought back."""
     attempt: NotRequired[Count]
-    """How many desktops broke in this episode before."""
+    """How many desktops have broken in this episode."""
 
 
 class SeenRecord(TypedDict):
-    """What there was to see in a turn: what the setting shows, and the rest for those who watch."""
+    """What a desktop showed in a turn, whether or not the setting shows it to the model."""
 
     screenshot: Sha256 | None
-    """SHA-256 of the PNG, with the marks if the setting has them; None where there was none."""
+    """SHA-256 of the PNG, with marks if the setting has them; None if there was none."""
     width: NotRequired[Count]
     height: NotRequired[Count]
     table: Sha256 | None
-    """SHA-256 of the table of the tree, cut as for the model; None where there was none."""
+    """SHA-256 of the table of the tree, cut as for the model; None if there was none."""
     cut: bool
     """Whether the table was cut to its limit."""
     cursor: list[int]
@@ -112,7 +112,7 @@ class SeenRecord(TypedDict):
 
 
 class ActionRecord(TypedDict):
-    """An action and what became of it."""
+    """An action and its outcome."""
 
     code: NotRequired[str]
     call: NotRequired[dict[str, object]]
@@ -127,7 +127,7 @@ class ActionRecord(TypedDict):
 
 
 class TurnRecord(TypedDict):
-    """A line for each turn: what was shown, what was replied, what was done."""
+    """A line for each turn: observation, reply, actions."""
 
     line: str
     """``turn``"""
@@ -135,11 +135,11 @@ class TurnRecord(TypedDict):
     """From 1."""
     seen: SeenRecord
     reply: str
-    """The reply as it came; empty for a person."""
+    """The unchanged reply; empty for a person."""
     problem: str
     """Why the reply holds no action; empty if it does."""
     told: NotRequired[str]
-    """What the next message says of the actions; empty for nothing."""
+    """Feedback on the actions in the next message; empty for none."""
     actions: list[ActionRecord]
     seconds: Amount
     """From the observation to the last outcome."""
@@ -162,14 +162,14 @@ class EpisodeEnd(TypedDict):
     output_bytes: Count
     changed: bool
     problem: str
-    """Why there is no file."""
+    """Why there is no file; empty if there is one."""
 
 
 HUMAN = "human"
-"""What is recorded as the model where a person worked."""
+"""The model on record if a person worked."""
 
 MAX_CHARS = 20_000
-"""Of one text in a record; what is longer is cut."""
+"""Characters of a string in a record; longer strings are cut."""
 
 _MAX_EVENTS = 1_000
 
@@ -232,17 +232,17 @@ def options_of(head: EpisodeHead) -> DesktopOptions:
     """The options of a desktop that the head of an episode names.
 
     Raises:
-        MalformedError: they are not those of a desktop.
+        MalformedError: they are not the options of a desktop.
     """
-    found: dict[str, Any] = {**head["options"]}
-    place = found.get("window")
+    options: dict[str, Any] = {**head["options"]}
+    window = options.get("window")
     try:
-        checked(found, OptionsRecord)
+        checked(options, OptionsRecord)
         return DesktopOptions(
             **{
-                **found,
-                "as_published": frozenset(found["as_published"]),
-                "window": None if place is None else WindowPlace(**place),
+                **options,
+                "as_published": frozenset(options["as_published"]),
+                "window": None if window is None else WindowPlace(**window),
             }
         )
     except TypeError as error:
@@ -258,7 +258,7 @@ def action_of(record: ActionRecord) -> Action:
     signal = record.get("signal")
     if signal is not None:
         if signal not in tuple(Signal):
-            raise MalformedError(f"{signal[:40]!r} is not said on a desktop")
+            raise MalformedError(f"{signal[:40]!r} is not a signal of a desktop")
         return Action(signal=Signal(signal))
     if (code := record.get("code")) is not None:
         return Action(code=code)
@@ -294,12 +294,12 @@ def action_record(action: Action, outcome: ActionOutcome) -> ActionRecord:
 def output_record(
     end: EpisodeEnd, task: DesktopTask, options: DesktopOptions, path: Path
 ) -> dict[str, object]:
-    """What a record of submissions.jsonl says of an episode that has ended.
+    """The record of an episode that has ended, for its line of submissions.jsonl.
 
     Args:
         end: its last line.
-        task: what the desktop was opened for.
-        options: what the desktop was like.
+        task: the files that the desktop was opened with.
+        options: the options of the desktop.
         path: the episode's file.
     """
     return {
@@ -331,9 +331,9 @@ class Episode:
 
     Attributes:
         path: its file.
-        head: what it is.
+        head: its first line.
         turns: in order.
-        end: how it ended; None if it was interrupted, or is still under way.
+        end: its last line; None if it was interrupted, or is still under way.
     """
 
     path: Path
@@ -348,7 +348,7 @@ class Episode:
 
 
 def episode_path(run: Path, task_id: str, sample: int, case: int) -> Path:
-    """Where the episode of a case is in a run's directory."""
+    """The file of the episode of a case in a run's directory."""
     return (
         run
         / EPISODES_FOLDER
@@ -368,11 +368,11 @@ class EpisodeFiles:
         self._tables = HashedFolder(run / TABLES_FOLDER, "table", MAX_TABLE_BYTES)
 
     def keep(self, seen: Observation, table: str | None, *, cut: bool = False) -> SeenRecord:
-        """Keeps what there was to see.
+        """Keeps what a desktop showed.
 
         Args:
             seen: the observation.
-            table: the table of its tree; None where there is none.
+            table: the table of its tree; None if there is none.
             cut: whether the table was cut.
 
         Raises:
@@ -394,7 +394,7 @@ class EpisodeFiles:
         return record
 
     def screenshot(self, sha256: str) -> bytes | None:
-        """A screenshot; None where it is missing, or was changed.
+        """A screenshot; None if it is missing, or was changed.
 
         Raises:
             StoreError: it cannot be read.
@@ -402,11 +402,11 @@ class EpisodeFiles:
         return self._screenshots.read(sha256, PNG)
 
     def screenshot_path(self, sha256: str) -> Path:
-        """Where a screenshot is kept."""
+        """The file of a screenshot."""
         return self._screenshots.path(sha256, PNG)
 
     def table(self, sha256: str) -> str | None:
-        """A table; None where it is missing, or was changed.
+        """A table; None if it is missing, or was changed.
 
         Raises:
             StoreError: it cannot be read.
@@ -416,7 +416,7 @@ class EpisodeFiles:
 
 
 class EpisodeWriter(Closable):
-    """Writes an episode line by line; what is in its file from before is gone.
+    """Writes an episode line by line, in place of the previous content of its file.
 
     Args:
         run: the run's directory.
@@ -450,11 +450,11 @@ class EpisodeWriter(Closable):
         """Appends a turn.
 
         Args:
-            seen: what there was to see, from :meth:`EpisodeFiles.keep`.
-            actions: what was done, with the outcomes.
-            reply: the reply as it came.
+            seen: the record from :meth:`EpisodeFiles.keep`.
+            actions: the actions, with their outcomes.
+            reply: the unchanged reply.
             problem: why it holds no action.
-            feedback: what the next message says of the actions.
+            feedback: the feedback on the actions in the next message.
             seconds: from the observation to the last outcome.
 
         Raises:
@@ -476,11 +476,11 @@ class EpisodeWriter(Closable):
         return record
 
     def end(self, ended: str, collected: Collected, seconds: float) -> EpisodeEnd:
-        """Appends the line of the end. The collected file is kept by the caller, before.
+        """Appends the last line. Before that, the caller keeps the collected file.
 
         Args:
             ended: why, as in :class:`judge.desktop.episodes.EpisodeEnd`.
-            collected: the file that is left.
+            collected: the file that the episode leaves.
             seconds: of the whole episode.
 
         Raises:
@@ -511,10 +511,10 @@ class EpisodeWriter(Closable):
 
 
 def read_episode(path: Path) -> Episode:
-    """Reads an episode; a torn last line is left out.
+    """Reads an episode, without a last line that is incomplete.
 
     Raises:
-        StoreError: there is none, or it was not written by the judge; names the line.
+        StoreError: there is none, or the judge did not write it; the message names the line.
     """
     head: EpisodeHead | None = None
     turns: list[TurnRecord] = []
@@ -542,7 +542,7 @@ def read_episode(path: Path) -> Episode:
 
 
 def read_episodes(run: Path) -> Iterator[Episode]:
-    """The episodes of a run, in the order of their files' names; one that was only begun too.
+    """The episodes of a run in the order of their file names, including those that did not end.
 
     Raises:
         StoreError: a file cannot be read, or was not written by the judge.
@@ -591,5 +591,5 @@ def _foreign(path: Path, number: int, problem: str) -> StoreError:
 
 
 def _bytes(text: str) -> bytes:
-    # Half a surrogate pair has no UTF-8, and what cannot be shown ends no episode.
+    # Half a surrogate pair has no UTF-8, and must not end an episode.
     return text.encode("utf-8", "replace")

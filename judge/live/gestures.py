@@ -19,7 +19,7 @@ MODIFIERS = ("ctrl", "shift", "alt")
 BUTTONS = ("left", "middle", "right")
 
 MAX_EVENTS = 2000
-"""As many events may come at once."""
+"""The most events of one request."""
 
 _MAX_TYPED_CHARS = 10_000
 _MAX_WHEEL_CLICKS = 100
@@ -48,8 +48,8 @@ _KEYS: Mapping[str, str] = MappingProxyType(
 class BrowserEvents:
     """Reads the events of a page.
 
-    Modifier keys are pressed in the desktop just before what needs them, and let go as soon as the
-    page says so: a key whose release the browser never saw does not stay down.
+    Modifier keys are pressed on the desktop just before the event that needs them, and released as
+    soon as the page reports it. So a key whose release the browser has missed does not stay down.
 
     Args:
         width: of the screen, pixels.
@@ -64,41 +64,41 @@ class BrowserEvents:
 
     @property
     def cursor(self) -> tuple[int, int]:
-        """Where the mouse is, pixels."""
+        """Position of the mouse, pixels."""
         return self._x, self._y
 
-    def read(self, given: Any) -> list[InputEvent]:
+    def read(self, events: Any) -> list[InputEvent]:
         """The input that a list of events stands for.
 
         Args:
-            given: objects with ``kind`` (``move``, ``press``, ``release``, ``scroll``, ``key``,
+            events: objects with ``kind`` (``move``, ``press``, ``release``, ``scroll``, ``key``,
                 ``text`` or ``held``), ``detail``, ``held`` (the modifier keys that are down), and,
                 of the mouse, ``x`` and ``y``.
 
         Raises:
-            UsageError: it is something else; nothing of it counts then.
+            UsageError: it is not such a list; then it changes nothing.
         """
-        if not isinstance(given, list) or len(given) > MAX_EVENTS:
+        if not isinstance(events, list) or len(events) > MAX_EVENTS:
             raise UsageError(f"events are a list of at most {MAX_EVENTS}")
-        known = self._x, self._y, list(self._held)
+        before = self._x, self._y, list(self._held)
         try:
-            return [event for each in given for event in self._events(each)]
+            return [event for record in events for event in self._events(record)]
         except (UsageError, LookupError, TypeError, ValueError, ArithmeticError) as error:
-            self._x, self._y, self._held = known
+            self._x, self._y, self._held = before
             raise UsageError(f"not an event of mouse or keyboard: {error}") from error
 
     def let_go(self) -> list[InputEvent]:
         """Lets go of all modifier keys."""
         return self._hold(())
 
-    def _events(self, each: Mapping[str, Any]) -> Iterable[InputEvent]:
-        if not isinstance(each, Mapping):
+    def _events(self, record: Mapping[str, Any]) -> Iterable[InputEvent]:
+        if not isinstance(record, Mapping):
             raise UsageError("it is not an object")
-        kind, detail = str(each["kind"]), str(each.get("detail", ""))
-        held = tuple(name for name in MODIFIERS if name in each.get("held", ()))
+        kind, detail = str(record["kind"]), str(record.get("detail", ""))
+        held = tuple(name for name in MODIFIERS if name in record.get("held", ()))
         if kind in {"move", "press", "release", "scroll"}:
-            self._x = _clamped(each["x"], self._width)
-            self._y = _clamped(each["y"], self._height)
+            self._x = _clamped(record["x"], self._width)
+            self._y = _clamped(record["y"], self._height)
         match kind:
             case "move" | "held":
                 kept = [name for name in self._held if name in held]
@@ -125,11 +125,11 @@ class BrowserEvents:
                 return [*self._hold(held), *stroke]
         raise UsageError(f"there is no event {kind[:20]!r}")
 
-    def _hold(self, wanted: Sequence[str]) -> list[InputEvent]:
-        """Presses and releases modifier keys until just these are down."""
-        up = [self._event("key-release", name) for name in self._held if name not in wanted]
-        down = [self._event("key-press", name) for name in wanted if name not in self._held]
-        self._held = list(wanted)
+    def _hold(self, names: Sequence[str]) -> list[InputEvent]:
+        """Presses and releases modifier keys until exactly these are down."""
+        up = [self._event("key-release", name) for name in self._held if name not in names]
+        down = [self._event("key-press", name) for name in names if name not in self._held]
+        self._held = list(names)
         return [*up, *down]
 
     def _event(self, kind: str, detail: str = "") -> InputEvent:
@@ -141,10 +141,10 @@ def _clamped(value: Any, size: int) -> int:
 
 
 _NEAR = 4
-"""A mouse that moves by fewer pixels with its button held down clicks."""
+"""If the mouse moves by fewer pixels while its button is down, it is a click."""
 
 _AGAIN_S = 0.5
-"""A click so soon after one at the same place belongs to it."""
+"""A click at the same position belongs to the one before if it comes within these seconds."""
 
 _MAX_CLICKS_IN_A_ROW = 3
 _ENDS = {"enter": "\n", "tab": "\t"}
@@ -153,13 +153,13 @@ _ENDS = {"enter": "\n", "tab": "\t"}
 
 @dataclass(slots=True)
 class Gesture:
-    """Something that a person did.
+    """A click, a drag, a run of typed text, a combination of keys, or a turn of the wheel.
 
     Attributes:
-        began: when, seconds of the caller's clock.
-        ended: when its last event came.
-        calls: actions of computer_13.
-        events: what mouse and keyboard did.
+        began: when it began, seconds of the caller's clock.
+        ended: when its last event came, likewise.
+        calls: its actions, in computer_13.
+        events: its events of mouse and keyboard.
     """
 
     began: float
@@ -208,7 +208,7 @@ class _Wheel:
 
 
 class Gestures:
-    """Puts events together into gestures."""
+    """Combines events into gestures."""
 
     def __init__(self) -> None:
         self._held: list[str] = []
@@ -219,18 +219,18 @@ class Gestures:
 
     @property
     def under_way(self) -> bool:
-        """Whether a gesture has begun that could go on."""
+        """Whether a gesture has begun that may continue."""
         return self._gesture is not None
 
     def take(self, event: InputEvent, now: float) -> list[Gesture]:
         """Takes an event.
 
         Args:
-            event: what happened.
-            now: when, seconds of the caller's clock.
+            event: the event.
+            now: its time, seconds of the caller's clock.
 
         Returns:
-            The gestures that are over with it.
+            The gestures that it completes.
         """
         match event.kind:
             case "key-press" if event.detail in MODIFIERS:
@@ -257,7 +257,7 @@ class Gestures:
         """Ends the gesture that is under way.
 
         Args:
-            before: only if its last event came before; None for any.
+            before: only if its last event came before this time; None for any time.
         """
         gesture = self._gesture
         is_due = gesture is not None and (before is None or gesture.ended < before)
@@ -300,7 +300,7 @@ class Gestures:
             self._open = _Click(start.x, start.y, start.detail, held)
 
     def _end_click(self) -> None:
-        """A drag that began like a second click: the first click is a click by itself."""
+        """Ends a click before a drag that began like a second click."""
         if self._open is not None and self._gesture is not None:
             self._gesture.calls.extend(self._open.calls())
             self._open = None
@@ -367,5 +367,5 @@ def _with_keys_held(
     return [*down, *calls, *(_call("KEY_UP", key=key) for key in reversed(held))]
 
 
-def _is_near(place: tuple[int, int], event: InputEvent) -> bool:
-    return abs(place[0] - event.x) <= _NEAR and abs(place[1] - event.y) <= _NEAR
+def _is_near(position: tuple[int, int], event: InputEvent) -> bool:
+    return abs(position[0] - event.x) <= _NEAR and abs(position[1] - event.y) <= _NEAR
