@@ -85,8 +85,8 @@ class Conversation:
     def start_again(self) -> None:
         """Forgets everything: the conversation starts again from the beginning."""
         fresh = Conversation()
-        for each in fields(self):
-            setattr(self, each.name, getattr(fresh, each.name))
+        for one in fields(self):
+            setattr(self, one.name, getattr(fresh, one.name))
 
     def note_reply(self, reply: ChatReply, form: str, **facts: Any) -> None:
         """Adds a reply, and the record of its round.

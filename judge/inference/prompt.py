@@ -285,10 +285,10 @@ def question_files(
         SuiteError: a file is missing, or a picture cannot be shown.
         SandboxError: pictures are to be shrunk, and the sandbox failed.
     """
-    for each in case.absent:
+    for file in case.absent:
         # Without its files a question is not asked; of a picture, the name may be enough.
-        if each.kind is not FileKind.IMAGE or setting.pictures != "none":
-            raise SuiteError(f"{each.name} is missing: {each.advice}")
+        if file.kind is not FileKind.IMAGE or setting.pictures != "none":
+            raise SuiteError(f"{file.name} is missing: {file.advice}")
     paths = _paths_inside(case.files)
     placed = list(zip(paths, case.files, strict=True))
     lines = [
@@ -321,7 +321,7 @@ def _pictures_of(
     """The pictures that are shown, and the lines about them."""
     images = [file.path for file in case.files if file.kind is FileKind.IMAGE]
     if setting.pictures == "none":
-        missing = [Path(each.name) for each in case.absent if each.kind is FileKind.IMAGE]
+        missing = [Path(file.name) for file in case.absent if file.kind is FileKind.IMAGE]
         names = _joined(path.name for path in [*images, *missing])
         return (), [words.say("pictures_none", names=names)] if names else []
     if not images:

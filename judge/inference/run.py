@@ -1,4 +1,7 @@
-"""Asks a chat model about many tasks: workers, resume, failures that never end the run."""
+"""Runs of inference: workers that have a chat model solve tasks, resuming, and failures.
+
+A failure of one task never ends the run; the same command continues it.
+"""
 
 from __future__ import annotations
 
@@ -46,12 +49,12 @@ from judge.timestamp import utc_now
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a run works with.
+    """The resources of a run.
 
     Attributes:
-        chat_model: answers; not closed by the run.
+        chat_model: the model; not closed by the run.
         sandbox: runs programs between rounds; None in settings that run none.
-        budget: what may be spent.
+        budget: bounds on tokens and cost.
         cache: replies of other runs, or None to use none.
         concurrency: how many tasks at a time.
         jobs: how many programs at a time.
@@ -76,10 +79,10 @@ async def run_inference(
     resources: Resources,
     listeners: Listeners | None = None,
 ) -> InferenceSummary:
-    """Asks about every task that has no submission yet.
+    """Has a chat model solve every task that has no submission yet.
 
     Args:
-        plan: what is asked.
+        plan: determines the requests.
         store: the results directory.
         resources: model, sandbox, budget.
         listeners: are notified of progress.
@@ -232,7 +235,7 @@ class _Runner:
             await self._one(assignment, sample)
 
     async def _one(self, assignment: Assignment, sample: int) -> None:
-        """One task and sample, from prompt to record; only failures of the store are raised."""
+        """Handles one task and sample, from prompt to record; raises only failures of the store."""
         question = assignment.question
         context = replace(self._context, params=self._plan.params_of(question))
         client = TaskClient(context, question.id, sample)

@@ -135,8 +135,8 @@ def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
         yield f'{start}"{name}": '
         if isinstance(value, list):
             yield "["
-            for number, each in enumerate(value):
-                yield f"{', ' if number else ''}{_encode(each)}"
+            for number, element in enumerate(value):
+                yield f"{', ' if number else ''}{_encode(element)}"
             yield "]"
         else:
             yield _encode(value)

@@ -224,7 +224,7 @@ class Solver:
                 await converse(SingleReply(part, self.prompt(assignment, case)), ask)
             finally:
                 conversation.messages += part.messages
-                conversation.rounds += [{"case": case.number, **each} for each in part.rounds]
+                conversation.rounds += [{"case": case.number, **record} for record in part.rounds]
             replied = part.ended == "replied"
             last_reply = plain_text(part.messages[-1]["content"]) if replied else ""
             answers[digest] = read_answers(last_reply, question.details.get("answer_position", ""))

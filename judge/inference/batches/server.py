@@ -473,7 +473,7 @@ class BatchEndpoint:
             page = await self._ask(ServerRequest(f"/batches?limit={_PAGE}{after}"))
             entries = page.get("data")
             listed = entries if isinstance(entries, list) else []
-            batches = [each for each in listed if isinstance(each, dict)]
+            batches = [entry for entry in listed if isinstance(entry, dict)]
             for batch in batches:
                 metadata = batch.get("metadata")
                 labelled = isinstance(metadata, dict) and metadata.get(LABEL) == label

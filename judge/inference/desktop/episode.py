@@ -587,8 +587,10 @@ def _take(part: EpisodePart, case: int, conversation: Conversation, client: Task
     start = len(conversation.messages)
     conversation.parts.append((case, start))
     conversation.messages += part.messages
-    for each in part.rounds:
-        conversation.rounds.append({**each, "sent": [number + start for number in each["sent"]]})
+    for record in part.rounds:
+        conversation.rounds.append(
+            {**record, "sent": [number + start for number in record["sent"]]}
+        )
     client.calls += part.calls
     if part.rounds:
         conversation.finish_reason = part.rounds[-1].get("finish_reason")
@@ -603,12 +605,12 @@ def _part_of(episode: Episode, case: int, before: Mapping[str, Any]) -> EpisodeP
         start = parts[index][1]
         end = parts[index + 1][1] if index + 1 < len(parts) else len(before["messages"])
         rounds = [
-            {**each, "sent": [int(number) - start for number in each["sent"]]}
-            for each in before["rounds"]
-            if each.get("case") == case
+            {**record, "sent": [int(number) - start for number in record["sent"]]}
+            for record in before["rounds"]
+            if record.get("case") == case
         ]
         messages = list(before["messages"][start:end])
-        calls = [each for each in before["calls"] if each.get("case") == case]
-        if messages and sum("error" not in each for each in rounds) == len(episode.turns):
+        calls = [call for call in before["calls"] if call.get("case") == case]
+        if messages and sum("error" not in record for record in rounds) == len(episode.turns):
             return EpisodePart(episode, messages, rounds, calls)
     return None

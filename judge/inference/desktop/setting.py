@@ -164,7 +164,7 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
 def why_not(case: CaseInput) -> str | None:
     """Why no desktop can be opened for a case; None if one can."""
     if case.absent:
-        return f"the files are not there: {', '.join(each.name for each in case.absent)}"
+        return f"the files are not there: {', '.join(file.name for file in case.absent)}"
     if _workbook(case) is None:
         return "it has no workbook that could be opened"
     if len({file.path.name for file in case.files}) < len(case.files):
