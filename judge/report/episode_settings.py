@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.core.task import Task
-from judge.desktop.recording import HUMAN
+from judge.desktop.episodes import HUMAN
 from judge.report.episode_model import EpisodeEntry, SettingRow
 
 SEVERAL = "several"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from judge.desktop.episodes import Episode, episode_path, read_episode
-from judge.desktop.records import EPISODES_FOLDER
+from judge.desktop.episodes import EPISODES_FOLDER, Episode, episode_path, read_episode
 from judge.errors import StoreError
 from judge.report.episode_model import ENDINGS, EpisodeEntry
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from judge.api.comparing import compare_runs
 from judge.cli.main import judge as judge_command
 from judge.desktop.contract import Action, ActionOutcome, DesktopOptions, WindowPlace
-from judge.desktop.recording import HUMAN
+from judge.desktop.episodes import HUMAN
 from judge.errors import UsageError
 from judge.report.build import build_report_data
 from judge.report.episode_counts import _histogram, classes_of

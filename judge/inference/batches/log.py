@@ -1,14 +1,14 @@
-"""The run's ``batches.jsonl``: what was sent together, and how far that got.
+"""The run's ``batches.jsonl``: which requests were sent together, and the state of each batch.
 
-Each step of a batch is on the disk before the next is taken, so that a process that is killed at
-any moment leaves behind what is needed to find its batches again:
+Each step of a batch is on the disk before the next one is taken. A process that is killed at any
+moment so leaves behind what is needed to find its batches again:
 
 ```
-intended    which requests; nothing is at the server yet
-uploaded    the file with them is at the server; from now on a batch may have been made of it
-created     the batch's id
+intended    the requests are chosen; nothing is at the server yet
+uploaded    the file with the requests is at the server; a batch may have been made of it
+created     the server has given the batch an id
 collected   its replies are in calls.jsonl
-void        there is no such batch: its requests are asked otherwise
+void        there is no such batch; its requests are asked in another way
 ```
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 from judge.errors import StoreError
 from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
-from judge.inference.asker import CallKey, custom_id_of
+from judge.inference.calls import CallKey, custom_id_of
 
 BATCHES_FILE = "batches.jsonl"
 _ENDED = frozenset({"collected", "void"})
@@ -33,16 +33,16 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}")
 
 
 def is_id(value: object) -> bool:
-    """Whether something can be the id of a file or a batch, which become parts of addresses."""
+    """Whether a value can be the id of a file or a batch, which becomes part of an address."""
     return isinstance(value, str) and _ID.fullmatch(value) is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class BatchedRequest:
     """A request of a batch.
 
     Attributes:
-        key: the call.
+        key: the key of the call.
         prompt_tokens: about how many tokens its prompt has.
     """
 
@@ -55,19 +55,19 @@ class OpenBatch:
     """A batch whose replies are not all on record yet.
 
     Attributes:
-        label: what the judge calls it; the server keeps it as the batch's metadata.
+        label: the judge's name for it; the server keeps it as the batch's metadata.
         endpoint: the server.
-        requests: what was asked, by custom id, in the order of the file.
+        requests: by custom id, in the order of the file.
         begun_s: when it was intended, in seconds since 1970 by this machine's clock.
-        file_id: the file at the server; None if it is not known to be there.
-        batch_id: the batch; None if it is not known to exist.
-        tokens: about how many tokens it takes.
-        cost: about how many US dollars.
+        file_id: the server's id of the file; None if no upload is on record.
+        batch_id: the server's id of the batch; None if no batch is on record.
+        tokens: an estimate of its tokens.
+        cost: an estimate of its cost in US dollars.
     """
 
     label: str
     endpoint: str
-    requests: dict[str, Booked]
+    requests: dict[str, BatchedRequest]
     begun_s: float
     file_id: str | None = None
     batch_id: str | None = None
@@ -91,51 +91,51 @@ class BatchBook:
         Raises:
             StoreError: a record is not one of the judge's.
         """
-        found: dict[str, OpenBatch] = {}
+        batches: dict[str, OpenBatch] = {}
         for number, record in enumerate(self._store.read_records(BATCHES_FILE), 1):
             try:
-                self._take(record, found)
+                self._take(record, batches)
             except (KeyError, TypeError, ValueError) as error:
                 raise StoreError(
                     f"{self._store.path / BATCHES_FILE}, record {number}: is not in the form that "
                     f"this judge writes ({type(error).__name__})",
                     hint="It was not written by this judge. Give another --out.",
                 ) from error
-        return list(found.values())
+        return list(batches.values())
 
     @staticmethod
-    def _take(record: Mapping[str, Any], found: dict[str, OpenBatch]) -> None:
+    def _take(record: Mapping[str, Any], batches: dict[str, OpenBatch]) -> None:
         label, state = record["batch"], record["state"]
         if state == "intended":
             if not _LABEL.fullmatch(label):
                 raise ValueError
-            rows = [Booked(_key(row), _natural(row[5])) for row in record["requests"]]
-            found[label] = OpenBatch(
+            rows = [BatchedRequest(_key(row), _natural(row[5])) for row in record["requests"]]
+            batches[label] = OpenBatch(
                 label=label,
                 endpoint=str(record["endpoint"]),
-                requests={custom_id_of(each.key): each for each in rows},
+                requests={custom_id_of(request.key): request for request in rows},
                 begun_s=float(record["begun_s"]),
                 tokens=_natural(record["tokens"]),
                 cost=max(float(record["cost"]), 0.0),
             )
         elif state in _ENDED:
-            found.pop(label, None)
+            batches.pop(label, None)
         else:
             name = {"uploaded": "file_id", "created": "batch_id"}[state]
             if not is_id(record[name]):
                 raise ValueError
-            setattr(found[label], name, record[name])
+            setattr(batches[label], name, record[name])
 
     def intend(
-        self, endpoint: str, requests: Sequence[Booked], tokens: int, cost: float
+        self, endpoint: str, requests: Sequence[BatchedRequest], tokens: int, cost: float
     ) -> OpenBatch:
-        """Writes down what is about to be sent, before any of it is.
+        """Records what is about to be sent, before any of it is sent.
 
         Args:
             endpoint: the server.
-            requests: what is to be asked.
-            tokens: about how many tokens that takes.
-            cost: about how many US dollars.
+            requests: the requests.
+            tokens: an estimate of their tokens, replies included.
+            cost: an estimate of their cost in US dollars.
         """
         batch = OpenBatch(
             label=f"judge-{uuid.uuid4().hex}",
@@ -168,7 +168,7 @@ class BatchBook:
         batch.batch_id = batch_id
 
     def collected(self, batch: OpenBatch, status: str, answered: int) -> None:
-        """What came of the batch is on record; what it did not answer may be asked again."""
+        """The replies of the batch are on record; the requests without one may be sent again."""
         self._note(
             batch, "collected", status=status, answered=answered, requests=len(batch.requests)
         )

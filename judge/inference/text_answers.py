@@ -65,16 +65,16 @@ def read_answers(reply: str, position: str) -> tuple[Answer, ...]:
         The values, the last one of each cell; empty if the reply contains none.
     """
     lines = [line for line in strip_reasoning(reply).splitlines() if not _FENCE.match(line)]
-    found: dict[tuple[str | None, str], Answer] = {}
+    answers: dict[tuple[str | None, str], Answer] = {}
     for line in lines:
         match = _LINE.match(line[:5000])
         value = match["value"].rstrip().removesuffix("|").strip() if match else ""
         if match and value:
             sheet = (match["quoted"] or "").replace("''", "'") or match["plain"]
             address = f"{match['column'].upper()}{match['row']}"
-            found[sheet, address] = Answer(sheet, address, read_value(value))
-    if found:
-        return tuple(found.values())
+            answers[sheet, address] = Answer(sheet, address, read_value(value))
+    if answers:
+        return tuple(answers.values())
     return _read_table(lines, position)
 
 
@@ -182,8 +182,8 @@ def answer_program(
         sheet: the sheet of the answer position, if the suite names one.
     """
     cells = {
-        digest: [(answer.sheet, answer.address, answer.value) for answer in each]
-        for digest, each in answers.items()
+        digest: [(answer.sheet, answer.address, answer.value) for answer in values]
+        for digest, values in answers.items()
     }
     return _PROGRAM.format(
         input_path=input_path,

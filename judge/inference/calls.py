@@ -1,9 +1,9 @@
-"""Asks a chat model on behalf of one task: nothing is paid twice, everything is written down.
+"""The calls of one task to a chat model: nothing is paid twice, and every call is on record.
 
-Every reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a
-conversation that was cut off is replayed from there up to the point where it stopped, and only
-then is the model asked. Replies to repeatable requests (temperature 0, or a seed) are shared
-between runs as well, through a cache.
+Each reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a
+conversation that was cut off is replayed from there up to the point where it stopped; only then is
+the model asked. Replies to repeatable requests (temperature 0, or a seed) are also shared between
+runs, through a cache.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from judge.inference.pictures import PictureStore
 
 CALLS_FILE = "calls.jsonl"
 _EXPECTED_COMPLETION_TOKENS = 800
-_MOST = 1e12
+_MAX_AMOUNT = 1e12
 
 CallKey = tuple[str, int, int, int, str]
-"""(task id, sample, case, round, hash of the request); case 0 if it is about none."""
+"""(task id, sample, case, round, hash of the request); the case is 0 if it is about none."""
 
 
 class ReplyCache:
     """Replies to repeatable requests, one small file each, shared between runs.
 
     Args:
-        folder: where they are; created when the first one is kept.
+        folder: the folder of the files; created with the first of them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,11 +74,10 @@ class ReplyCache:
 
 
 class Journal:
-    """The run's ``calls.jsonl``: what was asked, answered and paid.
+    """The run's ``calls.jsonl``: requests, replies and what they cost.
 
     Args:
-        store: the run's directory; None to keep the calls in memory, where somebody else writes
-            them down.
+        store: the run's directory; None to keep the calls in memory, if the caller records them.
         budget: charged with everything that was spent before.
     """
 
@@ -100,20 +99,20 @@ class Journal:
         return list(self._answered.get((task_id, sample), ()))
 
     def append(self, record: Mapping[str, Any]) -> None:
-        """Writes a call down; one that was answered is found from now on."""
+        """Records a call; :meth:`find` finds it from now on if it was answered."""
         if self._store is not None:
             self._store.append(CALLS_FILE, record)
         self._remember(record)
 
     def sync(self) -> None:
-        """Has the calls so far on the disk when this returns."""
+        """Returns once the calls so far are on the disk."""
         if self._store is not None:
             self._store.sync(CALLS_FILE)
 
     def _remember(self, call: Mapping[str, Any]) -> None:
         reply = call.get("reply")
         if isinstance(reply, dict):
-            # Written by something else than the judge, a call has to be asked again.
+            # A call that the judge did not write has to be asked again.
             with contextlib.suppress(TypeError, ValueError):
                 reply_of_json(reply)
                 key = _key_of(call)
@@ -123,8 +122,8 @@ class Journal:
 
 
 def _amount(value: Any) -> float:
-    """Tokens or dollars of a record; nothing gives back what was spent."""
-    return value if type(value) in {int, float} and 0 <= value <= _MOST else 0.0
+    """Tokens or dollars of a record; never negative, so that no record lowers what was spent."""
+    return value if type(value) in {int, float} and 0 <= value <= _MAX_AMOUNT else 0.0
 
 
 def _key_of(call: Mapping[str, Any]) -> CallKey:
@@ -138,18 +137,18 @@ def _key_of(call: Mapping[str, Any]) -> CallKey:
 
 
 @dataclass(frozen=True, slots=True)
-class AskContext:
-    """What all tasks of a run ask with.
+class CallContext:
+    """What the calls of all tasks of a run share.
 
     Attributes:
-        chat_model: answers.
+        chat_model: the model.
         model: the server's name for the model.
         params: request parameters; a seed is raised by the number of the sample.
         journal: the run's calls.
         budget: what may be spent.
         price: what tokens cost, if known.
         cache: replies of other runs, or None to use none.
-        pictures: the pictures of messages; None where there are none.
+        pictures: the pictures of messages; None if there are none.
     """
 
     chat_model: ChatModel
@@ -171,14 +170,14 @@ class AskContext:
     def write_down(
         self, key: CallKey, reply: ChatReply, prompt_tokens_about: Callable[[], int], **more: Any
     ) -> dict[str, Any]:
-        """Writes a reply into the journal, and charges the budget with it.
+        """Records a reply in the journal, and charges the budget with it.
 
         Args:
             key: the call.
-            reply: what came.
-            prompt_tokens_about: about how many tokens the prompt has; called where the server did
-                not count.
-            **more: what the record says in addition.
+            reply: the reply.
+            prompt_tokens_about: estimates the tokens of the prompt; called if the server did not
+                count them.
+            **more: further fields of the record.
 
         Returns:
             The record.
@@ -207,17 +206,17 @@ class AskContext:
 
 
 @dataclass(slots=True)
-class Asker:
-    """Asks for one task and sample.
+class TaskClient:
+    """Asks the chat model on behalf of one task and sample.
 
     Attributes:
-        context: what all tasks ask with.
+        context: what the calls of all tasks share.
         task_id: the task.
         sample: 0-based number of the sample.
         calls: records of the calls so far, for the submission's record.
     """
 
-    context: AskContext
+    context: CallContext
     task_id: str
     sample: int
     calls: list[dict[str, Any]] = field(default_factory=list)
@@ -225,7 +224,7 @@ class Asker:
     async def ask(
         self, messages: tuple[Message, ...], round_number: int, case: int = 0
     ) -> ChatReply:
-        """Asks, unless the answer is already known.
+        """Asks, unless the reply is on record or in the cache.
 
         Args:
             messages: the conversation so far.
@@ -238,32 +237,32 @@ class Asker:
         """
         context = self.context
         key, request = self.request(messages, round_number, case)
-        known = context.journal.find(key)
-        if known is not None:
-            self.calls.append(_without_text(known))
-            return reply_of_json(known["reply"])
+        record = context.journal.find(key)
+        if record is not None:
+            self.calls.append(_without_text(record))
+            return reply_of_json(record["reply"])
         if context.cache is None or not request.is_repeatable:
-            reply = await self._really_ask(request, key)
+            reply = await self._send(request, key)
         else:
             digest = request.digest(context.chat_model.endpoint)
-            known_reply = context.cache.get(digest)
-            reply = known_reply or await self._really_ask(request, key)
-            if known_reply is None:
+            cached = context.cache.get(digest)
+            reply = cached or await self._send(request, key)
+            if cached is None:
                 context.cache.put(digest, reply)
         self._write_down(key, request, reply)
         return reply
 
     def lost(self) -> list[dict[str, Any]]:
-        """Calls that were answered and are not among :attr:`calls`, marked as ``lost``.
+        """Calls that were answered but are not among :attr:`calls`, marked as ``lost``.
 
-        They were paid for all the same: calls of a desktop that broke, or of an episode that was
-        interrupted, where the next attempt saw something else and asked something else.
+        They belong to a desktop that broke, or to an episode that was interrupted: the next attempt
+        saw another screen and sent other requests. They were paid for all the same.
         """
-        left = [_without_text(each) for each in self.context.journal.answered(*self.key)]
-        for used in self.calls:
-            if used in left:
-                left.remove(used)
-        return [{**each, "lost": True} for each in left]
+        unused = [_without_text(call) for call in self.context.journal.answered(*self.key)]
+        for call in self.calls:
+            if call in unused:
+                unused.remove(call)
+        return [{**call, "lost": True} for call in unused]
 
     @property
     def key(self) -> tuple[str, int]:
@@ -273,7 +272,7 @@ class Asker:
     def request(
         self, messages: tuple[Message, ...], round_number: int, case: int = 0
     ) -> tuple[CallKey, ChatRequest]:
-        """What :meth:`ask` asks, with the key under which it is on record."""
+        """The request that :meth:`ask` sends, with the key under which it is on record."""
         context = self.context
         request = ChatRequest(context.model, messages, self._params(), context.pictures)
         # The address is left out: a server may move between two halves of a run.
@@ -286,7 +285,7 @@ class Asker:
             params["seed"] += self.sample
         return params
 
-    async def _really_ask(self, request: ChatRequest, key: CallKey) -> ChatReply:
+    async def _send(self, request: ChatRequest, key: CallKey) -> ChatReply:
         context = self.context
         with context.budget.reserve(*context.expected(request)):
             try:
@@ -313,7 +312,7 @@ class Asker:
 def custom_id_of(key: CallKey) -> str:
     """What a request is called in a batch: 64 hexadecimal digits.
 
-    The request's own digest is part of it, and so is whom it is for: two samples may ask the same.
+    It depends on the task and sample as well as on the request: two samples may send equal ones.
     """
     return hashlib.sha256(json.dumps(key).encode("utf-8", "replace")).hexdigest()
 

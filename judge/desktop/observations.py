@@ -1,17 +1,23 @@
-"""The accessibility tree as a table: which elements are in it, and how a line is written. Pure.
+"""What a chat model is shown of a desktop: the contract of observation forms, and their tables.
 
-Kept are elements of the kinds that the published table keeps, which are shown, can be used, say
-something and have a place. Two things differ unless they are chosen as published: tabs of sheets
-are in the table, and empty cells far from all content are not: of a sheet with little in it, the
-published table has a thousand.
+A form of observation is a subclass of :class:`ObservationForm` in a module of its own, and a line
+in :mod:`judge.desktop.observation_forms`. This module has what forms are made of: the accessibility
+tree as a table, with a line for each element. The table has the same kinds of elements as the
+published table: those that are shown, can be used, have a name or show text, and have a position.
+It differs from the published table in two ways, unless it is chosen as published: it has the tabs
+of sheets, and it does not have empty cells far from all content. (For a sheet with little content,
+the published table has a thousand of those.)
 """
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
 
-from judge.desktop.contract import Element
+from judge.desktop.contract import Element, Observation
 from judge.desktop.driver.nodes import unused_cells
 
 SHEET_TABS, BLANK_CELLS = "sheet-tabs", "blank-cells"
@@ -27,7 +33,7 @@ _KINDS = frozenset(
 )
 _USABLE = frozenset({"enabled", "editable", "expandable", "checkable"})
 _COLUMNS = "tag\tname\ttext\tposition (top-left x & y)\tsize (w & h)"
-_MOST_CHARS = 1_000
+_MAX_CHARS = 1_000
 _CUT = "[…]"
 
 
@@ -44,6 +50,53 @@ class TreeTable:
     cut: bool
 
 
+class ObservationForm(ABC):
+    """What a chat model is shown of a desktop in each turn.
+
+    Whatever a form shows, the screenshot and the table of every turn are on record.
+
+    Attributes:
+        name: its name in options and records.
+        entry: how the names of its entries in ``prompts/desktop.yaml`` end.
+        wording: its own wording, in place of these entries: ``observation`` describes the form in
+            the first message, and ``seen`` comes with each observation, with the fields
+            ``{table}`` and ``{left}`` (turns that are left).
+        shows_screenshot: whether the model is shown the screenshot.
+        shows_table: whether the model is shown the table.
+        has_marks: whether elements are numbered on the screenshot, so that code can name them.
+    """
+
+    name: ClassVar[str]
+    entry: ClassVar[str] = ""
+    wording: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    shows_screenshot: ClassVar[bool] = True
+    shows_table: ClassVar[bool] = True
+    has_marks: ClassVar[bool] = False
+
+    def table(
+        self,
+        observation: Observation,
+        *,
+        as_published: Collection[str] = (),
+        most_tokens: int | None = None,
+        tokens_of: Callable[[str], int] = len,
+    ) -> TreeTable:
+        """The table of an observation: by default, the elements that are needed to work with it.
+
+        Args:
+            observation: what the desktop shows.
+            as_published: corrections that are left out.
+            most_tokens: the table ends before the line that would exceed them; None for no bound.
+            tokens_of: counts tokens.
+        """
+        return tree_table(
+            observation.elements or (),
+            as_published=as_published,
+            most_tokens=most_tokens,
+            tokens_of=tokens_of,
+        )
+
+
 def tree_table(
     elements: Sequence[Element],
     *,
@@ -51,13 +104,13 @@ def tree_table(
     most_tokens: int | None = None,
     tokens_of: Callable[[str], int] = len,
 ) -> TreeTable:
-    """The elements of a tree that are needed to work with it, a line each.
+    """The elements of a tree that are needed to work with it, one on each line.
 
     Args:
         elements: the tree.
         as_published: corrections that are left out.
-        most_tokens: the table ends before the line that would be too much; None for no bound.
-        tokens_of: counts them.
+        most_tokens: the table ends before the line that would exceed them; None for no bound.
+        tokens_of: counts tokens.
     """
     kept = kept_elements(elements, as_published)
     lines = (_line(elements[number]) for number in kept)
@@ -102,7 +155,7 @@ def kept_elements(elements: Sequence[Element], as_published: Collection[str] = (
         as_published: corrections that are left out.
     """
     tabs = SHEET_TABS not in as_published
-    kept = [number for number, each in enumerate(elements) if _is_kept(each, tabs=tabs)]
+    kept = [number for number, element in enumerate(elements) if _is_kept(element, tabs=tabs)]
     if BLANK_CELLS in as_published:
         return kept
     unused = unused_cells(elements)
@@ -144,8 +197,8 @@ def _line(element: Element) -> str:
 
 
 def _shown(text: str) -> str:
-    """Text within a line."""
-    shown = text if len(text) <= _MOST_CHARS else text[: _MOST_CHARS - 1] + "…"
+    """Text as it is written within a line."""
+    shown = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
     return shown.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "").replace("\n", "\\n")
 
 

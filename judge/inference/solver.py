@@ -1,4 +1,7 @@
-"""One task's conversation with everything that it needs: prompt, paths, workplace."""
+"""Solves one task in the mode of the plan: prompt, conversation, the program or answer at its end.
+
+:mod:`judge.inference.desktop.episode` does the same on a desktop.
+"""
 
 from __future__ import annotations
 
@@ -10,39 +13,56 @@ from typing import TypeVar
 
 from judge.core.conversation import Content, content_of, plain_text
 from judge.core.task import CaseInput, TaskQuestion
-from judge.errors import SandboxError
-from judge.inference.answers import writable
-from judge.inference.asker import Asker, file_digest
-from judge.inference.chat import ChatReply, Message
+from judge.inference.calls import TaskClient, file_digest
+from judge.inference.chat import ChatReply, Message, writable
 from judge.inference.content import rows_needed
-from judge.inference.desktop.keeper import opening_message
-from judge.inference.desktop.opening import desktop_task
-from judge.inference.fitting import PictureFitter
-from judge.inference.material import FOLDER, Shelf, keep_drawn, material_of
-from judge.inference.pictures import PictureStore
+from judge.inference.conversation import (
+    AnswerEnvironment,
+    Conversation,
+    ProgramEnvironment,
+    RoundRules,
+    SingleReply,
+    TypedRules,
+    converse,
+    try_sandboxes,
+)
+from judge.inference.desktop.episode import opening_message
+from judge.inference.desktop.setting import desktop_task
+from judge.inference.execution import (
+    FreshProcessRunner,
+    Interpreter,
+    PictureCapture,
+    SessionRunner,
+    SessionSlots,
+    WorkbookRunner,
+)
+from judge.inference.pictures import PictureFitter, PictureStore
 from judge.inference.plan import Assignment, InferencePlan, TypedWay
-from judge.inference.prompt import PromptFields, build_prompt
-from judge.inference.sessions import Drawing, Interpreter, SessionWorkplace
-from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
-from judge.inference.textanswers import Answer, answer_program, read_answers
-from judge.inference.typedtalk import TypedRules, talk_to_answer
-from judge.inference.workplace import FreshWorkplace, KeptPlaces, Workplace
+from judge.inference.prompt import (
+    FOLDER,
+    PictureTools,
+    PromptFields,
+    build_prompt,
+    keep_drawn,
+    question_files,
+)
+from judge.inference.text_answers import Answer, answer_program, read_answers
 from judge.sandbox.contract import Sandbox
 from judge.suites.formats import DATA_FOLDER, format_named
 from judge.workbook.preview import SheetPreview, read_preview
 
 _T = TypeVar("_T")
-_SANDBOX_ATTEMPTS = 3
-_KEPT_PLACES = 16  # about 100 MB each
+_SANDBOX_PAUSE_S = 0.5
+_MAX_OPEN_SESSIONS = 16  # about 100 MB each
 
 
-class Interviewer:
-    """Talks about tasks in the way that a plan says.
+class Solver:
+    """Has a chat model solve tasks as a plan says.
 
     Args:
         plan: the run.
-        sandbox: runs programs between rounds, and shrinks pictures; None where neither is needed.
-        threads: runs what blocks.
+        sandbox: runs programs between rounds, and shrinks pictures; None if neither is needed.
+        threads: run what blocks.
         pictures: keeps the pictures of messages.
     """
 
@@ -59,17 +79,19 @@ class Interviewer:
         fitter = None
         if sandbox is not None and plan.fits_pictures:
             fitter = PictureFitter(sandbox, pictures)
-        self._shelf = Shelf(pictures, fitter)
-        self._kept = KeptPlaces(_KEPT_PLACES)
+        self._picture_tools = PictureTools(pictures, fitter)
+        self._slots = SessionSlots(_MAX_OPEN_SESSIONS)
         self._previews: dict[tuple[str, int], tuple[SheetPreview, ...]] = {}
 
-    async def talk(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
-        """Holds the conversation about one task until it ends, with or without a solution.
+    async def solve(
+        self, assignment: Assignment, conversation: Conversation, client: TaskClient
+    ) -> None:
+        """Has the conversation about one task, which ends with or without a solution.
 
         Args:
             assignment: the task.
-            talk: filled as the conversation proceeds.
-            asker: asks for this task and sample.
+            conversation: filled as the conversation proceeds.
+            client: asks the model for this task and sample.
 
         Raises:
             CallError: no reply could be obtained.
@@ -79,14 +101,14 @@ class Interviewer:
         """
         plan, question = self._plan, assignment.question
         if (way := plan.typed_of(question)) is not None:
-            await self._talk_to_answer(way, assignment, talk, asker)
+            await self._solve_typed(way, assignment, conversation, client)
             return
         if plan.setting.name == "text":
-            await self._talk_in_text(assignment, talk, asker)
+            await self._solve_in_text(assignment, conversation, client)
             return
         prompt = self.prompt(assignment, question.inputs[0])
         if not plan.setting.executes:
-            await talk_once(talk, prompt, asker.ask)
+            await converse(SingleReply(conversation, prompt), client.ask)
             return
         rules = RoundRules(
             rounds=plan.setting.rounds,
@@ -97,50 +119,46 @@ class Interviewer:
         )
 
         async def once() -> None:
-            workplace = self._workplace(assignment)
+            runner = self._runner(assignment)
             try:
-                await talk_in_rounds(talk, prompt, asker.ask, rules, workplace, self._threads)
+                environment = ProgramEnvironment(conversation, prompt, rules, runner, self._threads)
+                await converse(environment, client.ask)
             finally:
-                await self._blocking(workplace.close)
+                await self._blocking(runner.close)
 
-        await self._while_sandboxes_fail(once, talk, asker)
+        await self._try_sandboxes(once, conversation, client)
 
-    async def _while_sandboxes_fail(
-        self, once: Callable[[], Awaitable[None]], talk: Talk, asker: Asker
+    async def _try_sandboxes(
+        self, once: Callable[[], Awaitable[None]], conversation: Conversation, client: TaskClient
     ) -> None:
-        """Holds a conversation again if the sandbox fails, a few times."""
-        for attempt in range(1, _SANDBOX_ATTEMPTS + 1):
-            try:
-                await once()
-            except SandboxError:
-                if attempt == _SANDBOX_ATTEMPTS:
-                    raise
-            else:
-                return
-            # The replies are in the journal: the conversation is played again, nothing is asked.
-            await asyncio.sleep(0.5 * attempt)
-            talk.start_again()
-            asker.calls.clear()
+        """Has a conversation again, from its beginning, if the sandbox fails."""
+
+        def undo() -> None:
+            conversation.start_again()
+            client.calls.clear()
+
+        await try_sandboxes(lambda _: once(), undo, _SANDBOX_PAUSE_S)
 
     async def _blocking(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def close(self) -> None:
         """Ends what was started for all tasks; safe to call twice."""
-        if self._shelf.fitter is not None:
-            self._shelf.fitter.close()
+        if self._picture_tools.fitter is not None:
+            self._picture_tools.fitter.close()
 
-    async def _talk_to_answer(
-        self, way: TypedWay, assignment: Assignment, talk: Talk, asker: Asker
+    async def _solve_typed(
+        self, way: TypedWay, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
         """Asks until the model gives a typed answer."""
-        shelf, setting = self._shelf, way.setting
-        rules = TypedRules(setting, way.feedback, lambda drawn: keep_drawn(drawn, setting, shelf))
+        tools, setting = self._picture_tools, way.setting
+        rules = TypedRules(setting, way.feedback, lambda drawn: keep_drawn(drawn, setting, tools))
 
         async def once() -> None:
             prompt, paths = await self._blocking(lambda: self._typed_prompt(way, assignment))
             if not way.setting.executes:
-                await talk_to_answer(talk, prompt, asker.ask, rules, None, self._threads)
+                environment = AnswerEnvironment(conversation, prompt, rules, None, self._threads)
+                await converse(environment, client.ask)
                 return
             assert self._sandbox is not None
             interpreter = Interpreter(
@@ -150,31 +168,34 @@ class Interviewer:
                 folders=(FOLDER,),
                 work_in=FOLDER,
                 chars=way.setting.printed_chars,
-                drawing=Drawing(FOLDER, way.setting.plots) if way.setting.plots else None,
+                capture=PictureCapture(FOLDER, way.setting.plots) if way.setting.plots else None,
             )
             try:
-                await talk_to_answer(talk, prompt, asker.ask, rules, interpreter, self._threads)
+                environment = AnswerEnvironment(
+                    conversation, prompt, rules, interpreter, self._threads
+                )
+                await converse(environment, client.ask)
             finally:
                 await self._blocking(interpreter.close)
 
-        await self._while_sandboxes_fail(once, talk, asker)
+        await self._try_sandboxes(once, conversation, client)
 
     def _typed_prompt(
         self, way: TypedWay, assignment: Assignment
     ) -> tuple[Content, Mapping[str, Path]]:
         """The first message about a task with a typed answer, and where programs find its files."""
         question = assignment.question
-        material = material_of(
-            question.inputs[0], way.setting, way.content, way.feedback, self._shelf
+        shown = question_files(
+            question.inputs[0], way.setting, way.content, way.feedback, self._picture_tools
         )
-        stated = (f"{name}: {value}" for name, value in question.details.items())
-        instruction = "\n".join([question.instruction, *stated])
+        details = (f"{name}: {value}" for name, value in question.details.items())
+        instruction = "\n".join([question.instruction, *details])
         text = way.template.fill(
             {
                 **self._plan.background.fields(way.template, question, instruction),
                 "instruction_type": question.kind,
-                "files": material.files,
-                "tables": material.tables,
+                "files": shown.files,
+                "tables": shown.tables,
                 "folder": FOLDER,
                 "rounds": str(way.setting.rounds),
                 "max_turn_num": str(way.setting.rounds),
@@ -182,35 +203,39 @@ class Interviewer:
                 "answer_form": way.feedback.say("answer_form"),
             }
         )
-        return content_of(writable(text), material.pictures), material.paths
+        return content_of(writable(text), shown.pictures), shown.paths
 
-    async def _talk_in_text(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
-        """Asks once per distinct input workbook; what comes back becomes one program."""
+    async def _solve_in_text(
+        self, assignment: Assignment, conversation: Conversation, client: TaskClient
+    ) -> None:
+        """Asks once for each distinct input workbook; the answers become one program."""
         question = assignment.question
         answers: dict[str, tuple[Answer, ...]] = {}
         last_reply = ""
         for digest, case in _distinct(question):
-            part = Talk()
+            part = Conversation()
 
             async def ask(
                 messages: tuple[Message, ...], round_number: int, number: int = case.number
             ) -> ChatReply:
-                return await asker.ask(messages, round_number, number)
+                return await client.ask(messages, round_number, number)
 
             try:
-                await talk_once(part, self.prompt(assignment, case), ask)
+                await converse(SingleReply(part, self.prompt(assignment, case)), ask)
             finally:
-                talk.messages += part.messages
-                talk.rounds += [{"case": case.number, **each} for each in part.rounds]
+                conversation.messages += part.messages
+                conversation.rounds += [{"case": case.number, **record} for record in part.rounds]
             replied = part.ended == "replied"
             last_reply = plain_text(part.messages[-1]["content"]) if replied else ""
             answers[digest] = read_answers(last_reply, question.details.get("answer_position", ""))
-            talk.truncated = talk.truncated or part.rounds[-1].get("truncated", False)
-            talk.ended, talk.finish_reason = part.ended, part.finish_reason
-        talk.reply = last_reply
+            conversation.truncated = conversation.truncated or part.rounds[-1].get(
+                "truncated", False
+            )
+            conversation.ended, conversation.finish_reason = part.ended, part.finish_reason
+        conversation.reply = last_reply
         if any(answers.values()):
             input_path, output_path = prompt_paths(self._plan, question)
-            talk.solution = answer_program(
+            conversation.solution = answer_program(
                 answers,
                 input_path=input_path,
                 output_path=output_path,
@@ -220,8 +245,8 @@ class Interviewer:
     async def openings(self, assignment: Assignment) -> list[tuple[int, Content]]:
         """The first messages of all conversations about a task, each with the number of its case.
 
-        In the settings of one round that is all that is asked. The number is 0 if the conversation
-        is about no particular case.
+        In the settings of one round, nothing else is asked. The number is 0 if the conversation is
+        about no particular case.
 
         Args:
             assignment: the task.
@@ -253,41 +278,41 @@ class Interviewer:
         key = (question.id, case.number)
         sheets: tuple[SheetPreview, ...] = ()
         if plan.template.wants("spreadsheet_content"):
-            known = self._previews.get(key)
             rows = rows_needed(plan.setting.content, plan.content.rows)
-            sheets = known if known is not None else read_preview(case.path, rows)
+            cached = self._previews.get(key)
+            sheets = cached if cached is not None else read_preview(case.path, rows)
             if plan.samples > 1:
                 self._previews[key] = sheets
         return build_prompt(plan.template, question, sheets, prompt_fields(plan, question))
 
-    def _workplace(self, assignment: Assignment) -> Workplace:
+    def _runner(self, assignment: Assignment) -> WorkbookRunner:
         assert self._sandbox is not None
         question = assignment.question
         workbook = question.inputs[0].path
         paths = prompt_paths(self._plan, question)
         if self._plan.session:
-            return SessionWorkplace(self._sandbox, workbook, *paths, self._plan.limits)
-        return FreshWorkplace(self._sandbox, workbook, *paths, self._plan.limits, self._kept)
+            return SessionRunner(self._sandbox, workbook, *paths, self._plan.limits)
+        return FreshProcessRunner(self._sandbox, workbook, *paths, self._plan.limits, self._slots)
 
 
 def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:
-    """The cases of a task whose input workbook no earlier case has, with its SHA-256."""
-    seen: set[str] = set()
+    """The cases of a task with distinct input workbooks, each with the SHA-256 of its workbook."""
+    digests: set[str] = set()
     for case in question.inputs:
-        if (digest := file_digest(case.path)) not in seen:
-            seen.add(digest)
+        if (digest := file_digest(case.path)) not in digests:
+            digests.add(digest)
             yield digest, case
 
 
 def prompt_paths(plan: InferencePlan, question: TaskQuestion) -> tuple[str, str]:
-    """Where a prompt asks solutions to find their input and to leave their output."""
+    """The input and output paths that a prompt gives to solutions."""
     folder = FOLDER if plan.session else DATA_FOLDER
     paths = format_named(plan.suite.format).default_paths(question, folder)
     return paths.input_path, paths.output_path
 
 
 def prompt_fields(plan: InferencePlan, question: TaskQuestion) -> PromptFields:
-    """What a task's prompt is filled with in addition to the task and its workbook."""
+    """The fields of a prompt besides the task and its workbook."""
     input_path, output_path = prompt_paths(plan, question)
     say = plan.feedback.say
     return PromptFields(
