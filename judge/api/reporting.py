@@ -21,8 +21,7 @@ from judge.grading.known_cases import KnownCases
 from judge.grading.overrides import read_overrides
 from judge.grading.recorded import RecordedResults
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.entries_file import MAX_HELD, EntriesFile
-from judge.report.summary import ReportBuilder
+from judge.report.report_json import MAX_HELD, EntriesFile, ReportBuilder
 from judge.suites import Suite
 from judge.suites.submission_index import SubmissionIndex
 from judge.suspects.standing import kept_suspicions

@@ -29,32 +29,47 @@ from judge.report.breakdowns import (
     aspect_divisions,
     divisions_for,
 )
-from judge.report.charts import chart_lines, charts_of
-from judge.report.entries import difference_counts, task_entry
-from judge.report.entry_model import TaskEntry
-from judge.report.episode_counts import classes_of, summarise_episodes
-from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
+from judge.report.counts import (
+    chart_lines,
+    charts_of,
+    has_shares,
+    scope_lines,
+    scope_of,
+    share_lines,
+    shares_of,
+    usage_of,
+)
+from judge.report.desktop.counts import classes_of, summarise_episodes
+from judge.report.entries import Measured, difference_counts, task_entry
 from judge.report.identity import departures
-from judge.report.large import LARGE_NOTE, MAX_EXCLUSIONS, MAX_SHOWN_CASES
-from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.measures import Measured
+from judge.report.load import (
+    LARGE_NOTE,
+    MAX_EXCLUSIONS,
+    MAX_SHOWN_CASES,
+    LoadedRun,
+    LoadedSubmission,
+)
 from judge.report.model import (
     REPORT_DATA_VERSION,
+    Breakdown,
     DifferenceCount,
     Exclusion,
+    Group,
     Method,
     PhaseCount,
     ReportData,
+    Scores,
+    ScoresWithoutSuspects,
+    SuspectsSummary,
+    TableColumn,
+    TableOfScores,
+    TaskEntry,
     VerdictCount,
 )
-from judge.report.phrasings import compare_phrasings
+from judge.report.paired import compare_phrasings
 from judge.report.repeats import repeated_runs
-from judge.report.scope import scope_lines, scope_of
-from judge.report.score_model import Breakdown, Group, Scores, TableColumn, TableOfScores
-from judge.report.set_aside import LEVELS, cases_left, count_set_aside, count_standings
-from judge.report.shares import has_shares, share_lines, shares_of
-from judge.report.suspect_model import ScoresWithoutSuspects, SuspectsSummary
-from judge.report.usage import usage_of
+from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
+from judge.report.tally import LEVELS, cases_left, count_set_aside, count_standings
 from judge.suites import Suite
 from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
 from judge.suspects.model import Certainty
@@ -80,7 +95,7 @@ def build_report_data(
 
     Args:
         run: the run, from :func:`judge.report.load.load_run`.
-        files: its workbooks, from :func:`judge.report.files.inspect_files`.
+        files: its workbooks, from :func:`judge.report.shapes.inspect_files`.
         method: confidence, resamples and seed of the intervals.
     """
     scored = [(submission, _score(submission)) for submission in run.submissions]

@@ -6,25 +6,22 @@ comparison, and nothing is computed or run.
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.cells.render import value_to_json
 from judge.compare.registry import checker_of
 from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.records.runs import RecalcIdentity, RunDocument
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.recalc.policy import calculates
-from judge.report.grid_cells import (
-    FormulaState,
-    encode_cell,
-    encode_formula,
-    encode_recorded,
-    encode_value,
-)
 from judge.report.grid_marks import UNKNOWN, Marks, complete_marks, marks_of_record
 from judge.report.grid_window import (
     Block,
@@ -35,10 +32,116 @@ from judge.report.grid_window import (
     with_places,
 )
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, column_letters
-from judge.workbook.cell import CellRef
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet
+
+_MAX_EXACT = 2**53
+
+
+class FormulaState(enum.StrEnum):
+    """Where the value of a formula comes from."""
+
+    CACHED = "k"
+    """The file holds it, and it counted."""
+    COMPUTED = "c"
+    """An engine of the judge computed it."""
+    AGREED = "a"
+    """An engine computed a value that agrees with the other workbook's."""
+    IGNORED = "i"
+    """The file holds it, but it did not count: an engine computed another, which was not kept."""
+    NONE = "u"
+    """There is none."""
+
+
+def encode_value(value: CellValue, text_chars: int) -> Any:
+    """A value as JSON."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return encode_text(value, text_chars)
+    if isinstance(value, ErrorValue):
+        return {"k": "e", "x": value.code}
+    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+        return {"k": "d", "x": str(value_to_json(value)).removesuffix("T00:00:00")}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"k": "n", "x": str(value)}
+    if isinstance(value, int) and abs(value) > _MAX_EXACT:
+        return {"k": "n", "x": str(value)[:text_chars]}
+    return value
+
+
+def encode_text(text: str, text_chars: int) -> Any:
+    """Text as JSON, cut if it is longer than there is room for."""
+    if not text.isascii():
+        # A lone surrogate cannot be encoded in UTF-8.
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    if len(text) <= text_chars:
+        return text
+    return {"k": "s", "x": text[:text_chars], "n": len(text)}
+
+
+def encode_recorded(value: Any) -> Any:
+    """A value that a record holds, which is JSON already."""
+    if isinstance(value, dict):
+        if "date" in value:
+            return {"k": "d", "x": str(value["date"]).removesuffix("T00:00:00")}
+        return {"k": "e", "x": str(value.get("error", ""))}
+    return value
+
+
+def encode_formula(formula: str, value: Any, state: FormulaState, text_chars: int) -> Any:
+    """A formula with its encoded value."""
+    text = encode_text(formula, text_chars)
+    shown = text if isinstance(text, str) else f"{text['x']}…"
+    return {"f": shown, "v": value, "s": state.value}
+
+
+_SAME, _FOLLOWS, _BLANK, _AS_OUTPUT = 0, 1, 2, 3
+
+
+def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> list[Any] | None:
+    """One cell of the three workbooks; None if all are blank and there is nothing to show.
+
+    Args:
+        column: index into the columns that are shown.
+        mark: index of what the comparison said, see :data:`judge.report.grid.MARKS`.
+        gold: the gold's cell.
+        output: the output's cell.
+        before: the input's cell.
+
+    Returns:
+        ``[column, flags, gold, output?, before?]``. Bits 0 and 1 of ``flags`` describe the
+        output, bits 2 and 3 the input: 0 as the gold, 1 it follows, 2 blank, 3 as the output. The
+        mark is above them.
+    """
+    if gold is None and output is None and before is None and mark <= 1:
+        return None
+    entry: list[Any] = [column, 0, gold]
+    flags = mark << 4
+    if not _same(output, gold):
+        flags |= _BLANK if output is None else _FOLLOWS
+        if output is not None:
+            entry.append(output)
+    if not _same(before, gold):
+        if before is None:
+            flags |= _BLANK << 2
+        elif _same(before, output):
+            flags |= _AS_OUTPUT << 2
+        else:
+            flags |= _FOLLOWS << 2
+            entry.append(before)
+    entry[1] = flags
+    return entry
+
+
+def _same(first: Any, second: Any) -> bool:
+    # True is 1 for Python; in a cell it is not, nor behind a formula.
+    if isinstance(first, dict):
+        return isinstance(second, dict) and repr(first) == repr(second)
+    return type(first) is type(second) and bool(first == second)
+
 
 MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
 """What a grid can say about a cell: nothing (it is outside the answer), or one of these."""
@@ -235,7 +338,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
         ``sheet``; ``output_sheet`` and ``input_sheet`` (null where there is none); ``answer``
         (ranges as text); ``rows`` and ``columns`` that are shown, as ``[first, count]``
         stretches; ``whole_rows``, how many rows the window has; ``cells``, for each shown row the
-        list of :func:`judge.report.grid_cells.encode_cell`.
+        list of :func:`judge.report.grid.encode_cell`.
     """
     window = block.window
     differing = marks.keys(block.sheet) | {cell_key(*each) for each in block.places}

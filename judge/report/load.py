@@ -1,22 +1,30 @@
-"""Reads a run for a report: what is on record, the suite if it is available, changes by hand.
+"""Reads a run for a report: its records, the suite if it is available, changes by hand.
 
 Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: a
-record of cases.jsonl whose case it leaves out belongs to other code or other rules. Where there is
-no report yet (a run that is still in progress, or was interrupted), every record counts.
+record of cases.jsonl that it leaves out belongs to other code or other rules. While there is no
+report (the run is in progress, or was interrupted), every record counts.
+
+Of a run with very many cases, only what the numbers of a report need is kept, so that it fits into
+memory: conversations, causes and single differences stay in ``cases.jsonl`` and
+``submissions.jsonl``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 from judge.core.asking import NOT_ASKED, Asking, asking_of
+from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.records.reports import ReportOnRecord
 from judge.core.records.runs import RunDocument, SubmissionRecord
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.files.documents import opened_regular
+from judge.files.json_lines import MAX_LINES_BYTES
 from judge.files.paths import GivenPath, as_path
 from judge.grading.case_records import case_record, case_records, result_of_record
 from judge.grading.overrides import Overrides, read_overrides
@@ -28,10 +36,8 @@ from judge.grading.store import (
     RunDirectory,
     WatchedFolder,
 )
-from judge.report.episode_model import EpisodeEntry
-from judge.report.episodes import read_entries
-from judge.report.large import is_large, without_details, without_texts
-from judge.report.set_aside import suspicions_of_run
+from judge.report.desktop.episodes import EpisodeEntry, read_entries
+from judge.report.tally import suspicions_of_run
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
 from judge.suspects.standing import (
@@ -40,6 +46,65 @@ from judge.suspects.standing import (
     kept_suspicions,
     read_suspicions,
 )
+
+MAX_SHOWN_CASES = 100_000
+"""A report of more cases has no entry for each of them; so many take about a gigabyte."""
+
+MAX_EXCLUSIONS = 10_000
+"""Of cases that are in no score, so many are named then."""
+
+LARGE_NOTE = (
+    "the run has {cases:,} cases, more than the {most:,} up to which a report lists and shows "
+    "each: its numbers are those of all cases, cases.jsonl and report.json have the single ones"
+)
+
+_OF_RUN = ("cpu_s", "wall_s", "peak_memory_bytes", "output_bytes")
+_OF_COMPARISON = (
+    "equal", "official_equal", "cells", "difference_counts", "shares", "kept", "formula_asked",
+)  # fmt: skip
+_OF_SUBMISSION = (
+    "id", "sample", "instruction_type", "calls", "model", "setting", "rounds", "tokens", "cost",
+    "seconds", "truncated", "stands_alone",
+)  # fmt: skip
+_NO_RUN, _NO_COMPARISON = CaseRun(), CaseComparison()
+
+
+def is_large(store: RunDirectory) -> bool:
+    """Whether a run has more records than a report shows cases of.
+
+    Raises:
+        StoreError: cases.jsonl is too long, or something other than a file.
+    """
+    lines = 0
+    with opened_regular(store.path / CASES_FILE, StoreError, MAX_LINES_BYTES) as file:
+        while file is not None and (piece := file.read(1 << 20)):
+            lines += piece.count(b"\n")
+            if lines > MAX_SHOWN_CASES:
+                return True
+    return False
+
+
+def without_details(result: CaseResult) -> CaseResult:
+    """What the numbers of a report need of a result."""
+    run = {name: result.run[name] for name in _OF_RUN if result.run.get(name)}  # type: ignore[literal-required]
+    comparison = {
+        name: result.comparison[name]  # type: ignore[literal-required]
+        for name in _OF_COMPARISON
+        if name in result.comparison
+    }
+    return replace(
+        result,
+        cause="" if result.verdict.is_scored else result.cause,
+        run=cast("CaseRun", run) if run else _NO_RUN,
+        comparison=cast("CaseComparison", comparison) if comparison else _NO_COMPARISON,
+        timings_s={name: value for name, value in result.timings_s.items() if name != "run"},
+    )
+
+
+def without_texts(record: SubmissionRecord) -> SubmissionRecord:
+    """What the numbers of a report need of a submission: what asking for it took."""
+    kept = {name: value for name, value in record.items() if name in _OF_SUBMISSION}
+    return cast("SubmissionRecord", kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +213,7 @@ def load_run(
         dataset: the suite; None for the one that run.json remembers.
         suspects: a suspects.json, in place of the suspects that the run keeps.
         details: whether conversations and single differences are needed even if the run has more
-            cases than a report shows (:mod:`judge.report.large`).
+            cases than a report shows (:mod:`judge.report.load`).
         published: whether the suite is wanted as published, as judging needs it; otherwise
             it has the corrections and the options of the comparison that run.json names.
 

@@ -39,7 +39,7 @@ from judge.inference.plan import InferencePlan
 from judge.inference.run import Resources, run_inference
 from judge.inference.scripted import Line, ScriptedModel
 from judge.inference.started import StartedRuns
-from judge.report.data import report_data
+from judge.report.report import report_data
 from judge.suites import load_suite
 from tests.e2e.conftest import require_backend
 from tests.inference.desktops import CLICK, DONE, FAIL, desktop_plan, run_desktop, submissions

@@ -1,4 +1,4 @@
-"""Sheets whose values differ, as the grid that ranges of cells have."""
+"""Cells that differ: their values in a grid or a table, their formats as swatches."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from judge.compare.cells.comparison import DifferenceClass
-from judge.compare.rules.values import values_agree
+from judge.compare.rules.book import Book
+from judge.compare.rules.values import text_of, values_agree
+from judge.compare.rules.whole_looks import WholeLooks, differing_formats
 from judge.core.records.cases import AboutRecord, DifferenceRecord, DifferingCellRecord
-from judge.report.findings.rows import row
+from judge.report.findings.tables import clip, row
 from judge.report.grid import GridRules, Sides, encode_block
 from judge.report.grid_marks import Marks
 from judge.report.grid_window import Block, GridBounds
@@ -108,3 +110,105 @@ def _stored_differences(
         for key in first.keys() | second.keys()
         if key not in computed and not values_agree(first.get(key), second.get(key), decimals)
     }
+
+
+_MAX_CELLS = 50
+_SAMPLE = "Abc 123"
+_MAX_SAMPLE_LENGTH = 24
+
+
+class StyledSheet:
+    """A sheet with the styles of its cells.
+
+    Args:
+        book: the workbook.
+        sheet: name of the sheet.
+    """
+
+    def __init__(self, book: Book, sheet: str) -> None:
+        self.looks = WholeLooks(book, sheet)
+        self._values = book.workbook.sheet(sheet).values(WHOLE_SHEET)
+
+    def swatch(self, key: int) -> dict[str, Any]:
+        """The look of a cell.
+
+        Returns:
+            ``text`` (what the cell shows, or a sample), ``blank``, ``fill`` and ``ink`` (six
+            hexadecimal digits; null without a fill), ``pattern``, ``bold``, ``italic``,
+            ``underline``, ``font`` (name and size) and ``number_format``.
+
+        Raises:
+            WorkbookError: the style sheet is broken or over a limit.
+        """
+        look = self.looks.book.workbook.style(self.looks.styles.get(key, 0))
+        shown = text_of(self._values.get(key))
+        size = self.looks.property("font_size", key)
+        font = [
+            self.looks.property("font_name", key),
+            f"{size:g}" if isinstance(size, float) else "",
+        ]
+        return {
+            "text": (shown or _SAMPLE)[:_MAX_SAMPLE_LENGTH],
+            "blank": not shown,
+            "fill": next((colour for colour in look.fill.colours if colour), None),
+            "pattern": look.fill.pattern,
+            "ink": look.font_color,
+            "bold": look.bold,
+            "italic": look.italic,
+            "underline": look.underline != "none",
+            "font": " ".join(str(each) for each in font if each)[:60],
+            "number_format": look.number_format[:60],
+        }
+
+
+def show_looks(
+    gold: StyledSheet | None,
+    output: StyledSheet,
+    asked: Sequence[str],
+    cells: Sequence[DifferingCellRecord],
+    all_cells: int,
+) -> dict[str, Any]:
+    """Differing cells as swatches.
+
+    Args:
+        gold: the sheet that shows what is right; None without one.
+        output: the sheet that is judged.
+        asked: names of the properties that count.
+        cells: the first cells that differ, as they are on record; empty if it does not say.
+        all_cells: how many differ.
+
+    Returns:
+        ``cells``, each with ``cell``, ``how`` (a line), ``gold`` and ``output`` (see
+        :meth:`StyledSheet.swatch`; null without one), and ``more``: how many are not shown.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    listed: list[tuple[str, str]]
+    if cells or gold is None:
+        listed = [(cell["cell"], _how(cell)) for cell in cells]
+    else:
+        listed = list(differing_formats(gold.looks, output.looks, asked).items())
+        all_cells = len(listed)
+    shown = []
+    for name, how in listed[:_MAX_CELLS]:
+        place = parse_cell(name)
+        if place is None:
+            continue
+        key = cell_key(*place)
+        shown.append(
+            {
+                "cell": name,
+                "how": clip(how),
+                "gold": None if gold is None else gold.swatch(key),
+                "output": output.swatch(key),
+            }
+        )
+    return {"cells": shown, "more": max(0, all_cells - len(shown))}
+
+
+def _how(cell: DifferingCellRecord) -> str:
+    if "detail" in cell:
+        return cell["detail"]
+    return f"{cell.get('expected')}; found {cell.get('actual')!r}"

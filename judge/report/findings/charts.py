@@ -16,9 +16,8 @@ from judge.report.findings.chart_data import (
     kind_in_words,
     title_text,
 )
-from judge.report.findings.chart_drawing import draw_chart
-from judge.report.findings.chart_frame import DRAWN_KINDS, Frame
-from judge.report.findings.rows import Property, pair, rows_of
+from judge.report.findings.chart_drawing import DRAWN_KINDS, Frame, draw_chart
+from judge.report.findings.tables import Property, pair, rows_of
 from judge.workbook.address import cell_name
 from judge.workbook.facts.chart_model import Anchor, Chart, Labels, Series, Source
 from judge.workbook.reader import Workbook
@@ -47,8 +46,8 @@ def show_charts(
 
     Returns:
         ``agreeing`` and ``more`` (how many charts agree, and are not shown) and ``pairs``, each
-        with ``rows`` (see :func:`judge.report.findings.rows.rows_of`), ``gold`` and ``output``: an
-        object with ``drawing``, or null, and ``notes``; null where there is no chart.
+        with ``rows`` (see :func:`judge.report.findings.tables.rows_of`), ``gold`` and ``output``:
+        an object with ``drawing``, or null, and ``notes``; null where there is no chart.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.

@@ -11,11 +11,11 @@ from judge.desktop.episodes import EpisodeFiles, episode_path, read_episode
 from judge.desktop.records import ActionRecord, EpisodeHead, SeenRecord, TurnRecord
 from judge.errors import StoreError
 from judge.files.documents import dump_json
-from judge.report.episode_marks import marks_of
-from judge.report.episodes import ending_in_words
+from judge.report.desktop.episodes import ending_in_words
+from judge.report.desktop.marks import marks_of
 from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
-from judge.report.pictures import PictureShelf
+from judge.report.html.pictures import PictureShelf
 
 _MAX_TURNS = 400
 _MAX_ACTIONS = 60
@@ -86,7 +86,7 @@ def episode_page(
         ``width`` and ``height`` of the screen, ``cursor``, ``windows``, ``table`` (SHA-256 or
         null), ``cut``, ``reply``, ``problem``, ``told`` and ``actions``; an action ``kind``,
         ``pieces`` (coloured), ``error``, ``refused``, ``printed``, ``settled``, ``seconds`` and
-        ``marks`` (see :class:`judge.report.episode_marks.Mark`).
+        ``marks`` (see :class:`judge.report.desktop.marks.Mark`).
     """
     path = episode_path(run, *key)
     if not path.exists():

@@ -30,9 +30,8 @@ from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
 from judge.report.html.episode_pages import episode_page
-from judge.report.inputs import shown_inputs
+from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.pictures import PAGE_PICTURES_BYTES, PictureShelf
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 
@@ -94,8 +93,8 @@ class TaskPages:
             ``reply`` (what a typed answer is read from, or null), ``conversation`` (``role``,
             ``content`` and ``pictures``), ``marks`` (what a grid's cells refer to) and ``cases``,
             each with ``episode`` (see :func:`judge.report.html.episode_pages.episode_page`, or
-            null), ``inputs`` (see :func:`judge.report.inputs.shown_inputs`), ``values`` (name,
-            rule, expected, found, kind and detail of each named value), ``rules`` (see
+            null), ``inputs`` (see :func:`judge.report.html.pictures.shown_inputs`), ``values``
+            (name, rule, expected, found, kind and detail of each named value), ``rules`` (see
             :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
             (differences that none of them shows), ``stdout`` and ``stderr``. Pictures are named by
             their hash; :attr:`pictures` has them.

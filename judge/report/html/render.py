@@ -1,11 +1,12 @@
-"""A report as one HTML file, or as a page of the server that shows many."""
+"""A report as one HTML file of bounded size, or as a page of the server that shows many."""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,13 @@ from judge.core.verdict import Verdict
 from judge.files.media import image_type
 from judge.files.paths import GivenPath
 from judge.report.build import DEFAULT_METHOD, build_report_data
-from judge.report.episode_settings import differing
-from judge.report.files import inspect_files
+from judge.report.desktop.counts import differing
+from judge.report.grid_window import GridBounds
 from judge.report.html.figures import Figures
-from judge.report.html.packing import PAGES_BYTES, OnPage, pack_all
 from judge.report.html.page import inline_json, render_page
 from judge.report.html.pages import TaskPages, kinds_of
-from judge.report.identity import identity_lines
-from judge.report.load import LoadedRun, load_run
-from judge.report.model import Method, ReportData
-from judge.report.pictures import PICTURES_BYTES, Shrink
-from judge.report.plots import (
+from judge.report.html.pictures import PICTURES_BYTES, Shrink
+from judge.report.html.plots import (
     effect,
     histogram,
     interval_strip,
@@ -35,6 +32,71 @@ from judge.report.plots import (
     time_against_size,
     verdict_bar,
 )
+from judge.report.identity import identity_lines
+from judge.report.load import LoadedRun, load_run
+from judge.report.model import Method, ReportData
+from judge.report.shapes import inspect_files
+
+PAGES_BYTES = 26_000_000
+"""What the task pages of a report may take together, so that the whole stays below 30 MB."""
+
+OnPage = Callable[[int, int], None]
+"""Called with how many pages are done, and how many there are."""
+
+LADDER = (
+    GridBounds(),
+    GridBounds(cells=30_000, columns=60, text_chars=4_000),
+    GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
+    GridBounds(cells=1_200, columns=24, blocks=3, text_chars=120),
+)
+"""Bounds of the grids, from the most that is shown down to what always fits."""
+
+
+def pack(document: Any) -> str:
+    """A JSON document, deflated, as base64."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 6)).decode("ascii")
+
+
+def pack_all(
+    count: int,
+    make: Callable[[int, GridBounds], Any],
+    limit: int = PAGES_BYTES,
+    *,
+    on_page: OnPage = lambda _done, _total: None,
+) -> list[str]:
+    """Packs all task pages into a number of bytes.
+
+    The largest pages are made again with closer bounds until all of them fit.
+
+    Args:
+        count: how many pages there are.
+        make: gives a page by its number, made within some bounds.
+        limit: bytes for all of them.
+        on_page: called with how many pages are done, and how many there are.
+    """
+    packed = []
+    for number in range(count):
+        packed.append(pack(make(number, LADDER[0])))
+        on_page(number + 1, count)
+    for bounds in LADDER[1:]:
+        for number in _too_large(packed, limit):
+            packed[number] = pack(make(number, bounds))
+    return packed
+
+
+def _too_large(packed: Sequence[str], limit: int) -> list[int]:
+    """The fewest of the largest pages whose bytes are too many, counted as if they were gone."""
+    total = sum(map(len, packed))
+    chosen = []
+    for number in sorted(range(len(packed)), key=lambda each: -len(packed[each])):
+        if total <= limit:
+            break
+        chosen.append(number)
+        # A tenth is what closer bounds leave of a page, as a rule.
+        total -= len(packed[number]) * 9 // 10
+    return chosen
+
 
 _HEADER_CHARS = 64
 """Base64 of a picture that its type is read from."""

@@ -11,13 +11,12 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from judge.core.verdict import Verdict
-from judge.report.episode_settings import differing
+from judge.report.desktop.counts import differing
 from judge.report.html.figures import Figures
 from judge.report.html.page import render_page
+from judge.report.html.plots import difference_scale, difference_strip, effect, interval_strip
 from judge.report.html.render import task_key
-from judge.report.matrix import AGREES, NOT_RECORDED
-from judge.report.pairing import RunComparison
-from judge.report.plots import difference_scale, difference_strip, effect, interval_strip
+from judge.report.pairing import AGREES, NOT_RECORDED, RunComparison
 
 
 @dataclass(frozen=True, slots=True)

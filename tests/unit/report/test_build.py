@@ -7,12 +7,10 @@ import pytest
 
 from judge.core.statistics import wilson
 from judge.report.build import build_report_data, method_of
-from judge.report.data import report_data
-from judge.report.files import inspect_files
 from judge.report.load import load_run
-from judge.report.model import ReportData
-from judge.report.score_model import Breakdown
-from judge.report.shapes import ShapeCache
+from judge.report.model import Breakdown, ReportData
+from judge.report.report import report_data
+from judge.report.shapes import ShapeCache, inspect_files
 from tests.unit.report.runs import (
     CELL,
     SHEET,

@@ -6,8 +6,8 @@ import pytest
 
 from judge.core.asking import asking_of
 from judge.core.verdict import Verdict
-from judge.report.summary import build_report
-from judge.report.usage import usage_of
+from judge.report.counts import usage_of
+from judge.report.report_json import build_report
 from tests.unit.report.test_summary import CELL, make_result, make_task
 
 

@@ -17,8 +17,8 @@ from judge.files.documents import MIB, dump_json
 from judge.files.media import image_type
 from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import RunDirectory
-from judge.report.episode_marks import Mark, marks_of
-from judge.report.episodes import ending_in_words
+from judge.report.desktop.episodes import ending_in_words
+from judge.report.desktop.marks import Mark, marks_of
 from judge.report.unseen import shown_plainly
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, ServiceChannel
@@ -33,7 +33,7 @@ MAX_FILM_BYTES = 10 * MIB
 MAX_TURNS = 120
 """A longer episode is cut."""
 
-_PROGRAM = ("judge.inference.picture_worker", "judge.report.film_worker")
+_PROGRAM = ("judge.inference.picture_worker", "judge.report.desktop.film_worker")
 _WIDTH, _HEIGHT = 960, 540
 _TURN_MS, _END_MS = 1_800, 3_000
 _SIDE, _QUALITY = 1_280, 60

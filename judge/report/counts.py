@@ -1,0 +1,327 @@
+"""What a run counts besides its scores: shares of cells, options of scope, usage, charts. Pure.
+
+Each subject has a tally that takes one case (or one submission) at a time. What people should read
+of it comes as lines of text.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean, median
+
+from judge.core.asking import Asking
+from judge.core.records.reports import (
+    ChartsReport,
+    GroupSharesReport,
+    KeptReport,
+    Latencies,
+    ScopeReport,
+    UsageReport,
+)
+from judge.core.verdict import CaseResult, Verdict
+
+
+def has_shares(results: Sequence[CaseResult]) -> bool:
+    """Whether any case of a run was judged by its groups of cells."""
+    return any("shares" in result.comparison for result in results)
+
+
+def shares_of(results: Iterable[CaseResult]) -> GroupSharesReport:
+    """The means over the cases that have an output.
+
+    An output that is not a workbook has nothing right. A group without cells is in no mean, unless
+    the profile gives it a share.
+
+    Args:
+        results: the cases of a group of tasks, in a run in which groups of cells decide.
+    """
+    tally = ShareTally()
+    for result in results:
+        tally.add(result)
+    return shares_of_tallies([tally])
+
+
+class ShareTally:
+    """The same collected case by case; eight bytes for each share.
+
+    Attributes:
+        cases: cases that were judged by their groups of cells.
+        unreadable: outputs that are not workbooks.
+        change: the known shares of the cells to change.
+        keep: the known shares of the cells to keep.
+    """
+
+    __slots__ = ("cases", "change", "keep", "unreadable")
+
+    def __init__(self) -> None:
+        self.cases = self.unreadable = 0
+        self.change, self.keep = array("d"), array("d")
+
+    def add(self, result: CaseResult) -> None:
+        """Takes a case."""
+        self.unreadable += result.verdict is Verdict.IW
+        shares = result.comparison.get("shares")
+        if shares is not None:
+            self.cases += 1
+            if (change := shares["modification"]) is not None:
+                self.change.append(change)
+            if (keep := shares["regression"]) is not None:
+                self.keep.append(keep)
+
+
+def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
+    """The means over the cases of several tallies."""
+    unreadable = sum(tally.unreadable for tally in tallies)
+    return {
+        "cases": sum(tally.cases for tally in tallies) + unreadable,
+        "modification": _mean([share for tally in tallies for share in tally.change], unreadable),
+        "regression": _mean([share for tally in tallies for share in tally.keep], unreadable),
+    }
+
+
+def _mean(shares: Sequence[float], unreadable: int) -> float | None:
+    known = [*shares, *[0.0] * unreadable]
+    return fmean(known) if known else None
+
+
+def share_lines(groups: Mapping[str, GroupSharesReport | None]) -> Iterator[str]:
+    """The same for people: a line for each group that has outputs.
+
+    Args:
+        groups: name of a group -> its shares.
+    """
+    for name, shares in groups.items():
+        if shares is not None and shares["cases"]:
+            yield (
+                f"{name}, {shares['cases']:,} outputs: on average, "
+                f"{_percent(shares['modification'])} of the cells to change are right, and "
+                f"{_percent(shares['regression'])} of the cells to keep"
+            )
+
+
+def _percent(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.2f} %"
+
+
+def scope_of(results: Iterable[CaseResult]) -> ScopeReport | None:
+    """The counts of a run; None if neither option was set for any of its cases.
+
+    Args:
+        results: the cases that are reported on, verdicts changed by hand in place.
+    """
+    tally = ScopeTally()
+    for result in results:
+        tally.add(result)
+    return tally.report()
+
+
+class ScopeTally:
+    """The same counted case by case."""
+
+    def __init__(self) -> None:
+        self._kept: Counter[str] = Counter()
+        self._formula: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._tasks: set[str] = set()
+
+    def add(self, result: CaseResult) -> None:
+        """Counts a case."""
+        accepted = result.verdict is Verdict.AC
+        if (record := result.comparison.get("kept")) is not None:
+            self._kept["cases"] += 1
+            self._kept["not_examined"] += "problem" in record
+            if record.get("lost"):
+                self._kept["losing"] += 1
+                self._kept["accepted"] += accepted
+                self._tasks.add(result.task_id)
+                self._kinds.update(record.get("counts", {}).keys())
+        if (asked := result.comparison.get("formula_asked")) is not None:
+            self._formula["cases"] += 1
+            self._formula["not_examined"] += "problem" in asked
+            self._formula["asked"] += bool(asked.get("asked") and asked.get("gold_formulas"))
+            if asked.get("constants"):
+                self._formula["constants"] += 1
+                self._formula["accepted"] += accepted
+
+    def report(self) -> ScopeReport | None:
+        """The counts; None if neither option was set for any case."""
+        scope: ScopeReport = {}
+        if self._kept:
+            scope["kept"] = self._kept_report()
+        if self._formula:
+            scope["formula_asked"] = {
+                "cases": self._formula["cases"],
+                "not_examined": self._formula["not_examined"],
+                "asked": self._formula["asked"],
+                "constants": self._formula["constants"],
+                "accepted_constants": self._formula["accepted"],
+            }
+        return scope or None
+
+    def _kept_report(self) -> KeptReport:
+        kinds = sorted(self._kinds.items(), key=lambda item: (-item[1], item[0]))
+        return {
+            "cases": self._kept["cases"],
+            "not_examined": self._kept["not_examined"],
+            "cases_with_losses": self._kept["losing"],
+            "tasks_with_losses": len(self._tasks),
+            "accepted_cases_with_losses": self._kept["accepted"],
+            "by_kind": dict(kinds),
+        }
+
+
+def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
+    """The same for people: a line for each option that was set."""
+    scope = scope or {}
+    if (kept := scope.get("kept")) is not None:
+        kinds = ", ".join(
+            f"{kind.replace('_', ' ')} {count:,}" for kind, count in kept["by_kind"].items()
+        )
+        yield (
+            f"what the input had and the gold kept is lost in {kept['cases_with_losses']:,} of "
+            f"{kept['cases']:,} cases, {kept['accepted_cases_with_losses']:,} of them accepted"
+            + (f": {kinds}" if kinds else "")
+            + _not_examined(kept["not_examined"])
+        )
+    if (formula := scope.get("formula_asked")) is not None:
+        yield (
+            f"constants where the question asks for a formula: {formula['constants']:,} of "
+            f"{formula['asked']:,} such cases, {formula['accepted_constants']:,} of them accepted"
+            + _not_examined(formula["not_examined"])
+        )
+
+
+def _not_examined(cases: int) -> str:
+    return f"; {cases:,} cases could not be examined" if cases else ""
+
+
+def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:
+    """Tokens, cost and time of a run's submissions, as ``judge infer`` recorded them.
+
+    Args:
+        submissions: what is on record of asking for each of them.
+
+    Returns:
+        A JSON object; None where the tokens of no submission are on record:
+
+        - ``submissions`` that know theirs, ``calls`` (from the cache included), ``retries``
+          (attempts beyond the first of a call), ``truncated`` replies, ``not_alone`` (solutions
+          that only worked because of earlier rounds);
+        - ``prompt_tokens``, ``completion_tokens``;
+        - ``cost_usd``, null where the price of some call is not known;
+        - ``inference_s``, seconds of all calls together, waiting between attempts included;
+        - ``latency_s`` of a call that was answered: ``median``, ``p95``, ``maximum``; null where
+          none was timed.
+    """
+    tally = UsageTally()
+    for submission in submissions:
+        tally.add(submission)
+    return tally.report()
+
+
+class UsageTally:
+    """The same summed up submission by submission."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._retries = self._prompt = self._completion = 0.0
+        self._costs, self._seconds, self._latencies = array("d"), array("d"), array("d")
+
+    def add(self, asking: Asking) -> None:
+        """Takes what is on record of asking for a submission."""
+        if not asking.is_counted:
+            return
+        self._counts["submissions"] += 1
+        self._counts["calls"] += len(asking.calls)
+        self._counts["truncated"] += asking.is_truncated
+        self._counts["not_alone"] += asking.stands_alone is False
+        self._retries += sum(max(call.attempts - 1, 0) for call in asking.calls)
+        self._prompt += asking.prompt_tokens or 0
+        self._completion += asking.completion_tokens or 0
+        self._seconds.append(asking.seconds or 0)
+        if asking.cost_usd is not None:
+            self._costs.append(asking.cost_usd)
+        self._latencies.extend(
+            float(call.latency_s) for call in asking.calls if call.latency_s is not None
+        )
+
+    def report(self) -> UsageReport | None:
+        """The sums; None where the tokens of no submission are on record."""
+        known = self._counts["submissions"]
+        if not known:
+            return None
+        return {
+            "submissions": known,
+            "calls": self._counts["calls"],
+            "retries": round(self._retries),
+            "truncated": self._counts["truncated"],
+            "not_alone": self._counts["not_alone"],
+            "prompt_tokens": round(self._prompt),
+            "completion_tokens": round(self._completion),
+            "cost_usd": round(math.fsum(self._costs), 8) if len(self._costs) == known else None,
+            "inference_s": round(math.fsum(self._seconds), 3),
+            "latency_s": _latencies(list(self._latencies)),
+        }
+
+
+def _latencies(seconds: list[float]) -> Latencies | None:
+    if not seconds:
+        return None
+    ordered = sorted(seconds)
+    return {
+        "median": round(median(ordered), 3),
+        # The smallest number that at least 95 % do not exceed.
+        "p95": ordered[math.ceil(0.95 * len(ordered)) - 1],
+        "maximum": ordered[-1],
+    }
+
+
+class ChartsTally:
+    """The figure counted case by case: a sum for each task that has it."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, tuple[int, float]] = {}
+
+    def add(self, result: CaseResult) -> None:
+        """Takes a case."""
+        if "charts" in result.comparison:
+            cases, total = self._sums.get(result.task_id, (0, 0.0))
+            share = result.comparison["charts"]["share"]
+            self._sums[result.task_id] = cases + 1, total + share
+
+    def report(self) -> ChartsReport | None:
+        """The mean over the cases with the figure, and that of each task; None if none has it."""
+        if not self._sums:
+            return None
+        cases = sum(count for count, _ in self._sums.values())
+        total = sum(shares for _, shares in self._sums.values())
+        return {
+            "cases": cases,
+            "mean_share": round(total / cases, 4),
+            "tasks": {task: round(shares / n, 4) for task, (n, shares) in self._sums.items()},
+        }
+
+
+def charts_of(results: Iterable[CaseResult]) -> ChartsReport | None:
+    """The figure of a whole run; None if no case has it."""
+    tally = ChartsTally()
+    for result in results:
+        tally.add(result)
+    return tally.report()
+
+
+def chart_lines(charts: ChartsReport | None) -> Iterator[str]:
+    """The same for people: a line for the mean, and one for the tasks."""
+    if charts is None:
+        return
+    yield (
+        f"charts of {charts['cases']:,} outputs, compared with the golds' by their facts: on "
+        f"average {100 * charts['mean_share']:.2f} % is there (this judge's own figure, not the "
+        "published score of a vision model)"
+    )
+    yield "charts by task: " + ", ".join(
+        f"{task} {100 * share:.0f} %" for task, share in charts["tasks"].items()
+    )
