@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 
 from judge.core.asking import Asking
+from judge.core.records.cases import CaseComparison
 from judge.core.records.reports import (
     ChartsReport,
     GroupSharesReport,
@@ -24,28 +25,8 @@ from judge.core.records.reports import (
 from judge.core.verdict import CaseResult, Verdict
 
 
-def has_shares(results: Sequence[CaseResult]) -> bool:
-    """Whether any case of a run was judged by its groups of cells."""
-    return any("shares" in result.comparison for result in results)
-
-
-def shares_of(results: Iterable[CaseResult]) -> GroupSharesReport:
-    """The means over the cases that have an output.
-
-    An output that is not a workbook has nothing right. A group without cells is in no mean, unless
-    the profile gives it a share.
-
-    Args:
-        results: the cases of a group of tasks, in a run in which groups of cells decide.
-    """
-    tally = ShareTally()
-    for result in results:
-        tally.add(result)
-    return shares_of_tallies([tally])
-
-
 class ShareTally:
-    """The same collected case by case; eight bytes for each share.
+    """Shares of the cells to change and to keep that are right; eight bytes for each share.
 
     Attributes:
         cases: cases that were judged by their groups of cells.
@@ -61,7 +42,7 @@ class ShareTally:
         self.change, self.keep = array("d"), array("d")
 
     def add(self, result: CaseResult) -> None:
-        """Takes a case."""
+        """Adds a case."""
         self.unreadable += result.verdict is Verdict.IW
         shares = result.comparison.get("shares")
         if shares is not None:
@@ -73,7 +54,14 @@ class ShareTally:
 
 
 def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
-    """The means over the cases of several tallies."""
+    """Means over the cases of several tallies that have an output.
+
+    An output that is not a workbook has nothing right. A group without cells is in no mean, unless
+    the profile gives it a share.
+
+    Args:
+        tallies: those of a group of tasks, in a run in which groups of cells decide.
+    """
     unreadable = sum(tally.unreadable for tally in tallies)
     return {
         "cases": sum(tally.cases for tally in tallies) + unreadable,
@@ -88,7 +76,7 @@ def _mean(shares: Sequence[float], unreadable: int) -> float | None:
 
 
 def share_lines(groups: Mapping[str, GroupSharesReport | None]) -> Iterator[str]:
-    """The same for people: a line for each group that has outputs.
+    """Lines for people, one for each group that has outputs.
 
     Args:
         groups: name of a group -> its shares.
@@ -106,20 +94,8 @@ def _percent(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:.2f} %"
 
 
-def scope_of(results: Iterable[CaseResult]) -> ScopeReport | None:
-    """The counts of a run; None if neither option was set for any of its cases.
-
-    Args:
-        results: the cases that are reported on, verdicts changed by hand in place.
-    """
-    tally = ScopeTally()
-    for result in results:
-        tally.add(result)
-    return tally.report()
-
-
 class ScopeTally:
-    """The same counted case by case."""
+    """What the options ``keep`` and ``formula_asked`` found, counted case by case."""
 
     def __init__(self) -> None:
         self._kept: Counter[str] = Counter()
@@ -128,7 +104,7 @@ class ScopeTally:
         self._tasks: set[str] = set()
 
     def add(self, result: CaseResult) -> None:
-        """Counts a case."""
+        """Counts a case, its verdict as it is after changes by hand."""
         accepted = result.verdict is Verdict.AC
         if (record := result.comparison.get("kept")) is not None:
             self._kept["cases"] += 1
@@ -174,7 +150,7 @@ class ScopeTally:
 
 
 def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
-    """The same for people: a line for each option that was set."""
+    """Lines for people, one for each option that was set."""
     scope = scope or {}
     if (kept := scope.get("kept")) is not None:
         kinds = ", ".join(
@@ -198,32 +174,8 @@ def _not_examined(cases: int) -> str:
     return f"; {cases:,} cases could not be examined" if cases else ""
 
 
-def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:
-    """Tokens, cost and time of a run's submissions, as ``judge infer`` recorded them.
-
-    Args:
-        submissions: what is on record of asking for each of them.
-
-    Returns:
-        A JSON object; None where the tokens of no submission are on record:
-
-        - ``submissions`` that know theirs, ``calls`` (from the cache included), ``retries``
-          (attempts beyond the first of a call), ``truncated`` replies, ``not_alone`` (solutions
-          that only worked because of earlier rounds);
-        - ``prompt_tokens``, ``completion_tokens``;
-        - ``cost_usd``, null where the price of some call is not known;
-        - ``inference_s``, seconds of all calls together, waiting between attempts included;
-        - ``latency_s`` of a call that was answered: ``median``, ``p95``, ``maximum``; null where
-          none was timed.
-    """
-    tally = UsageTally()
-    for submission in submissions:
-        tally.add(submission)
-    return tally.report()
-
-
 class UsageTally:
-    """The same summed up submission by submission."""
+    """What the requests to the chat model took, summed up submission by submission."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -231,7 +183,7 @@ class UsageTally:
         self._costs, self._seconds, self._latencies = array("d"), array("d"), array("d")
 
     def add(self, asking: Asking) -> None:
-        """Takes what is on record of asking for a submission."""
+        """Adds what is on record of the requests for a submission."""
         if not asking.is_counted:
             return
         self._counts["submissions"] += 1
@@ -249,7 +201,20 @@ class UsageTally:
         )
 
     def report(self) -> UsageReport | None:
-        """The sums; None where the tokens of no submission are on record."""
+        """Tokens, cost and time of the submissions, as ``judge infer`` recorded them.
+
+        Returns:
+            A JSON object; None if the tokens of no submission are on record:
+
+            - ``submissions`` that know theirs, ``calls`` (from the cache included), ``retries``
+              (attempts beyond the first of a call), ``truncated`` replies, ``not_alone`` (solutions
+              that only worked because of earlier rounds);
+            - ``prompt_tokens``, ``completion_tokens``;
+            - ``cost_usd``, null if the price of some call is not known;
+            - ``inference_s``, seconds of all calls together, waiting between attempts included;
+            - ``latency_s`` of a call that was answered: ``median``, ``p95``, ``maximum``; null if
+              none was timed.
+        """
         known = self._counts["submissions"]
         if not known:
             return None
@@ -280,13 +245,16 @@ def _latencies(seconds: list[float]) -> Latencies | None:
 
 
 class ChartsTally:
-    """The figure counted case by case: a sum for each task that has it."""
+    """How much of the golds' charts outputs have, counted case by case.
+
+    The figure is the judge's own. It is not the published score, which a vision model gives.
+    """
 
     def __init__(self) -> None:
         self._sums: dict[str, tuple[int, float]] = {}
 
     def add(self, result: CaseResult) -> None:
-        """Takes a case."""
+        """Adds a case."""
         if "charts" in result.comparison:
             cases, total = self._sums.get(result.task_id, (0, 0.0))
             share = result.comparison["charts"]["share"]
@@ -305,16 +273,8 @@ class ChartsTally:
         }
 
 
-def charts_of(results: Iterable[CaseResult]) -> ChartsReport | None:
-    """The figure of a whole run; None if no case has it."""
-    tally = ChartsTally()
-    for result in results:
-        tally.add(result)
-    return tally.report()
-
-
 def chart_lines(charts: ChartsReport | None) -> Iterator[str]:
-    """The same for people: a line for the mean, and one for the tasks."""
+    """Lines for people: one for the mean, one for the tasks."""
     if charts is None:
         return
     yield (
@@ -325,3 +285,36 @@ def chart_lines(charts: ChartsReport | None) -> Iterator[str]:
     yield "charts by task: " + ", ".join(
         f"{task} {100 * share:.0f} %" for task, share in charts["tasks"].items()
     )
+
+
+class DifferenceTally:
+    """Classes of differences, counted case by case.
+
+    Attributes:
+        different: cases that were compared and do not agree.
+        cases: class -> cases that show such a difference.
+        only: class -> cases that show no other class.
+        cells: class -> differing cells.
+    """
+
+    def __init__(self) -> None:
+        self.different = 0
+        self.cases: Counter[str] = Counter()
+        self.only: Counter[str] = Counter()
+        self.cells: Counter[str] = Counter()
+
+    def add(self, result: CaseResult) -> None:
+        """Adds a case."""
+        if result.comparison.get("equal") is not False:
+            return
+        self.different += 1
+        counts = difference_counts(result.comparison)
+        self.cases.update(counts.keys())
+        self.cells.update(counts)
+        if len(counts) == 1:
+            self.only.update(counts.keys())
+
+
+def difference_counts(comparison: CaseComparison) -> dict[str, int]:
+    """Class -> differing cells of one comparison, for the classes that occur."""
+    return {kind: n for kind, n in comparison.get("difference_counts", {}).items() if n}

@@ -9,11 +9,12 @@ from statistics import median
 
 from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.score import SubmissionScore
-from judge.core.verdict import Verdict
 from judge.grading.overrides import Overrides
+from judge.report.counts import difference_counts
 from judge.report.load import LoadedSubmission
 from judge.report.model import CaseEntry, CaseSuspect, Distribution, TaskEntry
 from judge.report.shapes import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
+from judge.report.tally import disagrees_with_published
 from judge.suspects.standing import Suspicions
 
 
@@ -112,7 +113,6 @@ def _case_entry(
     run = CaseRun() if automatic is None else automatic.run
     comparison = CaseComparison() if automatic is None else automatic.comparison
     timings_s = {} if automatic is None else automatic.timings_s
-    official = comparison.get("official_equal")
     return CaseEntry(
         case=number,
         verdict=None if result is None else result.verdict.value,
@@ -133,21 +133,14 @@ def _case_entry(
         computed_cells=comparison.get("computed_cells", {}).get("output"),
         engines=tuple(comparison.get("engines", ())),
         difference_counts=difference_counts(comparison),
-        official_equal=official,
-        # Compared with the judge's own verdict: a person's is about more than these rules.
+        official_equal=comparison.get("official_equal"),
         official_disagrees=automatic is not None
-        and official is not None
-        and official != (automatic.verdict is Verdict.AC),
+        and disagrees_with_published(automatic, automatic.verdict),
         notes=tuple(comparison.get("notes", ())),
         output_sha256=run.get("output_sha256"),
         suspects=suspects,
         episode=submission.episodes.get(number),
     )
-
-
-def difference_counts(comparison: CaseComparison) -> dict[str, int]:
-    """Class -> differing cells of one comparison, those classes that occur."""
-    return {kind: n for kind, n in comparison.get("difference_counts", {}).items() if n}
 
 
 def _whole(value: float | None) -> int | None:

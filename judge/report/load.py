@@ -20,6 +20,7 @@ from judge.core.asking import NOT_ASKED, Asking, asking_of
 from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.records.reports import ReportOnRecord
 from judge.core.records.runs import RunDocument, SubmissionRecord
+from judge.core.score import SubmissionScore
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
@@ -37,7 +38,7 @@ from judge.grading.store import (
     WatchedFolder,
 )
 from judge.report.desktop.episodes import EpisodeEntry, read_entries
-from judge.report.tally import suspicions_of_run
+from judge.report.tally import TalliedTask, score_cases, suspicions_of_run
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
 from judge.suspects.standing import (
@@ -140,6 +141,17 @@ class LoadedSubmission:
     def key(self) -> tuple[str, int]:
         """What makes the submission distinct within a run: (task id, sample)."""
         return (self.task_id, self.sample)
+
+    @property
+    def tallied(self) -> TalliedTask:
+        """The task as the numbers of the run depend on it."""
+        written_id = self.task_id if self.task is None else self.task.written_id
+        groups = {} if self.task is None else self.task.groups
+        return TalliedTask(self.task_id, written_id, self.instruction_type, self.cases, groups)
+
+    def score(self) -> SubmissionScore:
+        """Its scores, changes by hand included."""
+        return score_cases(self.task_id, self.sample, self.cases, self.results)
 
 
 @dataclass(frozen=True, slots=True)

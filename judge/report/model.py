@@ -16,6 +16,7 @@ from judge.core.records.runs import RunDocument
 from judge.core.statistics import Estimate, PairedDifference
 from judge.grading.overrides import ManualVerdict
 from judge.report.desktop.episodes import EpisodeEntry, EpisodesSummary
+from judge.report.repeats import RepeatedRuns
 
 
 @dataclass(frozen=True, slots=True)
@@ -471,32 +472,6 @@ class Distribution:
     median: float
     p95: float
     maximum: float
-
-
-@dataclass(frozen=True, slots=True)
-class RepeatedRuns:
-    """Several samples of each task, taken as repeated runs.
-
-    Attributes:
-        samples: samples of each task; the fewest where they differ.
-        soft_restriction: mean of the runs' soft scores.
-        soft_sd: their standard deviation (n - 1); None for one run.
-        hard_restriction: mean of the runs' hard scores.
-        hard_sd: their standard deviation.
-        pass_at: k -> share of the tasks expected to be solved by at least one of k samples.
-        pass_hat: k -> share of the tasks expected to be solved by all of k samples.
-        best_of: share of the tasks that at least one of their samples solved, however many each
-            has; None if no sample could be judged.
-    """
-
-    samples: int
-    soft_restriction: float | None
-    soft_sd: float | None
-    hard_restriction: float | None
-    hard_sd: float | None
-    pass_at: Mapping[int, float]
-    pass_hat: Mapping[int, float]
-    best_of: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

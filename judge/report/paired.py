@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from judge.core.score import SubmissionScore
+from judge.core.score import TaskScores
 from judge.core.statistics import (
     mcnemar_exact,
     paired_bootstrap,
@@ -25,7 +24,7 @@ SOLVED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class TaskScores:
+class TaskMeans:
     """Scores by task, several samples averaged.
 
     Attributes:
@@ -36,22 +35,24 @@ class TaskScores:
     soft: Mapping[str, float]
     hard: Mapping[str, float]
 
-
-def task_scores(scores: Iterable[SubmissionScore]) -> TaskScores:
-    """Soft and hard score of each task that has a scored case; samples are averaged."""
-    soft: dict[str, list[float]] = defaultdict(list)
-    hard: dict[str, list[float]] = defaultdict(list)
-    for score in scores:
-        if score.soft is not None and score.hard is not None:
-            soft[score.task_id].append(score.soft)
-            hard[score.task_id].append(score.hard)
-    return TaskScores(
-        {task: math.fsum(each) / len(each) for task, each in soft.items()},
-        {task: math.fsum(each) / len(each) for task, each in hard.items()},
-    )
+    @classmethod
+    def of(cls, tasks: Mapping[str, TaskScores]) -> TaskMeans:
+        """The means over the samples of tasks."""
+        return cls(
+            _means({task_id: scores.soft for task_id, scores in tasks.items()}),
+            _means({task_id: scores.hard for task_id, scores in tasks.items()}),
+        )
 
 
-def by_phrasing(scores: TaskScores, phrasings: Mapping[str, Phrasing]) -> TaskScores | None:
+def _means(scores: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
+    """Task -> mean of the scores of its samples; tasks without a score are left out."""
+    known = {
+        task: [each for each in of_task if each is not None] for task, of_task in scores.items()
+    }
+    return {task: math.fsum(of_task) / len(of_task) for task, of_task in known.items() if of_task}
+
+
+def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMeans | None:
     """The same scores by what all phrasings of a task share.
 
     Args:
@@ -64,7 +65,7 @@ def by_phrasing(scores: TaskScores, phrasings: Mapping[str, Phrasing]) -> TaskSc
     shared = {task: phrasings[task].of if task in phrasings else task for task in scores.soft}
     if len(set(shared.values())) < len(shared):
         return None
-    return TaskScores(
+    return TaskMeans(
         {shared[task]: score for task, score in scores.soft.items()},
         {shared[task]: score for task, score in scores.hard.items()},
     )
@@ -74,8 +75,8 @@ def compare_pair(
     first: str,
     second: str,
     common: Sequence[str],
-    one: TaskScores,
-    two: TaskScores,
+    one: TaskMeans,
+    two: TaskMeans,
     method: Method,
 ) -> RunPair:
     """Compares two series of scores on the same tasks.
@@ -124,7 +125,7 @@ def compare_pair(
 
 
 def compare_phrasings(
-    scores: Iterable[SubmissionScore],
+    scores: Mapping[str, TaskScores],
     tasks: Mapping[str, Task],
     facts: Mapping[str, TaskFacts],
     divisions: Sequence[Division],
@@ -133,7 +134,7 @@ def compare_phrasings(
     """Compares each two phrasings that a run has scores of.
 
     Args:
-        scores: of the submissions.
+        scores: task id -> the scores of its samples.
         tasks: the tasks by id.
         facts: what places each of them in the divisions.
         divisions: by which the counts are parted.
@@ -141,11 +142,11 @@ def compare_phrasings(
     """
     phrasings = {task.id: task.phrasing for task in tasks.values() if task.phrasing is not None}
     names = list(dict.fromkeys(phrasing.name for phrasing in phrasings.values()))
-    every = task_scores(scores)
+    every = TaskMeans.of(scores)
     series = {}
     for name in sorted(names):
         mine = {task for task, each in phrasings.items() if each.name == name}
-        part = TaskScores(
+        part = TaskMeans(
             {task: score for task, score in every.soft.items() if task in mine},
             {task: score for task, score in every.hard.items() if task in mine},
         )
@@ -162,7 +163,7 @@ def compare_phrasings(
 def _compared(
     first: str,
     second: str,
-    series: Mapping[str, TaskScores],
+    series: Mapping[str, TaskMeans],
     facts: Mapping[str, TaskFacts],
     divisions: Sequence[Division],
     method: Method,
@@ -182,7 +183,7 @@ def _compared(
     )
 
 
-def _counts(label: str, tasks: Sequence[str], one: TaskScores, two: TaskScores) -> PairCounts:
+def _counts(label: str, tasks: Sequence[str], one: TaskMeans, two: TaskMeans) -> PairCounts:
     solved = [(one.hard[task] > SOLVED, two.hard[task] > SOLVED) for task in tasks]
     return PairCounts(
         label=label,

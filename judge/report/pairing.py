@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from judge.compare.cells.difference_table import has_values, is_uncomputed, place_of, shown
 from judge.core.records.cases import DifferenceRecord
 from judge.core.records.runs import InferenceIdentity, PromptContent, served_model
-from judge.core.score import SubmissionScore, score_submission
+from judge.core.score import scores_by_task
 from judge.core.statistics import Estimate, fewest_one_sided, holm, mean_interval
 from judge.core.task import Phrasing
 from judge.core.verdict import CaseResult, Verdict
@@ -19,9 +19,9 @@ from judge.report.build import DEFAULT_METHOD
 from judge.report.desktop.counts import Common, compare_episodes, setting_rows
 from judge.report.desktop.episodes import EpisodePair, SettingRow
 from judge.report.identity import departures
-from judge.report.load import LoadedRun, LoadedSubmission
+from judge.report.load import LoadedRun
 from judge.report.model import Method, RunPair
-from judge.report.paired import POWER, TaskScores, by_phrasing, compare_pair, task_scores
+from judge.report.paired import POWER, TaskMeans, by_phrasing, compare_pair
 
 MAX_TASKS = 2_000
 """Tasks that a matrix lists; those on which the runs disagree come before the others."""
@@ -303,8 +303,8 @@ def compare_loaded(
         raise UsageError("there is nothing to compare: give at least two runs")
     _check_same_suite(runs)
     names = _names(runs)
-    scored = [list(_scored(run.submissions)) for run in runs]
-    scores = [task_scores(each) for each in scored]
+    scored = [[submission.score() for submission in run.submissions] for run in runs]
+    scores = [TaskMeans.of(scores_by_task(of_run)) for of_run in scored]
     notes = _notes(names, runs)
     common = _common(scores)
     if by_phrasings := not common:
@@ -346,14 +346,7 @@ def compare_loaded(
     )
 
 
-def _scored(submissions: Iterable[LoadedSubmission]) -> Iterator[SubmissionScore]:
-    for submission in submissions:
-        found = [submission.results.get(number) for number in submission.cases]
-        verdicts = [None if result is None else result.verdict for result in found]
-        yield score_submission(submission.task_id, submission.sample, verdicts)
-
-
-def _common(scores: Sequence[TaskScores]) -> list[str]:
+def _common(scores: Sequence[TaskMeans]) -> list[str]:
     if not scores:
         return []
     return [task for task in scores[0].soft if all(task in score.soft for score in scores)]
@@ -384,7 +377,7 @@ def _names(runs: Sequence[LoadedRun]) -> list[str]:
 
 
 def _run_scores(
-    name: str, run: LoadedRun, scores: TaskScores, common: Sequence[str], method: Method
+    name: str, run: LoadedRun, scores: TaskMeans, common: Sequence[str], method: Method
 ) -> RunScores:
     recalc = run.run.get("recalc")
     inference = run.run.get("inference") or InferenceIdentity()

@@ -13,31 +13,49 @@ import tempfile
 from array import array
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import IO, cast, overload
+from typing import IO, TYPE_CHECKING, cast, overload
 
 from judge.core.asking import Asking
 from judge.core.records.reports import (
     ChangeReport,
+    ExcludedCase,
     FurtherReports,
+    GroupReport,
     OfSuite,
     RepeatedReport,
     ReportDocument,
     ReportHead,
+    ScoresWithout,
+    SuiteScores,
+    SuspectsReport,
     TaskReport,
 )
 from judge.core.records.runs import RunDocument
-from judge.core.score import SubmissionScore, TaskScores, best_samples, score_submission
+from judge.core.score import SubmissionScore, best_samples
 from judge.core.task import Task
-from judge.core.verdict import CaseResult, Verdict
+from judge.core.verdict import CaseResult
 from judge.errors import StoreError
 from judge.files.documents import dump_json, parse_json
 from judge.files.json_lines import LinesAt
 from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
 from judge.grading.store import REPORT_FILE, RunDirectory
-from judge.report.counts import ChartsTally, ScopeTally, UsageTally
+from judge.report.counts import shares_of_tallies
 from judge.report.identity import departures
-from judge.report.tally import SuspectsTally, TaskTally, suspicions_of_run
+from judge.report.tally import (
+    LevelTally,
+    RunTally,
+    SuspectsTally,
+    TalliedTask,
+    TaskGroup,
+    TaskTally,
+    disagrees_with_published,
+    score_cases,
+    suspicions_of_run,
+)
 from judge.suspects.standing import Suspicions
+
+if TYPE_CHECKING:
+    from judge.report.repeats import RepeatedRuns
 
 REPORT_SCHEMA_VERSION = 1
 
@@ -89,14 +107,15 @@ def build_report(
         (with pass@k) where tasks have several samples, ``scope`` where an option asks for it,
         ``usage`` where the chat model's is on record, ``suspects`` where there are suspicions.
     """
-    changed = overrides.apply(results)
-    by_case = {(each.task_id, each.sample, each.case): each for each in changed}
+    by_submission: dict[tuple[str, int], dict[int, CaseResult]] = defaultdict(dict)
+    for result in overrides.apply(results):
+        by_submission[result.task_id, result.sample][result.case] = result
     scored: list[tuple[Task, SubmissionScore, list[CaseResult]]] = []
     for task, sample in graded:
-        found = [by_case.get((task.id, sample, case.number)) for case in task.cases]
-        verdicts = [None if each is None else each.verdict for each in found]
-        present = [each for each in found if each is not None]
-        scored.append((task, score_submission(task.id, sample, verdicts), present))
+        numbers = [case.number for case in task.cases]
+        by_case = by_submission[task.id, sample]
+        present = [by_case[number] for number in numbers if number in by_case]
+        scored.append((task, score_cases(task.id, sample, numbers, by_case), present))
     best = best_samples(score for _, score, _ in scored) if run.get("best_of") else None
     builder = ReportBuilder(run, overrides=overrides, suspicions=suspicions)
     entries = [
@@ -110,7 +129,7 @@ def build_report(
 
 
 class ReportBuilder:
-    """The same submission by submission: what it holds does not grow with the results.
+    """Builds report.json submission by submission, so that its results need not fit into memory.
 
     Args:
         run: the run's description, as in ``run.json``.
@@ -127,15 +146,8 @@ class ReportBuilder:
     ) -> None:
         self._run = run
         self._overrides = overrides
-        self._tallies: dict[str, TaskTally] = {}
-        self._samples: dict[str, TaskScores] = {}
-        self._has_samples = self._shared = False
-        self._scope = ScopeTally()
-        self._charts = ChartsTally()
-        self._usage = UsageTally()
-        self._by_hand = 0
-        settled = suspicions_of_run(suspicions, run)
-        self._suspects = None if settled is None else SuspectsTally(settled)
+        self._tally = RunTally(overrides, suspicions_of_run(suspicions, run))
+        self._excluded: dict[str, _Excluded] = {}
 
     def add(
         self,
@@ -145,7 +157,7 @@ class ReportBuilder:
         *,
         counts: bool = True,
     ) -> TaskReport:
-        """Takes a submission.
+        """Adds a submission.
 
         Args:
             task: the task.
@@ -156,26 +168,14 @@ class ReportBuilder:
         Returns:
             Its entry in the report.
         """
-        self._samples.setdefault(task.id, TaskScores()).add(score)
-        self._has_samples = self._has_samples or bool(score.sample)
-        for each in present:
-            self._scope.add(each)
-            self._charts.add(each)
-            self._shared = self._shared or "shares" in each.comparison
+        self._tally.add(TalliedTask.of(task), score, present, counts=counts)
         if counts:
-            tally = self._tallies.get(task.id)
-            if tally is None:
-                tally = self._tallies[task.id] = TaskTally(task)
-            tally.add(score, present)
-            if self._suspects is not None:
-                self._suspects.add(task, score)
-        entry = _task_entry(task, score, present, self._overrides)
-        self._by_hand += len(entry.get("manual_verdicts", ()))
-        return entry
+            _add_excluded(self._excluded.setdefault(task.id, {}), task, score.sample, present)
+        return _task_entry(task, score, present, self._overrides)
 
     def add_asking(self, asking: Asking) -> None:
-        """Takes what was recorded of a submission while the chat model was asked."""
-        self._usage.add(asking)
+        """Adds what was recorded of the requests for a submission."""
+        self._tally.usage.add(asking)
 
     def head(self, *, without_submission: int = 0, suite_tasks: Sequence[Task] = ()) -> ReportHead:
         """Everything but the entries.
@@ -184,56 +184,98 @@ class ReportBuilder:
             without_submission: tasks of the suite that the run holds no submission of.
             suite_tasks: all tasks of the suite, for scores in which those count as not accepted.
         """
-        tallies = list(self._tallies.values())
-        shared = self._shared
-        by_type: dict[str, list[TaskTally]] = defaultdict(list)
-        for tally in tallies:
-            by_type[tally.task.kind].append(tally)
-        further = _by_group(tallies, shared)
+        tally = self._tally
+        tallies = list(tally.tasks.values())
+        further = self._by_group(tallies)
         if without_submission and suite_tasks:
             further["of_suite"] = _of_suite(tallies, suite_tasks)
-        if self._has_samples and (repeated := _repeated(self._samples.values())) is not None:
-            further["repeated_runs"] = repeated
-        if (scope := self._scope.report()) is not None:
+        if (repeated := tally.repeated_runs()) is not None:
+            further["repeated_runs"] = _repeated_report(repeated)
+        if (scope := tally.scope.report()) is not None:
             further["scope"] = scope
-        if (charts := self._charts.report()) is not None:
+        if (charts := tally.charts.report()) is not None:
             further["charts"] = charts
-        if (usage := self._usage.report()) is not None:
+        if (usage := tally.usage.report()) is not None:
             further["usage"] = usage
-        if self._suspects is not None:
-            further["suspects"] = self._suspects.report()
-        if departing := departures(self._run, by_hand=self._by_hand):
+        if tally.suspects is not None:
+            further["suspects"] = _suspects_report(tally.suspects)
+        if departing := departures(self._run, by_hand=tally.by_hand):
             further["departures"] = list(departing)
+        by_kind = tally.by_kind()
         return {
             "schema_version": REPORT_SCHEMA_VERSION,
             "run": _identity(self._run),
-            "overall": {
-                **TaskTally.group(tallies, shared=shared),
-                "tasks_without_submission": without_submission,
-            },
-            "by_instruction_type": {
-                kind: TaskTally.group(by_type[kind], shared=shared) for kind in sorted(by_type)
-            },
+            "overall": {**self._group(tallies), "tasks_without_submission": without_submission},
+            "by_instruction_type": {kind: self._group(by_kind[kind]) for kind in sorted(by_kind)},
             **further,
         }
 
-
-def _by_group(tallies: Sequence[TaskTally], shared: bool) -> FurtherReports:
-    """Scores by each division of the tasks; nothing where the suite divides them no further."""
-    members: dict[str, dict[str, list[TaskTally]]] = defaultdict(lambda: defaultdict(list))
-    for tally in tallies:
-        for division, group in tally.task.groups.items():
-            members[division][group].append(tally)
-    if not members:
-        return {}
-    return {
-        "by_group": {
-            division: {
-                name: TaskTally.group(groups[name], shared=shared) for name in sorted(groups)
-            }
-            for division, groups in sorted(members.items())
+    def _group(self, tallies: Sequence[TaskTally]) -> GroupReport:
+        """The numbers of a group of tasks."""
+        group = TaskGroup.of(tallies)
+        score = group.score()
+        excluded: _Excluded = {}
+        for tally in tallies:
+            for code, cases in self._excluded[tally.task.id].items():
+                excluded.setdefault(code, []).extend(cases)
+        report: GroupReport = {
+            "tasks": score.tasks,
+            "cases": score.cases,
+            "soft_restriction": score.soft,
+            "hard_restriction": score.hard,
+            "verdicts": dict(group.verdicts),
+            "excluded": {code: cases for code, cases in excluded.items() if cases},
+            "including_excluded": {
+                "tasks": score.all_tasks,
+                "cases": score.all_cases,
+                "soft_restriction": score.soft_of_all,
+                "hard_restriction": score.hard_of_all,
+            },
         }
-    }
+        if self._tally.has_shares:
+            report["shares"] = shares_of_tallies([tally.shares for tally in tallies])
+        return report
+
+    def _by_group(self, tallies: Sequence[TaskTally]) -> FurtherReports:
+        """Scores by each division of the tasks; nothing if the suite divides them no further."""
+        members: dict[str, dict[str, list[TaskTally]]] = defaultdict(lambda: defaultdict(list))
+        for tally in tallies:
+            for division, group in tally.task.groups.items():
+                members[division][group].append(tally)
+        if not members:
+            return {}
+        return {
+            "by_group": {
+                division: {name: self._group(groups[name]) for name in sorted(groups)}
+                for division, groups in sorted(members.items())
+            }
+        }
+
+
+_Excluded = dict[str, list[ExcludedCase]]
+"""Verdict code, or ``not_run`` -> the cases that are in no score."""
+
+
+def _add_excluded(
+    excluded: _Excluded, task: Task, sample: int, present: Sequence[CaseResult]
+) -> None:
+    """Adds the cases of a submission that are in no score."""
+    for result in present:
+        if not result.verdict.is_scored:
+            excluded.setdefault(result.verdict.value, []).append(
+                {
+                    "id": result.task_id,
+                    "sample": result.sample,
+                    "case": result.case,
+                    "reason": result.cause,
+                }
+            )
+    judged = {result.case for result in present}
+    excluded.setdefault("not_run", []).extend(
+        {"id": task.id, "sample": sample, "case": case.number}
+        for case in task.cases
+        if case.number not in judged
+    )
 
 
 def _of_suite(tallies: Sequence[TaskTally], tasks: Sequence[Task]) -> OfSuite:
@@ -243,13 +285,57 @@ def _of_suite(tallies: Sequence[TaskTally], tasks: Sequence[Task]) -> OfSuite:
         for division, name in task.groups.items():
             divisions[division][name].add(task.id)
     return {
-        "overall": TaskTally.over(tallies, {task.id for task in tasks}),
+        "overall": _scores_over(tallies, {task.id for task in tasks}),
         "by_group": {
             division: {
-                name: TaskTally.over(tallies, members) for name, members in sorted(groups.items())
+                name: _scores_over(tallies, members) for name, members in sorted(groups.items())
             }
             for division, groups in sorted(divisions.items())
         },
+    }
+
+
+def _scores_over(tallies: Iterable[TaskTally], members: Collection[str]) -> SuiteScores:
+    """Scores with the denominator of a whole suite, or of a group of its tasks."""
+    score = TaskGroup.of(tally for tally in tallies if tally.task.id in members).score()
+    share = score.all_tasks / len(members)
+    return {
+        "tasks": len(members),
+        "soft_restriction": (score.soft_of_all or 0.0) * share,
+        "hard_restriction": (score.hard_of_all or 0.0) * share,
+    }
+
+
+def _suspects_report(suspects: SuspectsTally) -> SuspectsReport:
+    """The scores without suspects by level, and the suspects about the tasks of the run."""
+    return {
+        "without": {
+            least.value: _scores_without(level) for least, level in suspects.levels.items()
+        },
+        "standing": suspects.standing(),
+        "suspects": [
+            {
+                "id": suspects.written_ids[point.suspect.task],
+                "case": point.suspect.case,
+                "sign": point.suspect.sign,
+                "certainty": point.suspect.certainty.value,
+                "standing": point.standing.value,
+                "summary": point.suspect.summary,
+            }
+            for point in suspects.suspicions.points
+            if point.suspect.task in suspects.written_ids
+        ],
+    }
+
+
+def _scores_without(level: LevelTally) -> ScoresWithout:
+    score = level.group().score()
+    return {
+        "set_aside": level.set_aside_cases,
+        "tasks": score.tasks,
+        "cases": score.cases,
+        "soft_restriction": score.soft,
+        "hard_restriction": score.hard,
     }
 
 
@@ -263,22 +349,17 @@ def _identity(run: RunDocument) -> RunDocument:
     return cast("RunDocument", known)
 
 
-def _repeated(tasks: Collection[TaskScores]) -> RepeatedReport | None:
-    """Mean, standard deviation and pass@k over samples; nothing where each task has one."""
-    from judge.report.repeats import repeated_runs  # noqa: PLC0415  NumPy, for several samples only
-
-    found = repeated_runs(tasks)
-    if found is None:
-        return None
+def _repeated_report(repeated: RepeatedRuns) -> RepeatedReport:
+    """Mean, standard deviation and pass@k over the samples."""
     return {
-        "samples": found.samples,
-        "soft_restriction": found.soft_restriction,
-        "soft_sd": found.soft_sd,
-        "hard_restriction": found.hard_restriction,
-        "hard_sd": found.hard_sd,
-        "pass_at": {str(k): share for k, share in found.pass_at.items()},
-        "pass_hat": {str(k): share for k, share in found.pass_hat.items()},
-        "best_of": found.best_of,
+        "samples": repeated.samples,
+        "soft_restriction": repeated.soft_restriction,
+        "soft_sd": repeated.soft_sd,
+        "hard_restriction": repeated.hard_restriction,
+        "hard_sd": repeated.hard_sd,
+        "pass_at": {str(k): share for k, share in repeated.pass_at.items()},
+        "pass_hat": {str(k): share for k, share in repeated.pass_hat.items()},
+        "best_of": repeated.best_of,
     }
 
 
@@ -301,8 +382,7 @@ def _task_entry(
     disagreeing = [
         result.case
         for result in present
-        if (official := result.comparison.get("official_equal")) is not None
-        and official != (overrides.automatic(result) is Verdict.AC)
+        if disagrees_with_published(result, overrides.automatic(result))
     ]
     if disagreeing:
         entry["official_disagrees"] = disagreeing

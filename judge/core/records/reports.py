@@ -103,7 +103,7 @@ class Latencies(TypedDict):
 
 
 class UsageReport(TypedDict):
-    """What the requests to the chat model took: see :func:`judge.report.counts.usage_of`."""
+    """What the requests to the chat model took: see :class:`judge.report.counts.UsageTally`."""
 
     submissions: int
     calls: int
