@@ -94,9 +94,9 @@ def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
         raise UsageError(f"{run.path}: has no scored case to audit")
     chosen = random.Random(seed).sample(range(len(candidates)), min(size, len(candidates)))  # noqa: S311  a sample, no secret
     verdicts = {
-        (each.task_id, each.sample, number): each.automatic[number].verdict.value
-        for each in (candidates[place] for place in sorted(chosen))
-        for number in _scored(each)
+        (submission.task_id, submission.sample, number): submission.automatic[number].verdict.value
+        for submission in (candidates[index] for index in sorted(chosen))
+        for number in _scored(submission)
     }
     return AuditSample(_id_of(seed, verdicts), seed, len(candidates), verdicts)
 
@@ -210,8 +210,8 @@ def audit_rates(
     ]
     truths, by_cases = _instruction_truths(sample, marks)
     whole = _whole_instructions(sample, marks)
-    accepted_wrongly = [(key[0], (True, False) in found) for key, found in whole.items()]
-    refused_wrongly = [(key[0], (False, False) in found) for key, found in whole.items()]
+    accepted_wrongly = [(key[0], (True, False) in pairs) for key, pairs in whole.items()]
+    refused_wrongly = [(key[0], (False, False) in pairs) for key, pairs in whole.items()]
     return AuditRates(
         sample_id=sample.id,
         seed=sample.seed,
@@ -221,8 +221,8 @@ def audit_rates(
         instruction_false_positive=_instruction_rate(accepted_wrongly, method),
         instruction_false_negative=_instruction_rate(refused_wrongly, method),
         cases=_confusion([(accepted, right) for _, accepted, right in cases]),
-        false_positive_instructions=sum(found for _, found in accepted_wrongly),
-        false_negative_instructions=sum(found for _, found in refused_wrongly),
+        false_positive_instructions=sum(wrong for _, wrong in accepted_wrongly),
+        false_negative_instructions=sum(wrong for _, wrong in refused_wrongly),
         whole_instructions=len(whole),
         solved=_confusion([(solved, solved == truth) for solved, truth in truths.values()]),
         marked_cases=len(cases),
@@ -257,28 +257,28 @@ def _whole_instructions(
     sample: AuditSample, marks: AuditMarks
 ) -> dict[SubmissionKey, set[tuple[bool, bool]]]:
     """Submissions with all cases marked -> pairs of (accepted, rightly so) among their cases."""
-    found: dict[SubmissionKey, set[tuple[bool, bool]]] = defaultdict(set)
+    pairs_of: dict[SubmissionKey, set[tuple[bool, bool]]] = defaultdict(set)
     for key, verdict in sample.verdicts.items():
         if key in marks.cases:
-            found[key[:2]].add((verdict == Verdict.AC, marks.cases[key]))
+            pairs_of[key[:2]].add((verdict == Verdict.AC, marks.cases[key]))
     partly = {key[:2] for key in sample.verdicts if key not in marks.cases}
-    return {key: pairs for key, pairs in found.items() if key not in partly}
+    return {key: pairs for key, pairs in pairs_of.items() if key not in partly}
 
 
-def _instruction_rate(found: Sequence[tuple[str, bool]], method: Method) -> Estimate:
+def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) -> Estimate:
     """Share of instructions of which something was found, from pairs of (task, whether).
 
     Several samples of a task are no independent observations: then tasks are clusters.
     """
     of_tasks: dict[str, list[bool]] = defaultdict(list)
-    for task_id, each in found:
-        of_tasks[task_id].append(each)
-    if len(of_tasks) == len(found):
-        hits = sum(each for _, each in found)
-        return wilson(hits, len(found), confidence=method.confidence)
+    for task_id, hit in hits_by_task:
+        of_tasks[task_id].append(hit)
+    if len(of_tasks) == len(hits_by_task):
+        hits = sum(hit for _, hit in hits_by_task)
+        return wilson(hits, len(hits_by_task), confidence=method.confidence)
     return ratio_interval(
-        [sum(each) for each in of_tasks.values()],
-        [len(each) for each in of_tasks.values()],
+        [sum(hits_of_task) for hits_of_task in of_tasks.values()],
+        [len(hits_of_task) for hits_of_task in of_tasks.values()],
         confidence=method.confidence,
         resamples=method.resamples,
         seed=method.seed,

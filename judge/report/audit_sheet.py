@@ -96,8 +96,8 @@ def audit_rows(
     """The rows of the sheet, in the order of the sample, with both marks left blank."""
     rows: list[dict[str, object]] = []
     solved = dict.fromkeys(sample.submissions, True)
-    for (task_id, place, _), verdict in sample.verdicts.items():
-        solved[task_id, place] &= verdict == Verdict.AC
+    for (task_id, sample_number, _), verdict in sample.verdicts.items():
+        solved[task_id, sample_number] &= verdict == Verdict.AC
     seen: set[SubmissionKey] = set()
     for number, (key, verdict) in enumerate(sample.verdicts.items(), start=1):
         submission = run.submission(key[0], key[1])
@@ -105,7 +105,7 @@ def audit_rows(
         first = submission.key not in seen
         seen.add(submission.key)
         task = submission.task
-        found = paths.get(key, CasePaths(None, None, None))
+        files = paths.get(key, CasePaths(None, None, None))
         rows.append(
             {
                 "no": number,
@@ -120,9 +120,9 @@ def audit_rows(
                 INSTRUCTION_MARK: "",
                 "cause": result.cause,
                 "differences": "\n".join(difference_lines(result.comparison, _MAX_DIFFERENCES)),
-                "input": found.input,
-                "gold": found.gold,
-                "output": found.output,
+                "input": files.input,
+                "gold": files.gold,
+                "output": files.output,
                 "remark": "",
                 "audit": sample.id,
             }
@@ -269,9 +269,9 @@ class MarkedSheet:
         self._rows = list(_rows(path))
         ids = sorted({row.texts["audit"] for row in self._rows if row.texts.get("audit")})
         if len(ids) != 1:
-            found = f"several audits: {', '.join(map(_shown, ids[:3]))}" if ids else "no audit"
+            audits = f"several audits: {', '.join(map(_shown, ids[:3]))}" if ids else "no audit"
             raise UsageError(
-                f"{path}: holds rows of {found}",
+                f"{path}: holds rows of {audits}",
                 hint="Read back the sheet that `judge audit RUN` wrote, with its column `audit`.",
             )
         self.audit_id = ids[0]
@@ -417,16 +417,16 @@ def _xlsx_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         if used is None:
             return
         # Not as a table: one cell in the last row and column would make a table of 17 billion.
-        found: dict[int, dict[int, str]] = {}
+        cells_by_row: dict[int, dict[int, str]] = {}
         whole = CellRange(SHEET, 1, 1, used.max_row, used.max_column)
         for (row, column), cell in workbook.cells(whole).items():
             if cell.value is not None:
-                found.setdefault(row, {})[column] = str(cell.value).strip()
+                cells_by_row.setdefault(row, {})[column] = str(cell.value).strip()
             elif cell.formula is not None:
-                found.setdefault(row, {})[column] = "(a formula without a value)"
+                cells_by_row.setdefault(row, {})[column] = "(a formula without a value)"
     except WorkbookError as error:
         raise UsageError(f"{path}: cannot be read: {error.message}") from error
-    yield from sorted(found.items())
+    yield from sorted(cells_by_row.items())
 
 
 def _read(path: Path) -> bytes:

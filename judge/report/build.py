@@ -120,7 +120,11 @@ def build_report_data(
         suspects=None if tally.suspects is None else _suspects(tally.suspects, method),
         phrasings=compare_phrasings(
             {task_id: task.scores for task_id, task in tally.tasks.items()},
-            {each.task_id: each.task for each, _ in counted.submissions if each.task is not None},
+            {
+                submission.task_id: submission.task
+                for submission, _ in counted.submissions
+                if submission.task is not None
+            },
             facts,
             aspect_divisions([fact.aspects for fact in facts.values()]),
             method,
@@ -256,9 +260,9 @@ def _scores(group: TaskGroup, method: Method) -> Scores:
 
 def _estimate(tasks: Iterable[Sequence[float | None]], method: Method) -> Estimate:
     """Mean over tasks, the samples of a task averaged first, with its interval."""
-    known = ([score for score in samples if score is not None] for samples in tasks)
+    scored = ([score for score in samples if score is not None] for samples in tasks)
     return mean_interval(
-        [sum(samples) / len(samples) for samples in known if samples],
+        [sum(samples) / len(samples) for samples in scored if samples],
         confidence=method.confidence,
         resamples=method.resamples,
         seed=method.seed,

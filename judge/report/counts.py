@@ -71,8 +71,8 @@ def shares_of_tallies(tallies: Sequence[ShareTally]) -> GroupSharesReport:
 
 
 def _mean(shares: Sequence[float], unreadable: int) -> float | None:
-    known = [*shares, *[0.0] * unreadable]
-    return fmean(known) if known else None
+    counted = [*shares, *[0.0] * unreadable]
+    return fmean(counted) if counted else None
 
 
 def share_lines(groups: Mapping[str, GroupSharesReport | None]) -> Iterator[str]:
@@ -215,18 +215,20 @@ class UsageTally:
             - ``latency_s`` of a call that was answered: ``median``, ``p95``, ``maximum``; null if
               none was timed.
         """
-        known = self._counts["submissions"]
-        if not known:
+        submissions = self._counts["submissions"]
+        if not submissions:
             return None
         return {
-            "submissions": known,
+            "submissions": submissions,
             "calls": self._counts["calls"],
             "retries": round(self._retries),
             "truncated": self._counts["truncated"],
             "not_alone": self._counts["not_alone"],
             "prompt_tokens": round(self._prompt),
             "completion_tokens": round(self._completion),
-            "cost_usd": round(math.fsum(self._costs), 8) if len(self._costs) == known else None,
+            "cost_usd": round(math.fsum(self._costs), 8)
+            if len(self._costs) == submissions
+            else None,
             "inference_s": round(math.fsum(self._seconds), 3),
             "latency_s": _latencies(list(self._latencies)),
         }

@@ -86,18 +86,18 @@ def case_suspects(
         return ()
     return tuple(
         CaseSuspect(
-            sign=each.suspect.sign,
-            certainty=each.certainty.value,
-            standing=each.standing.value,
-            whole_task=each.suspect.case is None,
-            summary=each.suspect.summary,
-            why=each.suspect.why,
+            sign=point.suspect.sign,
+            certainty=point.certainty.value,
+            standing=point.standing.value,
+            whole_task=point.suspect.case is None,
+            summary=point.suspect.summary,
+            why=point.suspect.why,
             decisions=tuple(
-                f"{said.finding}, by {said.by} on {said.at[:10]}: {said.reason}"
-                for said in each.decisions
+                f"{decision.finding}, by {decision.by} on {decision.at[:10]}: {decision.reason}"
+                for decision in point.decisions
             ),
         )
-        for each in suspicions.of_case(task_id, case)
+        for point in suspicions.of_case(task_id, case)
     )
 
 
@@ -202,25 +202,29 @@ class Measured:
         """What was measured; what nobody measured is left out."""
         cases = zip(_OF_CASES, self._of_cases, strict=True)
         tasks = zip(_OF_TASKS, self._of_tasks, strict=True)
-        found = [_distribution(key, label, "case", each) for (key, label, _), each in cases]
-        found += [_distribution(key, label, "task", each) for (key, label, _), each in tasks]
-        return tuple(each for each in found if each is not None)
+        distributions = [
+            _distribution(key, label, "case", numbers) for (key, label, _), numbers in cases
+        ]
+        distributions += [
+            _distribution(key, label, "task", numbers) for (key, label, _), numbers in tasks
+        ]
+        return tuple(distribution for distribution in distributions if distribution is not None)
 
 
 def _distribution(key: str, label: str, per: str, numbers: Iterable[float]) -> Distribution | None:
-    known = sorted(numbers)
-    if not known:
+    ordered = sorted(numbers)
+    if not ordered:
         return None
-    total = math.fsum(known)
+    total = math.fsum(ordered)
     return Distribution(
         key=key,
         label=label,
         per=per,
-        count=len(known),
+        count=len(ordered),
         total=None if key in _WITHOUT_SUM else total,
-        mean=total / len(known),
-        median=median(known),
+        mean=total / len(ordered),
+        median=median(ordered),
         # The smallest number that at least 95 % do not exceed.
-        p95=known[math.ceil(0.95 * len(known)) - 1],
-        maximum=known[-1],
+        p95=ordered[math.ceil(0.95 * len(ordered)) - 1],
+        maximum=ordered[-1],
     )

@@ -215,8 +215,8 @@ def build_grid(
     before = _open("input", case.input_path, notes) if case.inputs else None
     try:
         blocks = _blocks_of(task, gold, output_book)
-        known = [each for each in places if each.sheet in gold.sheet_names]
-        blocks = with_places(blocks, known, _Answering(output_book).sheet)
+        shown = [cell for cell in places if cell.sheet in gold.sheet_names]
+        blocks = with_places(blocks, shown, _Answering(output_book).sheet)
         sides = Sides(gold, output_book, before, rules)
         marks = _marks(task, sides, blocks, record, rules)
         encoded = [encode_block(block, sides, marks, bounds) for block in blocks[: bounds.blocks]]
@@ -305,7 +305,7 @@ def _marks(
 
 def _computed_cells(sides: Sides, blocks: Sequence[Block]) -> set[tuple[str, int]]:
     """Formula cells of the answer whose value the files do not tell."""
-    found: set[tuple[str, int]] = set()
+    cells: set[tuple[str, int]] = set()
     for block in blocks:
         for book, name, trusted in (
             (sides.gold, block.sheet, sides.trusts_gold),
@@ -315,12 +315,12 @@ def _computed_cells(sides: Sides, blocks: Sequence[Block]) -> set[tuple[str, int
                 continue
             sheet = book.sheet(name)
             for window in block.answer:
-                found |= {
+                cells |= {
                     (block.sheet, key)
                     for key in sheet.formula_keys(window)
                     if not (trusted and _has_cached_value(sheet, key))
                 }
-    return found
+    return cells
 
 
 def _has_cached_value(sheet: Sheet, key: int) -> bool:
@@ -341,7 +341,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
         list of :func:`judge.report.grid.encode_cell`.
     """
     window = block.window
-    differing = marks.keys(block.sheet) | {cell_key(*each) for each in block.places}
+    differing = marks.keys(block.sheet) | {cell_key(*position) for position in block.places}
     columns = choose_lines(
         window.min_column,
         window.max_column,
@@ -357,7 +357,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
         "sheet": block.sheet,
         "output_sheet": block.output_sheet,
         "input_sheet": panes.before_name,
-        "answer": [str(each) for each in block.answer],
+        "answer": [str(window) for window in block.answer],
         "rows": spans(rows),
         "columns": [[column_letters(first), first, count] for first, count in spans(columns)],
         "whole_rows": window.max_row - window.min_row + 1,
@@ -398,15 +398,15 @@ class _Panes:
         # What stood in an input is shown as the file has it: nobody judged it.
         self._before = _Side.of(sides.before, self.before_name, window, trusted=True)
         every = (self._gold, self._output, self._before)
-        self._stored: set[int] = set().union(*(each.values for each in every))
-        self._stored.update(*(each.formulas for each in every))
-        self._stored.update(*(each.computed for each in every))
+        self._stored: set[int] = set().union(*(side.values for side in every))
+        self._stored.update(*(side.formulas for side in every))
+        self._stored.update(*(side.computed for side in every))
         self._stored.update(marks.keys(block.sheet))
         self._lacks_sheet = self._output.sheet is None and self._output.judged
 
     def row(self, row: int, columns: Sequence[int]) -> list[list[Any]]:
         """The cells of one row that hold anything."""
-        found = []
+        cells = []
         for index, column in enumerate(columns):
             key = cell_key(row, column)
             if key not in self._stored and not self._lacks_sheet:
@@ -416,8 +416,8 @@ class _Panes:
             before = self._before.encode(key, self._text_chars)
             entry = encode_cell(index, mark, gold, output, before)
             if entry is not None:
-                found.append(entry)
-        return found
+                cells.append(entry)
+        return cells
 
     def _mark(self, row: int, column: int, key: int) -> int:
         if not self._block.in_answer(row, column):

@@ -52,25 +52,25 @@ def marks_of_record(record: CaseComparison) -> Marks:
     """The marks that a comparison's record lists by itself."""
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
     for difference in record.get("differences", ()):
-        place = parse_cell(difference["cell"])
-        if place is not None and difference["kind"] not in _OUTSIDE:
-            recorded[difference["sheet"], cell_key(*place)] = difference
-    kinds = {place: difference["kind"] for place, difference in recorded.items()}
+        position = parse_cell(difference["cell"])
+        if position is not None and difference["kind"] not in _OUTSIDE:
+            recorded[difference["sheet"], cell_key(*position)] = difference
+    kinds = {cell: difference["kind"] for cell, difference in recorded.items()}
     return Marks(kinds, recorded, doubtful=is_cut(record), computed=_computed_values(record))
 
 
 def _computed_values(record: CaseComparison) -> dict[tuple[str, str], dict[int, Any]]:
-    found: dict[tuple[str, str], dict[int, Any]] = {}
+    computed: dict[tuple[str, str], dict[int, Any]] = {}
     for side, sheets in record.get("computed_values", {}).items():
         for sheet, cells in sheets.items():
             places = ((parse_cell(address), value) for address, value in cells.items())
-            found[side, sheet] = {cell_key(*at): value for at, value in places if at is not None}
-    return found
+            computed[side, sheet] = {cell_key(*at): value for at, value in places if at is not None}
+    return computed
 
 
 def is_cut(record: CaseComparison) -> bool:
     """Whether more cells differ than the record lists."""
-    listed = sum(each["kind"] not in _OUTSIDE for each in record.get("differences", ()))
+    listed = sum(difference["kind"] not in _OUTSIDE for difference in record.get("differences", ()))
     lacking = record.get("difference_counts", {}).get(DifferenceClass.MISSING_SHEET.value, 0)
     return record.get("differing_cells", 0) - lacking > listed
 
@@ -119,10 +119,10 @@ def complete_marks(
         return marks
     kinds = dict(marks.kinds)
     for difference in comparison.differences:
-        place = parse_cell(difference.cell)
-        if place is None or difference.kind.value in _OUTSIDE:
+        position = parse_cell(difference.cell)
+        if position is None or difference.kind.value in _OUTSIDE:
             continue
-        key = (difference.sheet, cell_key(*place))
+        key = (difference.sheet, cell_key(*position))
         if key not in computed and not difference.detail.endswith(OTHER_RULES):
             kinds.setdefault(key, difference.kind.value)
     return replace(marks, kinds=kinds, doubtful=bool(computed))

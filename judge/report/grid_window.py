@@ -58,7 +58,7 @@ class Block:
         """Whether a cell belongs to the answer."""
         if len(self.answer) == 1:
             return self.answer[0].holds(row, column)
-        return any(each.holds(row, column) for each in self.answer)
+        return any(window.holds(row, column) for window in self.answer)
 
 
 def plan_blocks(
@@ -81,7 +81,7 @@ def plan_blocks(
     for sheet, windows in sheets.items():
         whole = _around(windows)
         together = _size(whole) <= 4 * sum(map(_size, windows)) + 4000
-        for answer in [windows] if together else [[each] for each in windows]:
+        for answer in [windows] if together else [[window] for window in windows]:
             window = _with_context(_around(answer))
             blocks.append(Block(sheet, answering[sheet], tuple(answer), window))
     return blocks
@@ -97,21 +97,21 @@ def with_places(
         cells: the cells, by the gold's sheets.
         output_sheet: a sheet of the gold -> the sheet of the output that answers to it.
     """
-    found = list(blocks)
+    shown = list(blocks)
     elsewhere: dict[str, list[Window]] = {}
     for cell in cells:
-        place = (cell.row, cell.column)
-        for number, block in enumerate(found):
-            if block.sheet == cell.sheet and block.window.holds(*place):
-                found[number] = replace(block, places=block.places | {place})
+        position = (cell.row, cell.column)
+        for number, block in enumerate(shown):
+            if block.sheet == cell.sheet and block.window.holds(*position):
+                shown[number] = replace(block, places=block.places | {position})
                 break
         else:
-            elsewhere.setdefault(cell.sheet, []).append(Window(*place, *place))
+            elsewhere.setdefault(cell.sheet, []).append(Window(*position, *position))
     for sheet, windows in elsewhere.items():
-        places = frozenset((each.min_row, each.min_column) for each in windows)
+        places = frozenset((window.min_row, window.min_column) for window in windows)
         window = _with_context(_around(windows))
-        found.append(Block(sheet, output_sheet(sheet), (), window, places))
-    return found
+        shown.append(Block(sheet, output_sheet(sheet), (), window, places))
+    return shown
 
 
 def choose_lines(first: int, last: int, differing: Collection[int], limit: int) -> list[int]:
@@ -133,7 +133,7 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
     chosen = {*range(first, first + head), *range(last - tail + 1, last + 1)}
     for row in sorted(differing):
         near = range(row - _AROUND_A_DIFFERENCE, row + _AROUND_A_DIFFERENCE + 1)
-        new = {each for each in near if first <= each <= last} - chosen
+        new = {line for line in near if first <= line <= last} - chosen
         if len(chosen) + len(new) > limit:
             break
         chosen |= new
@@ -147,13 +147,13 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
 
 def spans(lines: Iterable[int]) -> list[list[int]]:
     """Rows in order as ``[first, count]`` of each unbroken stretch."""
-    found: list[list[int]] = []
+    stretches: list[list[int]] = []
     for line in lines:
-        if found and found[-1][0] + found[-1][1] == line:
-            found[-1][1] += 1
+        if stretches and stretches[-1][0] + stretches[-1][1] == line:
+            stretches[-1][1] += 1
         else:
-            found.append([line, 1])
-    return found
+            stretches.append([line, 1])
+    return stretches
 
 
 def _around(windows: Sequence[Window]) -> Window:

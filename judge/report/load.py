@@ -204,9 +204,9 @@ class LoadedRun:
         Raises:
             UsageError: the run holds none of that task and sample.
         """
-        for each in self.submissions:
-            if each.key == (task_id, sample):
-                return each
+        for submission in self.submissions:
+            if submission.key == (task_id, sample):
+                return submission
         raise UsageError(f"{self.path}: holds no result of task {task_id}, sample {sample}")
 
 
@@ -263,7 +263,7 @@ def load_run(
     else:
         entries = list(_on_record(suite, records, results))
         notes = (*notes, "the run has no report.json yet: every verdict on record is shown")
-    if any(not found for _, _, _, found in entries):
+    if any(not cases for _, _, _, cases in entries):
         raise StoreError(f"{path / REPORT_FILE}: names a solution that has no cases")
     if not entries:
         raise StoreError(
@@ -271,7 +271,7 @@ def load_run(
             hint=f"`judge score {path}` judges what is there.",
         )
     episodes, unread = read_entries(
-        path, ((task_id, sample, case) for task_id, sample, _, found in entries for case in found)
+        path, ((task_id, sample, case) for task_id, sample, _, cases in entries for case in cases)
     )
     notes = (*notes, *unread)
     watched.check()
@@ -281,18 +281,18 @@ def load_run(
             sample=sample,
             instruction_type=kind,
             task=suite.task(task_id) if suite is not None else None,
-            cases=tuple(found),
+            cases=tuple(cases),
             record=records.get((task_id, sample)),
             asking=_asking(attempts.get((task_id, sample))),
-            results=_with_overrides(found, overrides),
-            automatic={number: each for number, each in found.items() if each is not None},
+            results=_with_overrides(cases, overrides),
+            automatic={number: result for number, result in cases.items() if result is not None},
             episodes={
                 case: episodes[task_id, sample, case]
-                for case in found
+                for case in cases
                 if (task_id, sample, case) in episodes
             },
         )
-        for task_id, sample, kind, found in entries
+        for task_id, sample, kind, cases in entries
     )
     return LoadedRun(
         path=path,
@@ -346,10 +346,10 @@ def _asking(record: SubmissionRecord | None) -> Asking:
 
 
 def _with_overrides(
-    found: Mapping[int, CaseResult | None], overrides: Overrides
+    results: Mapping[int, CaseResult | None], overrides: Overrides
 ) -> dict[int, CaseResult]:
-    present = [each for each in found.values() if each is not None]
-    return {each.case: each for each in overrides.apply(present)}
+    present = [result for result in results.values() if result is not None]
+    return {result.case: result for result in overrides.apply(present)}
 
 
 def _report_on_record(store: RunDirectory) -> ReportOnRecord | None:
@@ -361,9 +361,9 @@ def _submission_records(
     store: RunDirectory, name: str, *, large: bool
 ) -> dict[tuple[str, int], SubmissionRecord]:
     """The records of submissions.jsonl, or of attempts.jsonl, by (task id, sample)."""
-    found = (store.checked(name, record, SubmissionRecord) for record in store.read_records(name))
-    kept = map(without_texts, found) if large else found
-    return {(str(each["id"]), each.get("sample") or 0): each for each in kept}
+    records = (store.checked(name, record, SubmissionRecord) for record in store.read_records(name))
+    kept = map(without_texts, records) if large else records
+    return {(str(record["id"]), record.get("sample") or 0): record for record in kept}
 
 
 _Results = Mapping[tuple[str, int], Mapping[int, CaseResult]]
@@ -375,13 +375,13 @@ def _reported(report: ReportOnRecord, suite: Suite | None, results: _Results) ->
     """What the report counts, with the records that belong to it."""
     for entry in report["tasks"]:
         task_id, sample, codes = str(entry["id"]), entry["sample"], entry["test_case_results"]
-        known = results.get((task_id, sample), {})
-        numbers = _numbers(task_id, suite, known, len(codes))
-        found = {
-            number: None if code is None else known.get(number)
+        judged = results.get((task_id, sample), {})
+        numbers = _numbers(task_id, suite, judged, len(codes))
+        cases = {
+            number: None if code is None else judged.get(number)
             for number, code in zip(numbers, codes, strict=False)
         }
-        yield task_id, sample, entry["instruction_type"], found
+        yield task_id, sample, entry["instruction_type"], cases
 
 
 def _differs_from_records(
@@ -389,8 +389,8 @@ def _differs_from_records(
 ) -> Iterator[str]:
     """Notes on what is on record and not, or not so, in report.json."""
     changed = 0
-    for entry, (task_id, sample, _, found) in zip(report["tasks"], entries, strict=True):
-        for code, (case, result) in zip(entry["test_case_results"], found.items(), strict=False):
+    for entry, (task_id, sample, _, cases) in zip(report["tasks"], entries, strict=True):
+        for code, (case, result) in zip(entry["test_case_results"], cases.items(), strict=False):
             manual = overrides.applied.get((task_id, sample, case))
             shown = None if result is None else result.verdict.value
             changed += code not in {shown, None if manual is None else manual.verdict}
@@ -411,23 +411,23 @@ def _on_record(
     suite: Suite | None, records: Mapping[tuple[str, int], SubmissionRecord], results: _Results
 ) -> Iterator[_Entry]:
     """Everything that was judged, where no report says what counts."""
-    order = {} if suite is None else {task.id: place for place, task in enumerate(suite.tasks)}
+    order = {} if suite is None else {task.id: index for index, task in enumerate(suite.tasks)}
     for task_id, sample in sorted(results, key=lambda key: (order.get(key[0], 0), key)):
-        known = results[task_id, sample]
+        judged = results[task_id, sample]
         record = records.get((task_id, sample))
         kind = None if record is None else record.get("instruction_type")
         if suite is not None:
             kind = suite.task(task_id).kind
-        numbers = _numbers(task_id, suite, known, len(known))
-        yield task_id, sample, kind or "unknown", {number: known.get(number) for number in numbers}
+        numbers = _numbers(task_id, suite, judged, len(judged))
+        yield task_id, sample, kind or "unknown", {number: judged.get(number) for number in numbers}
 
 
 def _numbers(
-    task_id: str, suite: Suite | None, known: Mapping[int, CaseResult], count: int
+    task_id: str, suite: Suite | None, judged: Mapping[int, CaseResult], count: int
 ) -> Sequence[int]:
     if suite is not None:
         return [case.number for case in suite.task(task_id).cases]
-    return sorted(known) if len(known) == count else range(1, count + 1)
+    return sorted(judged) if len(judged) == count else range(1, count + 1)
 
 
 def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, tuple[str, ...]]:

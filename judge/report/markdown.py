@@ -138,8 +138,8 @@ def _suspects(data: ReportData) -> str:
         return ""
     rows = [("as judged", "-", "-", data.overall)]
     rows += [
-        (each.label, str(each.set_aside_cases), str(each.set_aside_tasks), each.scores)
-        for each in data.suspects.without
+        (level.label, str(level.set_aside_cases), str(level.set_aside_tasks), level.scores)
+        for level in data.suspects.without
     ]
     table = markdown_table(
         (
@@ -174,8 +174,8 @@ def _suspects(data: ReportData) -> str:
     ]
     if len(marked) > _MAX_EXCLUSIONS:
         marked = [*marked[:_MAX_EXCLUSIONS], f"and {len(marked) - _MAX_EXCLUSIONS} more"]
-    said = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
-    parts = ["### Suspect golds", f"Suspects: {said or 'none'}.", table, markdown_list(marked)]
+    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
+    parts = ["### Suspect golds", f"Suspects: {counts or 'none'}.", table, markdown_list(marked)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -291,14 +291,14 @@ def settings_table(rows: Sequence[SettingRow]) -> str:
     lines = [
         (
             *((escape(row.name),) if named else ()),
-            *(escape(each) or "-" for each in (row.model, row.observation, row.action_space)),
+            *(escape(name) or "-" for name in (row.model, row.observation, row.action_space)),
             "-" if row.history is None else row.history,
             escape(plan_in_words(row)),
             "yes" if row.gui_only else "no",
             *(escape(row.details.get(name, "-")) for name in more),
             *(f"{with_interval(cell.solved)} of {cell.tasks}" for cell in row.cells),
             row.episodes,
-            *(_number(each) for each in (row.mean_turns, row.mean_steps, row.mean_s)),
+            *(_number(mean) for mean in (row.mean_turns, row.mean_steps, row.mean_s)),
         )
         for row in rows
     ]
@@ -421,7 +421,7 @@ def comparison_markdown(comparison: RunComparison) -> str:
         ("run", "model", "profile", "recalc", "soft % [interval]", "hard % [interval]"),
         [
             (
-                *(escape(each or "-") for each in (run.name, run.model, run.profile, run.recalc)),
+                *(escape(name or "-") for name in (run.name, run.model, run.profile, run.recalc)),
                 with_interval(run.soft_restriction),
                 with_interval(run.hard_restriction),
             )

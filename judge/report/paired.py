@@ -46,10 +46,10 @@ class TaskMeans:
 
 def _means(scores: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
     """Task -> mean of the scores of its samples; tasks without a score are left out."""
-    known = {
-        task: [each for each in of_task if each is not None] for task, of_task in scores.items()
+    scored = {
+        task: [score for score in of_task if score is not None] for task, of_task in scores.items()
     }
-    return {task: math.fsum(of_task) / len(of_task) for task, of_task in known.items() if of_task}
+    return {task: math.fsum(of_task) / len(of_task) for task, of_task in scored.items() if of_task}
 
 
 def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMeans | None:
@@ -145,14 +145,14 @@ def compare_phrasings(
     every = TaskMeans.of(scores)
     series = {}
     for name in sorted(names):
-        mine = {task for task, each in phrasings.items() if each.name == name}
+        mine = {task for task, phrasing in phrasings.items() if phrasing.name == name}
         part = TaskMeans(
             {task: score for task, score in every.soft.items() if task in mine},
             {task: score for task, score in every.hard.items() if task in mine},
         )
         if part.soft and (joined := by_phrasing(part, phrasings)) is not None:
             series[name] = joined
-    shared = {each.of: facts[task] for task, each in phrasings.items()}
+    shared = {phrasing.of: facts[task] for task, phrasing in phrasings.items()}
     return tuple(
         _compared(first, second, series, shared, divisions, method)
         for first, second in combinations(series, 2)

@@ -135,13 +135,13 @@ def _results(run: LoadedRun) -> dict[tuple[str, int, int], CaseResult]:
 
 
 def _row(task: str, cases: Sequence[tuple[int, int]], results: Sequence[_Results]) -> MatrixRow:
-    found = []
+    matrix_cases = []
     for sample, case in cases:
         of_runs = [of_run.get((task, sample, case)) for of_run in results]
-        verdicts = tuple(None if each is None else each.verdict.value for each in of_runs)
-        found.append(MatrixCase(sample, case, verdicts))
-    disagree = any(len(set(each.verdicts)) > 1 for each in found)
-    return MatrixRow(task, disagree, tuple(found))
+        verdicts = tuple(None if result is None else result.verdict.value for result in of_runs)
+        matrix_cases.append(MatrixCase(sample, case, verdicts))
+    disagree = any(len(set(case.verdicts)) > 1 for case in matrix_cases)
+    return MatrixRow(task, disagree, tuple(matrix_cases))
 
 
 def _with_cells(
@@ -149,24 +149,24 @@ def _with_cells(
 ) -> MatrixCase:
     """A case with the cells in which a run is wrong, in the order in which they are recorded."""
     of_runs = [of_run.get((task, case.sample, case.case)) for of_run in results]
-    recorded = [_differences(each) for each in of_runs]
+    recorded = [_differences(result) for result in of_runs]
     places: dict[str, DifferenceRecord] = {}
     for differences in recorded:
-        for place, difference in differences.items():
-            places.setdefault(place, difference)
+        for cell, difference in differences.items():
+            places.setdefault(cell, difference)
     listed = list(places.items())[: max(0, min(MAX_CELLS_OF_CASE, budget))]
     cells = tuple(
         MatrixCell(
-            where=place,
+            where=cell,
             expected=shown(difference["expected"], width=_WIDEST_VALUE),
             outputs=tuple(
-                _output(each, differences, place)
-                for each, differences in zip(of_runs, recorded, strict=True)
+                _output(result, differences, cell)
+                for result, differences in zip(of_runs, recorded, strict=True)
             ),
         )
-        for place, difference in listed
+        for cell, difference in listed
     )
-    unlisted = max((_differing(each) for each in of_runs), default=0) - len(cells)
+    unlisted = max((_differing(result) for result in of_runs), default=0) - len(cells)
     return MatrixCase(case.sample, case.case, case.verdicts, cells, max(0, unlisted))
 
 
@@ -174,7 +174,11 @@ def _differences(result: CaseResult | None) -> dict[str, DifferenceRecord]:
     if result is None:
         return {}
     listed = result.comparison.get("differences", ())
-    return {place_of(each): each for each in listed if each["cell"] and has_values(each)}
+    return {
+        place_of(difference): difference
+        for difference in listed
+        if difference["cell"] and has_values(difference)
+    }
 
 
 def _differing(result: CaseResult | None) -> int:
@@ -182,11 +186,11 @@ def _differing(result: CaseResult | None) -> int:
 
 
 def _output(
-    result: CaseResult | None, differences: Mapping[str, DifferenceRecord], place: str
+    result: CaseResult | None, differences: Mapping[str, DifferenceRecord], cell: str
 ) -> str | None:
     if result is None or "equal" not in result.comparison:
         return AGREES if result is not None and result.verdict is Verdict.AC else None
-    difference = differences.get(place)
+    difference = differences.get(cell)
     if difference is not None:
         if is_uncomputed(difference):
             return NO_VALUE
@@ -276,7 +280,7 @@ class RunComparison:
         What is about episodes is in it only if there are some. The matrix has verdicts only.
         """
         document = asdict(replace(self, matrix=()))
-        document["matrix"] = [each.to_json() for each in self.matrix]
+        document["matrix"] = [row.to_json() for row in self.matrix]
         for name in ("settings", "episodes"):
             if not document[name]:
                 del document[name]
@@ -309,9 +313,9 @@ def compare_loaded(
     common = _common(scores)
     if by_phrasings := not common:
         joined = [
-            by_phrasing(each, _phrasings(run)) for each, run in zip(scores, runs, strict=True)
+            by_phrasing(of_run, _phrasings(run)) for of_run, run in zip(scores, runs, strict=True)
         ]
-        scores = [each for each in joined if each is not None]
+        scores = [of_run for of_run in joined if of_run is not None]
         common = _common(scores) if len(scores) == len(runs) else []
         notes.append(_PHRASINGS_NOTE)
     if not common:
@@ -330,8 +334,8 @@ def compare_loaded(
         suite=None if suite is None else suite.get("name"),
         suite_digest=None if suite is None else suite.get("digest"),
         runs=tuple(
-            _run_scores(name, run, each, common, method)
-            for name, run, each in zip(names, runs, scores, strict=True)
+            _run_scores(name, run, of_run, common, method)
+            for name, run, of_run in zip(names, runs, scores, strict=True)
         ),
         pairs=tuple(_adjusted(drafts)),
         tasks=len(common),

@@ -42,13 +42,13 @@ def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns:
     """Mean, standard deviation, pass@k and pass^k over the samples of some tasks."""
     samples = min(len(task.samples) for task in tasks)
     softs, hards = _by_sample(tasks, samples)
-    soft, soft_sd = mean_and_sd([mean for each in softs if (mean := _mean(each)) is not None])
-    hard, hard_sd = mean_and_sd([mean for each in hards if (mean := _mean(each)) is not None])
+    soft, soft_sd = mean_and_sd([mean for sample in softs if (mean := _mean(sample)) is not None])
+    hard, hard_sd = mean_and_sd([mean for sample in hards if (mean := _mean(sample)) is not None])
     # Samples that could not be judged are no samples; a task without any says nothing.
     solved = {
-        str(number): (len(known), known.count(1.0))
-        for number, each in enumerate(tasks)
-        if (known := [hard for hard in each.hard if hard is not None])
+        str(number): (len(hard_scores), hard_scores.count(1.0))
+        for number, task in enumerate(tasks)
+        if (hard_scores := [hard for hard in task.hard if hard is not None])
     }
     best = [any_solved > 0 for _, any_solved in solved.values()]
     ks = [k for k in _STEPS if k <= samples]
@@ -75,11 +75,11 @@ def _by_sample(
     for task in tasks:
         order = sorted(range(len(task.samples)), key=task.samples.__getitem__)[:samples]
         soft, hard = task.soft, task.hard
-        for number, place in enumerate(order):
-            if (found := soft[place]) is not None:
-                softs[number].append(found)
-            if (found := hard[place]) is not None:
-                hards[number].append(found)
+        for number, index in enumerate(order):
+            if (score := soft[index]) is not None:
+                softs[number].append(score)
+            if (score := hard[index]) is not None:
+                hards[number].append(score)
     return softs, hards
 
 

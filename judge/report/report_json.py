@@ -122,8 +122,8 @@ def build_report(
         builder.add(task, score, present, counts=best is None or (task.id, score.sample) in best)
         for task, score, present in scored
     ]
-    for each in asked:
-        builder.add_asking(each)
+    for asking in asked:
+        builder.add_asking(asking)
     head = builder.head(without_submission=without_submission, suite_tasks=suite_tasks)
     return {**head, "tasks": entries}
 
@@ -342,11 +342,11 @@ def _scores_without(level: LevelTally) -> ScoresWithout:
 def _identity(run: RunDocument) -> RunDocument:
     """What made the verdicts, of all that is known of the run."""
     document: Mapping[str, object] = run
-    known = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
+    identity = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
     if (asked := run.get("inference")) is not None:
         named = {name: asked[name] for name in ("model", "model_name") if name in asked}
-        known["inference"] = named
-    return cast("RunDocument", known)
+        identity["inference"] = named
+    return cast("RunDocument", identity)
 
 
 def _repeated_report(repeated: RepeatedRuns) -> RepeatedReport:
@@ -441,8 +441,8 @@ class EntriesFile:
         if self._file is None:
             opened = tempfile.TemporaryFile(dir=self._store.path)  # noqa: SIM115  closed at the end
             self._file = self._stack.enter_context(opened)
-            for each in self._held:
-                self._write(each)
+            for held in self._held:
+                self._write(held)
             self._held = []
         self._write(entry)
 
@@ -511,6 +511,6 @@ class WrittenEntries(Sequence[TaskReport]):
 
     def __getitem__(self, index: int | slice) -> TaskReport | list[TaskReport]:
         if isinstance(index, slice):
-            return [self[each] for each in range(len(self))[index]]
-        place = self._start + self._places[index]
-        return cast("TaskReport", parse_json(self._lines.read(place, self._lengths[index])))
+            return [self[number] for number in range(len(self))[index]]
+        offset = self._start + self._places[index]
+        return cast("TaskReport", parse_json(self._lines.read(offset, self._lengths[index])))

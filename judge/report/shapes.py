@@ -91,11 +91,11 @@ def measure(workbook: Workbook) -> WorkbookShape:
         sheets += 1
         rows = max(rows, around.max_row - around.min_row + 1)
         columns = max(columns, around.max_column - around.min_column + 1)
-        regions += [_Region(name, _around(each), len(each)) for each in _cut(cells)]
+        regions += [_Region(name, _around(region), len(region)) for region in _cut(cells)]
     tables = [
         region for region in regions if region.rows >= MIN_ROWS and region.columns >= MIN_COLUMNS
     ]
-    largest = max(tables, key=lambda each: each.cells, default=None)
+    largest = max(tables, key=lambda table: table.cells, default=None)
     if largest is None:
         return WorkbookShape(rows, columns, sheets, 0, None)
     return WorkbookShape(
@@ -270,16 +270,16 @@ def inspect_files(
         on_file: called before each; what it raises ends the work.
     """
     cache = cache or ShapeCache(cache_folder())
-    found: dict[tuple[str, int], CaseFiles] = {}
+    files: dict[tuple[str, int], CaseFiles] = {}
     for submission in run.submissions:
         if submission.task is None:
             continue
         for case in submission.task.cases:
             key = (submission.task_id, case.number)
-            if key not in found:
+            if key not in files:
                 on_file()
-                found[key] = _inspect(submission, submission.task, case, cache)
-    return found
+                files[key] = _inspect(submission, submission.task, case, cache)
+    return files
 
 
 def _inspect(

@@ -21,8 +21,8 @@ def score_rows(data: ReportData) -> list[Row]:
     rows = [_score_row("overall", "overall", "Overall", None, None, data.overall)]
     for breakdown in (data.by_instruction_type, *data.breakdowns):
         rows += [_group_row(breakdown.key, group) for group in breakdown.groups]
-    for each in () if data.suspects is None else data.suspects.without:
-        rows.append(_score_row("suspects", each.certainty, each.label, None, None, each.scores))
+    for level in () if data.suspects is None else data.suspects.without:
+        rows.append(_score_row("suspects", level.certainty, level.label, None, None, level.scores))
     return rows
 
 
@@ -218,12 +218,12 @@ def histogram_rows(data: ReportData) -> list[Row]:
     """One row for each bar of the histograms of actions and turns."""
     summary = data.episodes
     bars = () if summary is None else (("steps", summary.steps), ("turns", summary.turns))
-    return [{"of": name, **asdict(bar)} for name, found in bars for bar in found]
+    return [{"of": name, **asdict(bar)} for name, bars_of in bars for bar in bars_of]
 
 
 def ending_rows(data: ReportData) -> list[Row]:
     """One row for each way in which desktop episodes ended."""
-    return [asdict(each) for each in (() if data.episodes is None else data.episodes.endings)]
+    return [asdict(ending) for ending in (() if data.episodes is None else data.episodes.endings)]
 
 
 TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
@@ -287,7 +287,7 @@ def metrics_of(data: ReportData) -> dict[str, float]:
             continue
         # Groups whose names differ only in what no tracker takes are numbered.
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
-        metrics[next(each for each in numbered if each not in metrics)] = float(value)
+        metrics[next(free for free in numbered if free not in metrics)] = float(value)
     return metrics
 
 

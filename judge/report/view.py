@@ -122,8 +122,8 @@ class RunShelf:
         """The runs by name. Only names in here are ever looked up on disk."""
         if RunDirectory.is_run(self._folder):
             return {self._folder.name: self._folder}
-        found = (each for each in sorted(self._folder.iterdir()) if each.is_dir())
-        return {each.name: each for each in found if RunDirectory.is_run(each)}
+        folders = (folder for folder in sorted(self._folder.iterdir()) if folder.is_dir())
+        return {folder.name: folder for folder in folders if RunDirectory.is_run(folder)}
 
     def path(self, name: str) -> Path:
         """The directory of a run.
@@ -131,10 +131,10 @@ class RunShelf:
         Raises:
             StoreError: there is no run of that name.
         """
-        found = self.runs().get(name)
-        if found is None:
+        run = self.runs().get(name)
+        if run is None:
             raise StoreError(f"{self._folder}: holds no run {name!r}")
-        return found
+        return run
 
     def load(self, name: str) -> LoadedRun:
         """What is on record of a run.
@@ -249,15 +249,15 @@ def _moved_lately(path: Path) -> bool:
 
 def _signature(path: Path) -> tuple[tuple[int, int] | None, ...]:
     """What changes whenever a run does."""
-    found: list[tuple[int, int] | None] = []
+    signature: list[tuple[int, int] | None] = []
     for name in _FILES:
         try:
             status = (path / name).stat()
         except OSError:
-            found.append(None)
+            signature.append(None)
         else:
-            found.append((status.st_mtime_ns, status.st_size))
-    return tuple(found)
+            signature.append((status.st_mtime_ns, status.st_size))
+    return tuple(signature)
 
 
 @dataclass(slots=True)
@@ -304,10 +304,10 @@ class _Kept(Generic[_Value]):
             check_wanted()
         try:
             with self._lock:
-                known = self._values.get(name)
-                if known is not None and known[0] == signature:
+                kept = self._values.get(name)
+                if kept is not None and kept[0] == signature:
                     self._values.move_to_end(name)
-                    return known[1]
+                    return kept[1]
             value = make()
             with self._lock:
                 self._values[name] = (signature, value)

@@ -93,13 +93,13 @@ def _said_of_models(asked: InferenceIdentity, setting: Mapping[str, object]) -> 
     if not asked:
         return {}
     params = asked.get("params") or {}
-    said = {name: setting.get(key) for name, key in _OF_SETTING.items()}
-    said |= {name: params.get(key) for name, key in _OF_REQUESTS.items()}
-    said["execution feedback"] = asked.get("execution_feedback") is not False
-    said["documents"] = asked.get("documents") or False
+    values = {name: setting.get(key) for name, key in _OF_SETTING.items()}
+    values |= {name: params.get(key) for name, key in _OF_REQUESTS.items()}
+    values["execution feedback"] = asked.get("execution_feedback") is not False
+    values["documents"] = asked.get("documents") or False
     prompt = asked.get("prompt")
-    said["prompt"] = prompt.get("name") if isinstance(prompt, Mapping) else None
-    return {name: _text(value) for name, value in said.items() if value is not None}
+    values["prompt"] = prompt.get("name") if isinstance(prompt, Mapping) else None
+    return {name: _text(value) for name, value in values.items() if value is not None}
 
 
 def _said_of_desktops(entries: Sequence[EpisodeEntry]) -> dict[str, str]:
@@ -158,23 +158,23 @@ def summarise_episodes(
         columns: classes of tasks that the suite's tables tell apart.
         method: confidence, resamples and seed of the intervals.
     """
-    found = [
-        (entry, _is_accepted(each, case))
-        for each, _ in scored
-        for case, entry in each.episodes.items()
+    episodes = [
+        (entry, _is_accepted(submission, case))
+        for submission, _ in scored
+        for case, entry in submission.episodes.items()
     ]
-    if not found:
+    if not episodes:
         return None
-    settings = dict.fromkeys(entry.setting for entry, _ in found)
+    settings = dict.fromkeys(entry.setting for entry, _ in episodes)
     return EpisodesSummary(
-        episodes=len(found),
+        episodes=len(episodes),
         settings=tuple(
             setting_row("", run, _of_setting(scored, setting), columns, method)
             for setting in settings
         ),
-        endings=_endings(found),
-        steps=_histogram(found, lambda entry: entry.steps),
-        turns=_histogram(found, lambda entry: entry.turns),
+        endings=_endings(episodes),
+        steps=_histogram(episodes, lambda entry: entry.steps),
+        turns=_histogram(episodes, lambda entry: entry.turns),
     )
 
 
@@ -185,9 +185,9 @@ def _is_accepted(submission: LoadedSubmission, case: int) -> bool:
 
 def _of_setting(scored: Scored, setting: tuple[str, str, str, bool]) -> Scored:
     return [
-        (each, score)
-        for each, score in scored
-        if any(entry.setting == setting for entry in each.episodes.values())
+        (submission, score)
+        for submission, score in scored
+        if any(entry.setting == setting for entry in submission.episodes.values())
     ]
 
 
@@ -203,10 +203,10 @@ def setting_row(
         columns: classes of tasks.
         method: confidence, resamples and seed.
     """
-    entries = [entry for each, _ in scored for entry in each.episodes.values()]
+    entries = [entry for submission, _ in scored for entry in submission.episodes.values()]
     ended = [entry for entry in entries if entry.seconds is not None]
     alias = common(entry.model for entry in entries) if entries else run.get("model")
-    asked = asked_setting(run, entries, (each.task for each, _ in scored))
+    asked = asked_setting(run, entries, (submission.task for submission, _ in scored))
     return SettingRow(
         name=name,
         model=served_model({**run, "model": alias}) or "",
@@ -236,7 +236,7 @@ def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
         return ()
     if suite.tables:
         columns = (column for table in suite.tables for column in table.columns)
-        return tuple(dict.fromkeys(each for each in columns if each.division))
+        return tuple(dict.fromkeys(column for column in columns if column.division))
     groups = Counter(group for task in suite.tasks for group in task.groups.items())
     sizes = Counter(division for division, _ in groups)
     return tuple(
@@ -248,10 +248,10 @@ def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
 
 def _cell(column: ScoreColumn, scored: Scored, method: Method) -> SettingCell:
     by_task: dict[str, list[float]] = {}
-    for each, score in scored:
-        groups = {} if each.task is None else each.task.groups
+    for submission, score in scored:
+        groups = {} if submission.task is None else submission.task.groups
         if score.hard is not None and column.holds(groups):
-            by_task.setdefault(each.task_id, []).append(score.hard)
+            by_task.setdefault(submission.task_id, []).append(score.hard)
     solved = mean_interval(
         [math.fsum(scores) / len(scores) for scores in by_task.values()],
         confidence=method.confidence,
@@ -268,23 +268,23 @@ def _mean(numbers: Sequence[float]) -> float | None:
 _Found = Sequence[tuple[EpisodeEntry, bool]]
 
 
-def _endings(found: _Found) -> tuple[EndingCount, ...]:
-    counts = Counter(entry.ended or "" for entry, _ in found)
-    accepted = Counter(entry.ended or "" for entry, is_accepted in found if is_accepted)
+def _endings(episodes: _Found) -> tuple[EndingCount, ...]:
+    counts = Counter(entry.ended or "" for entry, _ in episodes)
+    accepted = Counter(entry.ended or "" for entry, is_accepted in episodes if is_accepted)
     return tuple(
-        EndingCount(ended, ending_in_words(ended), count, count / len(found), accepted[ended])
-        for ended, count in sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+        EndingCount(ended, ending_in_words(ended), count, count / len(episodes), accepted[ended])
+        for ended, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     )
 
 
-def _histogram(found: _Found, read: Callable[[EpisodeEntry], int]) -> tuple[EpisodeBin, ...]:
+def _histogram(episodes: _Found, read: Callable[[EpisodeEntry], int]) -> tuple[EpisodeBin, ...]:
     """Bars of the same width, of the episodes that ended."""
-    numbers = [(read(entry), is_accepted) for entry, is_accepted in found if entry.ended]
+    numbers = [(read(entry), is_accepted) for entry, is_accepted in episodes if entry.ended]
     if not numbers:
         return ()
     lowest, highest = min(numbers)[0], max(numbers)[0]
     width = next(
-        (each for each in _WIDTHS if highest // each - lowest // each < _MAX_BINS), highest + 1
+        (step for step in _WIDTHS if highest // step - lowest // step < _MAX_BINS), highest + 1
     )
     bars: Mapping[int, list[bool]] = {
         number: [] for number in range(lowest // width, highest // width + 1)
@@ -361,24 +361,24 @@ def setting_rows(
     """
     compared = [
         [
-            (each, score)
-            for each, score in zip(run.submissions, found, strict=True)
-            if common.name_of(run, each.task_id) is not None
+            (submission, score)
+            for submission, score in zip(run.submissions, of_run, strict=True)
+            if common.name_of(run, submission.task_id) is not None
         ]
-        for run, found in zip(runs, scores, strict=True)
+        for run, of_run in zip(runs, scores, strict=True)
     ]
-    if not any(each.episodes for found in compared for each, _ in found):
+    if not any(submission.episodes for of_run in compared for submission, _ in of_run):
         return ()
     classes = classes_of(runs[0].suite)
     return tuple(
-        setting_row(name, run.run, _held(found), classes, method)
-        for name, run, found in zip(names, runs, compared, strict=True)
+        setting_row(name, run.run, _held(of_run), classes, method)
+        for name, run, of_run in zip(names, runs, compared, strict=True)
     )
 
 
-def _held(found: Scored) -> Scored:
+def _held(scored: Scored) -> Scored:
     """The submissions that are episodes; all where none is."""
-    return [each for each in found if each[0].episodes] or found
+    return [pair for pair in scored if pair[0].episodes] or scored
 
 
 _Took = Mapping[str, Mapping[str, float]]

@@ -289,9 +289,9 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and 0 <= value < _MAX_PIXELS else 0
 
 
-def _size(place: Mapping[str, object]) -> str:
+def _size(options: Mapping[str, object]) -> str:
     """``1920x1080``; empty where a record does not say."""
-    width, height = _count(place.get("width")), _count(place.get("height"))
+    width, height = _count(options.get("width")), _count(options.get("height"))
     return f"{width}x{height}" if width and height else ""
 
 

@@ -72,7 +72,7 @@ def film_of_case(
         record = case_records(store).get((task_id, sample, case))
     verdict = "" if record is None else result_of_record(record).verdict.description
     with contextlib.closing(FilmStudio(lambda: open_sandbox(sandbox))) as studio:
-        return studio.film(read_episode(path), EpisodeFiles(run), form, said=verdict)
+        return studio.film(read_episode(path), EpisodeFiles(run), form, verdict=verdict)
 
 
 class FilmStudio:
@@ -109,14 +109,14 @@ class FilmStudio:
             return None
         return made if made and image_type(made) == "image/webp" else None
 
-    def film(self, episode: Episode, files: EpisodeFiles, form: str, *, said: str) -> bytes:
+    def film(self, episode: Episode, files: EpisodeFiles, form: str, *, verdict: str) -> bytes:
         """An episode as a moving picture, turn by turn.
 
         Args:
             episode: the episode.
             files: its screenshots.
             form: one of :data:`FORMS`.
-            said: the verdict, for the last turn.
+            verdict: the verdict in words, shown with the last turn.
 
         Raises:
             StoreError: it has no turn, or a screenshot cannot be decoded.
@@ -124,7 +124,7 @@ class FilmStudio:
         """
         if not episode.turns:
             raise StoreError(f"{episode.path}: has no turn, so there is nothing to show")
-        for frame in _frames(episode, files, said):
+        for frame in _frames(episode, files, verdict):
             self._call({"do": "turn", **frame}, _TIMEOUT_S)
         end = {"do": "finish", "form": form, "most_bytes": MAX_FILM_BYTES}
         made = self._call(end, _FINISH_TIMEOUT_S)
@@ -162,7 +162,7 @@ class FilmStudio:
         return made
 
 
-def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[str, Any]]:
+def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dict[str, Any]]:
     """What is shown of each turn."""
     turns = episode.turns[:MAX_TURNS]
     elapsed_s = 0.0
@@ -177,7 +177,7 @@ def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[s
         lines = [head, *_lines(turn, marks)]
         if is_last:
             end = ending_in_words(None if episode.end is None else episode.end["ended"])
-            lines[0] += f" · end: {end}" + (f" · {said}" if said else "")
+            lines[0] += f" · end: {end}" + (f" · {verdict}" if verdict else "")
         yield {
             "picture": None if picture is None else base64.b64encode(picture).decode("ascii"),
             "width": _WIDTH,
@@ -192,15 +192,15 @@ def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[s
 
 def _lines(turn: TurnRecord, marks: list[Mark]) -> Iterator[str]:
     """What was done, and what became of it."""
-    done = " ".join(_done(each) for each in turn["actions"])
+    done = " ".join(_done(action) for action in turn["actions"])
     typed = " ".join(
         f"{'types' if mark.kind == 'type' else 'presses'} {mark.text}"
         for mark in marks
         if mark.kind in {"type", "keys"}
     )
     yield done or typed or turn["problem"]
-    failed = [each["error"].strip().rpartition("\n")[2] for each in turn["actions"]]
-    yield next((f"failed: {each}" for each in failed if each), typed if done else "")
+    failed = [action["error"].strip().rpartition("\n")[2] for action in turn["actions"]]
+    yield next((f"failed: {error}" for error in failed if error), typed if done else "")
 
 
 def _done(action: ActionRecord) -> str:

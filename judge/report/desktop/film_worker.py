@@ -54,8 +54,8 @@ def font(name: str, size: int) -> Any:
     from PIL import ImageFont  # noqa: PLC0415  only in the sandbox
 
     if (name, size) not in _FONTS:
-        found = importlib.util.find_spec("matplotlib")
-        folder = Path(found.origin).parent if found and found.origin else Path("/nowhere")
+        spec = importlib.util.find_spec("matplotlib")
+        folder = Path(spec.origin).parent if spec and spec.origin else Path("/nowhere")
         path = folder / "mpl-data" / "fonts" / "ttf" / name
         _FONTS[name, size] = (
             ImageFont.truetype(str(path), size) if path.is_file() else ImageFont.load_default(size)
@@ -128,7 +128,7 @@ def draw_mark(image: Any, mark: dict[str, Any], number: int, scale: float) -> No
     if kind in {"type", "keys", "move"}:
         return
     draw = ImageDraw.Draw(image)
-    x, y, to_x, to_y = (mark[each] * scale for each in ("x", "y", "to_x", "to_y"))
+    x, y, to_x, to_y = (mark[name] * scale for name in ("x", "y", "to_x", "to_y"))
     if kind == "drag":
         angle = math.atan2(to_y - y, to_x - x)
         wings = [
@@ -160,7 +160,7 @@ def finished(frame: dict[str, Any]) -> bytes:
     """All turns as one file that plays for ever; smaller until it fits."""
     if not _FILM:
         raise ValueError("there is no turn")
-    pictures, times = [each for each, _ in _FILM], [ms for _, ms in _FILM]
+    pictures, times = [picture for picture, _ in _FILM], [ms for _, ms in _FILM]
     while True:
         data = encoded(pictures, times, frame["form"])
         longest = max(pictures[0].size)

@@ -55,17 +55,17 @@ def marks_of(events: Iterable[Sequence[object]]) -> list[Mark]:
         At most :data:`MAX_MARKS`, in order. Moves are only marked where nothing else was done.
     """
     read = list(_read(events))
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for mark in _marks(read):
-        previous = found[-1] if found else None
+        previous = marks[-1] if marks else None
         if previous is not None and _continues(previous, mark):
             text = previous.text + mark.text if mark.kind == "type" else previous.text
-            found[-1] = replace(previous, times=previous.times + 1, text=text[:_MAX_TEXT_LENGTH])
-        elif len(found) < MAX_MARKS:
-            found.append(mark)
-    if not found and read:
+            marks[-1] = replace(previous, times=previous.times + 1, text=text[:_MAX_TEXT_LENGTH])
+        elif len(marks) < MAX_MARKS:
+            marks.append(mark)
+    if not marks and read:
         return [_mark("move", read[-1])]
-    return found
+    return marks
 
 
 def _continues(previous: Mark, mark: Mark) -> bool:
@@ -128,10 +128,10 @@ def _mark(kind: str, event: _Event, text: str = "") -> Mark:
 def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
     for event in events:
         kind, x, y, *rest = (*event[:4], None, None, None)
-        place = _place(x), _place(y)
-        if isinstance(kind, str) and place[0] is not None and place[1] is not None:
+        pixel = _place(x), _place(y)
+        if isinstance(kind, str) and pixel[0] is not None and pixel[1] is not None:
             detail = "" if rest[0] is None else str(rest[0])[:_MAX_TEXT_LENGTH]
-            yield _Event(kind, place[0], place[1], detail)
+            yield _Event(kind, pixel[0], pixel[1], detail)
 
 
 def _place(value: object) -> int | None:

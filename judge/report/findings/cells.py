@@ -59,12 +59,14 @@ def show_values(
 
 def _window(*sheets: tuple[Workbook, str]) -> Window:
     """The rectangle of the cells in use on one of the sheets."""
-    used = [found for book, name in sheets if (found := book.sheet(name).used_window()) is not None]
+    used = [
+        window for book, name in sheets if (window := book.sheet(name).used_window()) is not None
+    ]
     return Window(
         1,
         1,
-        max((each.max_row for each in used), default=1),
-        max((each.max_column for each in used), default=1),
+        max((window.max_row for window in used), default=1),
+        max((window.max_column for window in used), default=1),
     )
 
 
@@ -72,11 +74,11 @@ def _marks(gold: tuple[Workbook, str], output: tuple[Workbook, str], about: Abou
     """What differs: the cells on record; of the others, what the files tell."""
     sheet = gold[1]
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
-    for each in about.get("cells", ()):
-        place = parse_cell(each["cell"])
-        if place is not None:
-            recorded[sheet, cell_key(*place)] = _difference(sheet, each)
-    kinds = {place: each["kind"] for place, each in recorded.items()}
+    for cell in about.get("cells", ()):
+        position = parse_cell(cell["cell"])
+        if position is not None:
+            recorded[sheet, cell_key(*position)] = _difference(sheet, cell)
+    kinds = {position: difference["kind"] for position, difference in recorded.items()}
     doubtful = not recorded or about.get("all_cells", 0) > len(recorded)
     if doubtful:
         for key, kind in _stored_differences(gold, output, about.get("decimals", 4)).items():
@@ -156,7 +158,7 @@ class StyledSheet:
             "bold": look.bold,
             "italic": look.italic,
             "underline": look.underline != "none",
-            "font": " ".join(str(each) for each in font if each)[:60],
+            "font": " ".join(str(part) for part in font if part)[:60],
             "number_format": look.number_format[:60],
         }
 
@@ -193,10 +195,10 @@ def show_looks(
         all_cells = len(listed)
     shown = []
     for name, how in listed[:_MAX_CELLS]:
-        place = parse_cell(name)
-        if place is None:
+        position = parse_cell(name)
+        if position is None:
             continue
-        key = cell_key(*place)
+        key = cell_key(*position)
         shown.append(
             {
                 "cell": name,

@@ -76,27 +76,27 @@ def scale_of(
         from_zero: whether zero has to be on it.
         bounds: its ends, if they are set.
     """
-    known = [*values, *([0.0] if from_zero else [])] or [0.0, 1.0]
-    low, high = min(known), max(known)
+    numbers = [*values, *([0.0] if from_zero else [])] or [0.0, 1.0]
+    low, high = min(numbers), max(numbers)
     if low == high:
         low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
     step = _step((high - low) / _TICKS)
     low, high = math.floor(low / step) * step, math.ceil(high / step) * step
     first, last = (drawable(bound) for bound in bounds)
     if first is not None or last is not None:
-        wanted = low if first is None else first, high if last is None else last
-        if wanted[0] < wanted[1]:
-            low, high = wanted
+        ends = low if first is None else first, high if last is None else last
+        if ends[0] < ends[1]:
+            low, high = ends
             step = _step((high - low) / _TICKS)
     count = min(50, int((high - low) / step + 1.000001))
     begin = math.ceil(low / step - 1e-9) * step
-    ticks = tuple(begin + place * step for place in range(count + 1))
+    ticks = tuple(begin + index * step for index in range(count + 1))
     return Scale(low, high, start, end, tuple(tick for tick in ticks if low <= tick <= high))
 
 
 def _step(rough: float) -> float:
     power: float = 10.0 ** math.floor(math.log10(rough))
-    return next(each * power for each in (*_STEPS, 20) if each * power >= rough * 0.999)
+    return next(factor * power for factor in (*_STEPS, 20) if factor * power >= rough * 0.999)
 
 
 def tick_label(value: float) -> str:
@@ -172,11 +172,11 @@ class DrawnPlot:
 
 def kind_in_words(plot: Plot) -> str:
     """What people call a kind of chart: ``column chart, stacked``."""
-    said = _KINDS.get(plot.kind, f"{plot.kind} chart")
+    words = _KINDS.get(plot.kind, f"{plot.kind} chart")
     if plot.kind in {"barChart", "bar3DChart"} and plot.direction != "bar":
-        said = said.replace("bar", "column", 1)
+        words = words.replace("bar", "column", 1)
     grouping = _GROUPINGS.get(plot.grouping or "")
-    return f"{said}, {grouping}" if grouping else said
+    return f"{words}, {grouping}" if grouping else words
 
 
 def title_text(title: Title | None) -> str:
@@ -186,8 +186,8 @@ def title_text(title: Title | None) -> str:
 
 def axis_title(chart: Chart, letter: str) -> str:
     """The title of the ``x`` or ``y`` axis of a chart's first part."""
-    found = axis_of(chart, letter)
-    return "" if found is None else title_text(found.title)
+    axis = axis_of(chart, letter)
+    return "" if axis is None else title_text(axis.title)
 
 
 def axis_of(chart: Chart, letter: str) -> Axis | None:
@@ -197,8 +197,8 @@ def axis_of(chart: Chart, letter: str) -> Axis | None:
     plot = chart.plots[0]
     listed = [axis for name in plot.axes for axis in chart.axes if axis.identifier == name]
     if plot.kind in {"scatterChart", "bubbleChart"}:
-        place = "xy".index(letter)
-        return listed[place] if place < len(listed) else None
+        index = "xy".index(letter)
+        return listed[index] if index < len(listed) else None
     kinds = {"x": {"catAx", "dateAx"}, "y": {"valAx"}}[letter]
     return next((axis for axis in listed if axis.kind in kinds), None)
 
@@ -215,8 +215,8 @@ def drawn_plot(workbook: Workbook, plot: Plot, most_points: int) -> DrawnPlot:
         WorkbookError: a sheet is broken or over a limit.
     """
     series = tuple(
-        _drawn(workbook, each, number, most_points, numbered=plot.kind in _NUMBERED)
-        for number, each in enumerate(plot.series[:MAX_SERIES], start=1)
+        _drawn(workbook, series, number, most_points, numbered=plot.kind in _NUMBERED)
+        for number, series in enumerate(plot.series[:MAX_SERIES], start=1)
     )
     kind = plot.kind.replace("3D", "")
     return DrawnPlot(kind, plot.direction, plot.grouping, series, plot.axes)
@@ -226,13 +226,13 @@ _NUMBERED = {"scatterChart", "bubbleChart"}
 
 
 def _drawn(
-    workbook: Workbook, series: Series, place: int, most_points: int, *, numbered: bool
+    workbook: Workbook, series: Series, number: int, most_points: int, *, numbered: bool
 ) -> Drawn:
     values = _numbers(workbook, series.values)
     labels = _read(workbook, series.categories)
     xs = tuple(map(_number, labels))[:most_points] if numbered else ()
     return Drawn(
-        name=_name(workbook, series.name) or f"series {place}",
+        name=_name(workbook, series.name) or f"series {number}",
         labels=tuple(_label(label) for label in labels[:most_points]),
         values=values[:most_points],
         xs=xs,
@@ -244,7 +244,7 @@ def _drawn(
 def _name(workbook: Workbook, source: Source | None) -> str:
     if source is None:
         return ""
-    return " ".join(_label(each) for each in _read(workbook, source)[:3] if each is not None)
+    return " ".join(_label(value) for value in _read(workbook, source)[:3] if value is not None)
 
 
 def _label(value: CellValue) -> str:
@@ -268,10 +268,10 @@ def _read(workbook: Workbook, source: Source | None) -> tuple[CellValue, ...]:
     if source is None:
         return ()
     try:
-        found = read_reference(workbook, source.reference) if source.reference else None
+        values = read_reference(workbook, source.reference) if source.reference else None
     except WorkbookError:
         workbook.package.budget.check()
-        found = None  # one broken sheet leaves the rest of a chart
-    if found is None or all(each is None for each in found):
+        values = None  # one broken sheet leaves the rest of a chart
+    if values is None or all(value is None for value in values):
         return source.cached
-    return found
+    return values

@@ -36,7 +36,7 @@ class Canvas:
         left, top = min(x, x + width), min(y, y + height)
         self._shapes.append(
             ["r", css, _short(left), _short(top)]
-            + [_short(max(abs(each), 0.6)) for each in (width, height)]
+            + [_short(max(abs(length), 0.6)) for length in (width, height)]
         )
 
     def path(self, css: str, d: str) -> None:
@@ -162,7 +162,7 @@ def _entries(plots: Sequence[DrawnPlot]) -> list[tuple[str, bool]]:
     if plots[0].kind in ROUND:
         first = plots[0].series[:1]
         return [(label, False) for series in first for label in series.labels[:MAX_SLICES]]
-    return [(each.name, each.differs) for plot in plots for each in plot.series]
+    return [(series.name, series.differs) for plot in plots for series in plot.series]
 
 
 def draw_legend(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: Frame) -> None:
@@ -244,8 +244,8 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
     draw_axis_titles(canvas, area, frame, lying=False)
     area.right -= END
     area.bottom -= 18
-    series = [each for plot in plots for each in plot.series]
-    placed = [list(_places(each)) for each in series]
+    series = [one for plot in plots for one in plot.series]
+    placed = [list(_places(one)) for one in series]
     every = [point for points in placed for point in points]
     bounds = frame.y_bounds
     ys = scale_of([y for _, y, _ in every], area.bottom, area.top, from_zero=False, bounds=bounds)
@@ -266,15 +266,15 @@ def draw_points(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
 
 def _places(series: Drawn) -> list[tuple[float, float, float | None]]:
     """Points that can be drawn: x, y and size. Without numbers, x counts from 1."""
-    found = []
-    numbered = any(each is not None for each in series.xs)
+    points = []
+    numbered = any(x is not None for x in series.xs)
     for at, y in enumerate(series.values):
         x: float | None = float(at + 1)
         if numbered:
             x = series.xs[at] if at < len(series.xs) else None
         if x is not None and y is not None:
-            found.append((x, y, series.sizes[at] if at < len(series.sizes) else None))
-    return found
+            points.append((x, y, series.sizes[at] if at < len(series.sizes) else None))
+    return points
 
 
 def draw_round(canvas: Canvas, area: Area, plot: DrawnPlot) -> None:
@@ -286,7 +286,7 @@ def draw_round(canvas: Canvas, area: Area, plot: DrawnPlot) -> None:
     width = (outer - hole) / max(1, len(rings))
     for ring, series in enumerate(rings):
         inside = hole + ring * width
-        values = [abs(each or 0.0) for each in series.values]
+        values = [abs(value or 0.0) for value in series.values]
         if len(values) > MAX_SLICES:
             values = [*values[: MAX_SLICES - 1], sum(values[MAX_SLICES - 1 :])]
         total = sum(values) or 1.0
@@ -301,10 +301,12 @@ def draw_round(canvas: Canvas, area: Area, plot: DrawnPlot) -> None:
 def _slice(x: float, y: float, inner: float, outer: float, angle: float, turn: float) -> str:
     large = int(turn > math.pi)
     (ax, ay), (bx, by) = (
-        (x + outer * math.sin(each), y - outer * math.cos(each)) for each in (angle, angle + turn)
+        (x + outer * math.sin(radians), y - outer * math.cos(radians))
+        for radians in (angle, angle + turn)
     )
     (cx, cy), (dx, dy) = (
-        (x + inner * math.sin(each), y - inner * math.cos(each)) for each in (angle + turn, angle)
+        (x + inner * math.sin(radians), y - inner * math.cos(radians))
+        for radians in (angle + turn, angle)
     )
     back = f"A{inner:.1f} {inner:.1f} 0 {large} 0 {dx:.1f} {dy:.1f}" if inner else ""
     return (
@@ -332,7 +334,7 @@ def draw_chart(plots: Sequence[DrawnPlot], frame: Frame) -> Canvas:
     elif shown[0].kind in POINTS:
         draw_points(canvas, area, shown, frame)
     else:
-        flat = [each for each in shown if each.kind not in {*ROUND, *POINTS}]
+        flat = [plot for plot in shown if plot.kind not in {*ROUND, *POINTS}]
         _draw_categories(canvas, area, flat, frame)
     return canvas
 
@@ -341,8 +343,8 @@ def draw_chart(plots: Sequence[DrawnPlot], frame: Frame) -> Canvas:
 
 
 def _draw_categories(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: Frame) -> None:
-    labels = max((each.labels for plot in plots for each in plot.series), key=len, default=())
-    count = max((len(each.values) for plot in plots for each in plot.series), default=0)
+    labels = max((series.labels for plot in plots for series in plot.series), key=len, default=())
+    count = max((len(series.values) for plot in plots for series in plot.series), default=0)
     lying = any(plot.kind == "barChart" and plot.direction == "bar" for plot in plots)
     names = [labels[index] if index < len(labels) else str(index + 1) for index in range(count)]
     draw_axis_titles(canvas, area, frame, lying=lying)
@@ -355,13 +357,16 @@ def _draw_categories(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], fra
         scale = _value_scale(groups[0], area.left, area.right, frame)
         draw_ticks(canvas, area, scale, lying=True)
         _draw_names(canvas, area, names, lying=True)
-        scales = [scale, *(_value_scale(each, area.left, area.right, frame) for each in groups[1:])]
+        scales = [
+            scale,
+            *(_value_scale(group, area.left, area.right, frame) for group in groups[1:]),
+        ]
     else:
         area.bottom -= 18
-        room = [room_of(_value_scale(each, area.bottom, area.top, frame)) for each in groups]
+        room = [room_of(_value_scale(group, area.bottom, area.top, frame)) for group in groups]
         area.left += room[0]
         area.right -= sum(room[1:], start=END / 2)
-        scales = [_value_scale(each, area.bottom, area.top, frame) for each in groups]
+        scales = [_value_scale(group, area.bottom, area.top, frame) for group in groups]
         draw_ticks(canvas, area, scales[0], lying=False)
         if len(groups) > 1:
             draw_right_ticks(canvas, area, scales[1])
@@ -370,8 +375,8 @@ def _draw_categories(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], fra
     bars = [plot for plot in plots if plot.kind == "barChart"]
     order = ("areaChart", "barChart", "lineChart")
     drawn = [(plot, scale) for group, scale in zip(groups, scales, strict=True) for plot in group]
-    for plot, scale in sorted(drawn, key=lambda each: order.index(each[0].kind)):
-        first = sum(len(each.series) for each in plots[: plots.index(plot)])
+    for plot, scale in sorted(drawn, key=lambda pair: order.index(pair[0].kind)):
+        first = sum(len(earlier.series) for earlier in plots[: plots.index(plot)])
         if plot.kind == "barChart":
             _draw_bars(canvas, bands, scale, plot, first, bars)
         else:
@@ -390,10 +395,10 @@ def _by_axes(plots: Sequence[DrawnPlot]) -> list[list[DrawnPlot]]:
 def _value_scale(plots: Sequence[DrawnPlot], start: float, end: float, frame: Frame) -> Scale:
     values = [value for plot in plots for pair in _stacked(plot) for one in pair for value in one]
     from_zero = any(plot.kind != "lineChart" for plot in plots)
-    known = [each for each in values if each is not None]
-    if not from_zero and known and min(known) >= 0 and min(known) < 0.8 * max(known):
+    numbers = [value for value in values if value is not None]
+    if not from_zero and numbers and min(numbers) >= 0 and min(numbers) < 0.8 * max(numbers):
         from_zero = True
-    return scale_of(known, start, end, from_zero=from_zero, bounds=frame.y_bounds)
+    return scale_of(numbers, start, end, from_zero=from_zero, bounds=frame.y_bounds)
 
 
 _Ends = list[tuple[float | None, float | None]]
@@ -404,15 +409,16 @@ def _stacked(plot: DrawnPlot) -> list[_Ends]:
     if plot.grouping not in {"stacked", "percentStacked"}:
         start = 0.0 if plot.kind != "lineChart" else None
         return [
-            [(None if each is None else start, each) for each in one.values] for one in plot.series
+            [(None if value is None else start, value) for value in one.values]
+            for one in plot.series
         ]
-    count = max((len(each.values) for each in plot.series), default=0)
+    count = max((len(series.values) for series in plot.series), default=0)
     totals = [
         sum(abs(one.values[at] or 0.0) for one in plot.series if at < len(one.values))
         for at in range(count)
     ]
     ups, downs = [0.0] * count, [0.0] * count
-    found = []
+    ends_of_series = []
     for one in plot.series:
         ends: _Ends = []
         for at, value in enumerate(one.values):
@@ -423,8 +429,8 @@ def _stacked(plot: DrawnPlot) -> list[_Ends]:
             stack = downs if share < 0 else ups
             ends.append((stack[at], stack[at] + share))
             stack[at] += share
-        found.append(ends)
-    return found
+        ends_of_series.append(ends)
+    return ends_of_series
 
 
 @dataclass(frozen=True, slots=True)
@@ -441,14 +447,14 @@ class _Bands:
         room = area.bottom - area.top if self.lying else area.right - area.left
         return room / self.count
 
-    def start(self, place: int) -> float:
+    def start(self, index: int) -> float:
         """Where the room of a category begins; lying bars begin below."""
         if self.lying:
-            return self.area.bottom - (place + 1) * self.width
-        return self.area.left + place * self.width
+            return self.area.bottom - (index + 1) * self.width
+        return self.area.left + index * self.width
 
-    def middle(self, place: int) -> float:
-        return self.start(place) + self.width / 2
+    def middle(self, index: int) -> float:
+        return self.start(index) + self.width / 2
 
 
 def _draw_bars(
@@ -495,13 +501,13 @@ def _draw_lines(canvas: Canvas, bands: _Bands, scale: Scale, plot: DrawnPlot, fi
 
 def _stretches(ends: _Ends) -> list[list[tuple[int, float | None, float]]]:
     """Neighbouring points that have a value."""
-    found: list[list[tuple[int, float | None, float]]] = [[]]
+    stretches: list[list[tuple[int, float | None, float]]] = [[]]
     for at, (low, high) in enumerate(ends):
         if high is None:
-            found.append([])
+            stretches.append([])
         else:
-            found[-1].append((at, low, high))
-    return [each for each in found if each]
+            stretches[-1].append((at, low, high))
+    return [stretch for stretch in stretches if stretch]
 
 
 def _draw_names(canvas: Canvas, area: Area, names: Sequence[str], *, lying: bool) -> None:
@@ -509,11 +515,11 @@ def _draw_names(canvas: Canvas, area: Area, names: Sequence[str], *, lying: bool
     bands = _Bands(area, max(1, len(names)), lying=lying)
     if lying:
         step = max(1, math.ceil(15 / bands.width))
-        for place in range(0, len(names), step):
-            canvas.text("cv end", area.left - 5, bands.middle(place) + 4, names[place], room=116)
+        for index in range(0, len(names), step):
+            canvas.text("cv end", area.left - 5, bands.middle(index) + 4, names[index], room=116)
         return
     longest = max(map(width_of, names), default=0.0)
     step = max(1, math.ceil(min(longest + 8, 76) / bands.width))
-    for place in range(0, len(names), step):
+    for index in range(0, len(names), step):
         room = step * bands.width - 4
-        canvas.text("cv mid", bands.middle(place), area.bottom + 14, names[place], room=room)
+        canvas.text("cv mid", bands.middle(index), area.bottom + 14, names[index], room=room)

@@ -86,7 +86,7 @@ def part_of(shown: Shown) -> dict[str, Any] | None:
 
 def _charts(shown: Shown, gold: tables.Sheet, output: tables.Sheet | None) -> dict[str, Any]:
     few = shown.bounds.cells < _MANY_CELLS
-    found = show_charts(
+    charts = show_charts(
         (gold[0].workbook, gold[0].facts.charts(gold[1])),
         (gold[0].workbook, ())
         if output is None
@@ -95,17 +95,17 @@ def _charts(shown: Shown, gold: tables.Sheet, output: tables.Sheet | None) -> di
         most_pairs=shown.bounds.blocks,
         most_points=_FEW_POINTS if few else _POINTS,
     )
-    return {"kind": "charts", **found}
+    return {"kind": "charts", **charts}
 
 
 def _pivots(shown: Shown, gold: tables.Sheet, output: tables.Sheet | None) -> dict[str, Any]:
-    found = show_pivots(
+    pivots = show_pivots(
         (gold[0], gold[0].facts.pivots(gold[1])),
         (gold[0], ()) if output is None else (output[0], output[0].facts.pivots(output[1])),
         shown.about["asked"],
         most_pairs=shown.bounds.blocks,
     )
-    return {"kind": "pivots", **found}
+    return {"kind": "pivots", **pivots}
 
 
 def _values(shown: Shown, gold: tables.Sheet, output: tables.Sheet) -> dict[str, Any]:
@@ -127,14 +127,14 @@ def _lines(shown: Shown, gold: tables.Sheet, output: tables.Sheet) -> dict[str, 
 
 def _looks(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
     gold = shown.gold
-    found = show_looks(
+    looks = show_looks(
         None if gold is None else StyledSheet(gold[0], gold[1].name),
         StyledSheet(output[0], output[1].name),
         shown.about["asked"],
         shown.about.get("cells", ()),
         shown.about.get("all_cells", 0),
     )
-    return {"kind": "looks", **found}
+    return {"kind": "looks", **looks}
 
 
 def _zoom(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
@@ -145,9 +145,9 @@ def _zoom(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
 
 
 def _validations(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
-    said = [properties_in_words(shown.wanted)] if isinstance(shown.wanted, dict) else []
+    rules = [properties_in_words(shown.wanted)] if isinstance(shown.wanted, dict) else []
     heads = ["wanted, and not found", "in the output"]
-    return {**_table(tables.validation_rows(said, output)), "heads": heads}
+    return {**_table(tables.validation_rows(rules, output)), "heads": heads}
 
 
 def _table(rows: tables.Rows) -> dict[str, Any]:
@@ -226,8 +226,8 @@ def rules_of_case(
         on record, or null) and ``profile``. None if the task asks nothing by rules.
     """
     differences = sorted(
-        (each for each in record.get("differences", ()) if "words" in each),
-        key=lambda each: each.get("rule", 0),
+        (difference for difference in record.get("differences", ()) if "words" in difference),
+        key=lambda difference: difference.get("rule", 0),
     )
     if not required.rules and not differences:
         return None
@@ -338,10 +338,10 @@ class _Findings:
                 self._books[in_gold] = error
             else:
                 self._books[in_gold] = book
-        found = self._books[in_gold]
-        if isinstance(found, JudgeError):
-            raise found
-        return found
+        opened = self._books[in_gold]
+        if isinstance(opened, JudgeError):
+            raise opened
+        return opened
 
     @cached_property
     def _before(self) -> Workbook | None:
@@ -365,8 +365,8 @@ class _Findings:
             try:
                 part = self._once(about, difference)
             except (JudgeError, PublishedError) as error:
-                said = error.message
-                note = f"what differs cannot be shown: {clip(said)}"
+                message = error.message
+                note = f"what differs cannot be shown: {clip(message)}"
         is_missing = difference["kind"] == MISSING_SHEET
         lacks = about is not None and about["found"] is None and about["subject"] in _ON_A_SHEET
         if is_missing or lacks:
@@ -390,11 +390,11 @@ class _Findings:
     def _once(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
         """A part, or where it is if another rule is about the same."""
         if about["subject"] in _MERGED:
-            place = _place_of(about)
-            if place in self._first:
-                return {"kind": "elsewhere", "rule": self._first[place]}
-            self._first[place] = difference.get("rule", 0)
-            about = {**about, "asked": self._asked[place]}
+            key = _place_of(about)
+            if key in self._first:
+                return {"kind": "elsewhere", "rule": self._first[key]}
+            self._first[key] = difference.get("rule", 0)
+            about = {**about, "asked": self._asked[key]}
         return self._part(about, difference)
 
     def _part(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
@@ -405,13 +405,13 @@ class _Findings:
             if gold is None or output is None:
                 return None
             return {"kind": "rows", "rows": tables.sheet_rows(gold, output)}
-        expected, found = self._sheet(about["expected"]), self._sheet(about["found"])
-        wanted = difference.get("expected")
-        shown = Shown(about, wanted, expected, found, self._before, self._rules, self._bounds)
+        expected, actual = self._sheet(about["expected"]), self._sheet(about["found"])
+        value = difference.get("expected")
+        shown = Shown(about, value, expected, actual, self._before, self._rules, self._bounds)
         with ExitStack() as stack:
-            for each in (expected, found):
-                if each is not None:
-                    stack.enter_context(each[0].workbook.package.budget.working())
+            for sheet in (expected, actual):
+                if sheet is not None:
+                    stack.enter_context(sheet[0].workbook.package.budget.working())
             return part_of(shown)
 
     def _sheet(self, named: SheetRecord | None) -> tables.Sheet | None:

@@ -55,9 +55,9 @@ class _Room:
 
     def marks(self, events: Sequence[Sequence[object]]) -> list[dict[str, Any]]:
         """The marks of an action."""
-        found = marks_of(events)[: self._marks]
-        self._marks -= len(found)
-        return [asdict(each) for each in found]
+        marks = marks_of(events)[: self._marks]
+        self._marks -= len(marks)
+        return [asdict(mark) for mark in marks]
 
     def row(self, cells: Sequence[str]) -> list[str] | None:
         """A row of a table; None where there is no room for it."""
@@ -144,7 +144,7 @@ def _turns(
             "width": seen.get("width"),
             "height": seen.get("height"),
             "cursor": seen["cursor"][:2],
-            "windows": [each[:_MAX_CELL_LENGTH] for each in seen["windows"][:_MAX_WINDOWS]],
+            "windows": [window[:_MAX_CELL_LENGTH] for window in seen["windows"][:_MAX_WINDOWS]],
             "table": seen["table"],
             "cut": seen["cut"],
             "reply": room.text(turn["reply"]),

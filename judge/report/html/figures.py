@@ -106,11 +106,11 @@ class Figures:
         Raises:
             LookupError: there is no such place.
         """
-        found = self._document
+        value = self._document
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
-            found = found[name] if isinstance(found, Mapping) else found[int(name)]
-        return found
+            value = value[name] if isinstance(value, Mapping) else value[int(name)]
+        return value
 
     def number(self, pointer: str, style: str = "count", *, unit: bool = True) -> Markup:
         """The number at a place as markup; a dash where it is null."""

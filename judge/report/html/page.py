@@ -102,7 +102,7 @@ def render_page(
 def _heading_spans(columns: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
     """The headings over the columns of a table, each with how many of them it is over."""
     alike = itertools.groupby(columns, key=lambda column: str(column["heading"]))
-    return [(heading, len(list(each))) for heading, each in alike]
+    return [(heading, len(list(group))) for heading, group in alike]
 
 
 def policy(css: str, js: str, *, connects: bool, pictures: bool = False) -> str:

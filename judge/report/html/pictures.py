@@ -85,7 +85,7 @@ class PictureShelf:
         path = self._places.get(digest)
         if path is None:
             kept = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
-            path = next((each for each in kept if each.is_file()), None)
+            path = next((path for path in kept if path.is_file()), None)
         shown = {"problem": "the picture is no longer available"}
         if path is not None:
             shown = self.of_file(path)
@@ -133,8 +133,12 @@ class PictureShelf:
         Returns:
             SHA-256 -> the bytes as base64, in the order of the hashes.
         """
-        sizes = {each["sha256"]: each["bytes"] for each in self._known.values() if "sha256" in each}
-        others = sorted(sizes.keys() - self._turns, key=lambda each: (sizes[each], each))
+        sizes = {
+            picture["sha256"]: picture["bytes"]
+            for picture in self._known.values()
+            if "sha256" in picture
+        }
+        others = sorted(sizes.keys() - self._turns, key=lambda digest: (sizes[digest], digest))
         turns = sorted((size for size in sizes if size in self._turns), key=self._turns.__getitem__)
         taken = self._taken(others, most_bytes, self.text_of)
         left = most_bytes - sum(map(len, taken.values()))
@@ -213,12 +217,12 @@ def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dic
         ``text``.
     """
     files = case.inputs[1:] if task.answer.is_file else case.inputs
-    found = [_shown(file, pictures) for file in files[:_MAX_FILES]]
-    found += [
-        {"name": each.name, "kind": each.kind.value, "problem": f"is missing: {each.advice}"}
-        for each in case.absent[:_MAX_FILES]
+    shown = [_shown(file, pictures) for file in files[:_MAX_FILES]]
+    shown += [
+        {"name": file.name, "kind": file.kind.value, "problem": f"is missing: {file.advice}"}
+        for file in case.absent[:_MAX_FILES]
     ]
-    return found
+    return shown
 
 
 def _shown(file: InputFile, pictures: PictureShelf) -> dict[str, Any]:

@@ -239,15 +239,15 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
     Returns:
         The plot; None where fewer than two groups have a score.
     """
-    known = [group for group in groups if group["scores"]["soft_restriction"]["value"] is not None]
-    if len(known) < 2:
+    scored = [group for group in groups if group["scores"]["soft_restriction"]["value"] is not None]
+    if len(scored) < 2:
         return None
-    width = (_WIDTH - _LEFT - _RIGHT) / len(known)
+    width = (_WIDTH - _LEFT - _RIGHT) / len(scored)
     parts = [_y_rule(_y(percent / 100), str(percent)) for percent in range(0, 101, 25)]
     for key, offset in (("soft_restriction", -6), ("hard_restriction", 6)):
         css = key.partition("_")[0]
-        places = [_LEFT + width * (number + 0.5) + offset for number in range(len(known))]
-        values = [each["scores"][key] for each in known]
+        places = [_LEFT + width * (number + 0.5) + offset for number in range(len(scored))]
+        values = [group["scores"][key] for group in scored]
         line = " ".join(
             f"{'ML'[bool(number)]}{x:.1f} {_y(value['value']):.1f}"
             for number, (x, value) in enumerate(zip(places, values, strict=True))
@@ -270,9 +270,9 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
             " lower" if number % 2 else "",
             _short(_LEFT + width * (number + 0.5)),
             _HEIGHT - _BOTTOM + 18,
-            each["label"],
+            group["label"],
         )
-        for number, each in enumerate(known)
+        for number, group in enumerate(scored)
     ]
     parts += _axis_names(name, "score, %")
     return _plot(parts, f"scores by {name}")
@@ -291,7 +291,7 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
     Returns:
         The plot; None where there is nothing to count.
     """
-    highest = max((each["episodes"] for each in bars), default=0)
+    highest = max((entry["episodes"] for entry in bars), default=0)
     if not highest:
         return None
     step = _whole_step(highest)
@@ -303,12 +303,12 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
     parts = [_y_rule(y(count), str(count)) for count in range(0, highest + 1, step)]
     bar = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>')
-    for number, each in enumerate(bars):
+    for number, entry in enumerate(bars):
         left, thick = _LEFT + width * (number + 0.12), width * 0.76
-        for css, count in (("tried", each["episodes"]), ("solved", each["accepted"])):
+        for css, count in (("tried", entry["episodes"]), ("solved", entry["accepted"])):
             top = y(count)
             parts.append(bar.format(css, *map(_short, (left, top, thick, _HEIGHT - _BOTTOM - top))))
-        low, high = each["low"], each["high"]
+        low, high = entry["low"], entry["high"]
         parts.append(
             Markup('<text class="axis mid" x="{}" y="{}">{}</text>').format(
                 _short(left + thick / 2),

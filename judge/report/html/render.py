@@ -89,7 +89,7 @@ def _too_large(packed: Sequence[str], limit: int) -> list[int]:
     """The fewest of the largest pages whose bytes are too many, counted as if they were gone."""
     total = sum(map(len, packed))
     chosen = []
-    for number in sorted(range(len(packed)), key=lambda each: -len(packed[each])):
+    for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):
         if total <= limit:
             break
         chosen.append(number)
@@ -268,13 +268,13 @@ def _render(
 
 def _verdicts(phases: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
     """The verdicts of all phases with their places in the document, accepted ones first."""
-    found = [
-        (f"/phases/{number}/verdicts/{place}", each)
+    verdicts = [
+        (f"/phases/{number}/verdicts/{index}", verdict)
         for number, phase in enumerate(phases)
-        for place, each in enumerate(phase["verdicts"])
+        for index, verdict in enumerate(phase["verdicts"])
     ]
     order = list(_VERDICT_WORDS)
-    return sorted(found, key=lambda entry: order.index(entry[1]["verdict"]))
+    return sorted(verdicts, key=lambda entry: order.index(entry[1]["verdict"]))
 
 
 def _plots(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
@@ -301,9 +301,9 @@ def _histograms(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
 
 def _first_episode(tasks: Sequence[Mapping[str, Any]]) -> str:
     """The page of the first failed task that has an episode, else of the first that has one."""
-    found = [task for task in tasks if any(case.get("episode") for case in task["cases"])]
-    failed = [each for each in found if each["hard_restriction"] == 0]
-    return "".join(map(_task_url, (failed or found)[:1]))
+    with_episode = [task for task in tasks if any(case.get("episode") for case in task["cases"])]
+    failed = [task for task in with_episode if task["hard_restriction"] == 0]
+    return "".join(map(_task_url, (failed or with_episode)[:1]))
 
 
 def _measure_style(key: str) -> str:

@@ -47,10 +47,7 @@ def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
     """
     document = json.loads(
         json.dumps(
-            [
-                {"name": each.name, "report": each.document, "progress": each.progress}
-                for each in listed
-            ]
+            [{"name": run.name, "report": run.document, "progress": run.progress} for run in listed]
         )
     )
     figures = Figures(document)
@@ -58,8 +55,8 @@ def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
         "folder": folder,
         "listed": document,
         "groups": _by_suite(document),
-        "problems": {each.name: each.problem for each in listed if each.problem},
-        "going": any(each.progress["going"] for each in listed),
+        "problems": {run.name: run.problem for run in listed if run.problem},
+        "going": any(run.progress["going"] for run in listed),
         "token": token,
         "run_url": _run_url,
         "strip": interval_strip,
@@ -140,19 +137,19 @@ def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int
     Those in progress come after these, and those without a score last.
     """
     groups: dict[tuple[str, str], list[int]] = {}
-    for place, entry in enumerate(document):
+    for index, entry in enumerate(document):
         suite = ((entry["report"] or {}).get("run") or {}).get("suite") or {}
         groups.setdefault((str(suite.get("name") or ""), str(suite.get("digest"))), []).append(
-            place
+            index
         )
 
-    def rank(place: int) -> tuple[int, float, str]:
-        report, name = document[place]["report"], document[place]["name"]
+    def rank(index: int) -> tuple[int, float, str]:
+        report, name = document[index]["report"], document[index]["name"]
         value = None if report is None else report["overall"]["soft_restriction"]["value"]
         if value is None:
             return (2, 0.0, name)
         # A few cases can have any score.
-        return (int(document[place]["progress"]["going"]), -value, name)
+        return (int(document[index]["progress"]["going"]), -value, name)
 
     ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0]))
     return [(name, sorted(places, key=rank)) for (name, _), places in ordered]
