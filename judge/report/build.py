@@ -396,7 +396,7 @@ def _column(
 
 
 def _phases(tally: RunTally) -> tuple[PhaseCount, ...]:
-    counts, cases = tally.verdicts, tally.cases
+    counts, cases = tally.verdicts(), tally.cases
     phases = []
     for phase in Phase:
         verdicts = tuple(

@@ -147,6 +147,7 @@ class ReportBuilder:
         self._run = run
         self._overrides = overrides
         self._tally = RunTally(overrides, suspicions_of_run(suspicions, run))
+        self._tallied: dict[str, TalliedTask] = {}
         self._excluded: dict[str, _Excluded] = {}
 
     def add(
@@ -168,7 +169,10 @@ class ReportBuilder:
         Returns:
             Its entry in the report.
         """
-        self._tally.add(TalliedTask.of(task), score, present, counts=counts)
+        tallied = self._tallied.get(task.id)
+        if tallied is None:
+            tallied = self._tallied[task.id] = TalliedTask.of(task)
+        self._tally.add(tallied, score, present, counts=counts)
         if counts:
             _add_excluded(self._excluded.setdefault(task.id, {}), task, score.sample, present)
         return _task_entry(task, score, present, self._overrides)

@@ -254,7 +254,6 @@ class RunTally:
     Attributes:
         tasks: task id -> what its counted submissions add to the scores.
         cases: cases of all submissions, those that were not run included.
-        verdicts: verdict -> cases of all submissions.
         by_hand: cases whose verdict a person changed.
         official_disagreements: cases on which the published script disagrees.
         has_shares: whether cells to change and cells to keep decide about some case.
@@ -269,9 +268,9 @@ class RunTally:
     ) -> None:
         self._overrides = overrides
         self._samples: dict[str, TaskScores] = {}
+        self._not_counted: Counter[Verdict] = Counter()
         self.tasks: dict[str, TaskTally] = {}
         self.cases = self.by_hand = self.official_disagreements = 0
-        self.verdicts: Counter[Verdict] = Counter()
         self.has_shares = False
         self.scope = ScopeTally()
         self.charts = ChartsTally()
@@ -305,16 +304,25 @@ class RunTally:
             tally.add(score, present)
             if self.suspects is not None:
                 self.suspects.add(task, score)
+        else:
+            self._not_counted.update(result.verdict for result in present)
 
     def _add_case(self, result: CaseResult) -> None:
-        self.verdicts[result.verdict] += 1
-        by_hand = (result.task_id, result.sample, result.case) in self._overrides.applied
-        self.by_hand += by_hand
-        automatic = self._overrides.automatic(result) if by_hand else result.verdict
+        automatic = result.verdict
+        if changes := self._overrides.applied:
+            self.by_hand += (result.task_id, result.sample, result.case) in changes
+            automatic = self._overrides.automatic(result)
         self.official_disagreements += disagrees_with_published(result, automatic)
         self.has_shares = self.has_shares or "shares" in result.comparison
         self.scope.add(result)
         self.charts.add(result)
+
+    def verdicts(self) -> Counter[Verdict]:
+        """Verdict -> cases of all submissions, those that are not in the scores included."""
+        verdicts = self._not_counted.copy()
+        for tally in self.tasks.values():
+            verdicts.update(tally.verdicts)
+        return verdicts
 
     def all_tasks(self) -> TaskGroup:
         """All tasks as one group."""
