@@ -322,12 +322,11 @@ def compare_loaded(
         raise UsageError("the runs have no scored task in common")
     every = {task for score in scores for task in score.soft}
     compared = Common(frozenset(common), by_phrasings)
-    drafts = []
+    pairs = []
     for one, two in combinations(range(len(runs)), 2):
         on_pair()
-        drafts.append(
-            compare_pair(names[one], names[two], common, scores[one], scores[two], method)
-        )
+        pair = compare_pair(names[one], names[two], common, scores[one], scores[two], method)
+        pairs.append(pair)
     suite = runs[0].run.get("suite")
     return RunComparison(
         schema_version=COMPARISON_VERSION,
@@ -337,7 +336,7 @@ def compare_loaded(
             _run_scores(name, run, of_run, common, method)
             for name, run, of_run in zip(names, runs, scores, strict=True)
         ),
-        pairs=tuple(_adjusted(drafts)),
+        pairs=tuple(_adjusted(pairs)),
         tasks=len(common),
         left_out=len(every) - len(common),
         fewest_one_sided=fewest_one_sided(1 - method.confidence),
