@@ -29,11 +29,11 @@ SubmissionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class AuditSample:
-    """Which verdicts are to be marked.
+    """The verdicts that a person is to mark.
 
     Attributes:
         id: of the sample; the sheet carries it in every row.
-        seed: with which it was drawn.
+        seed: seed of the draw.
         population: submissions with a scored case, from which it was drawn.
         verdicts: scored cases of the submissions drawn -> automatic verdict, when it was drawn.
     """
@@ -115,7 +115,7 @@ class AuditMarks:
 
     Attributes:
         cases: case -> whether the verdict on it is right; cases that were left blank are not in it.
-        instructions: submission -> whether "solved" or "not solved" is right of it as a whole.
+        instructions: submission -> whether the verdict on it as a whole (solved, or not) is right.
     """
 
     cases: Mapping[CaseKey, bool]
@@ -124,7 +124,7 @@ class AuditMarks:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How verdicts and marks go together.
+    """Verdicts counted by whether a person agrees with them.
 
     Attributes:
         true_positive: accepted, and rightly so.
@@ -141,11 +141,11 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class AuditRates:
-    """How far the automatic verdicts can be trusted.
+    """How far a reader can trust the automatic verdicts.
 
     Attributes:
         sample_id: the sample that was marked.
-        seed: with which it was drawn.
+        seed: seed of the draw.
         method: of the intervals.
         case_false_discovery: share of the accepted cases whose output is wrong.
         case_false_omission: share of the cases not accepted whose output is right.
@@ -157,7 +157,7 @@ class AuditRates:
         false_positive_instructions: instructions that the third counts.
         false_negative_instructions: instructions that the fourth counts.
         whole_instructions: instructions with all cases marked, which the last two are shares of.
-        solved: as well as the four: whether "solved" (all cases accepted) is right of instructions.
+        solved: counts of instructions by whether "solved" (all cases accepted) is right.
         marked_cases: cases with a mark.
         sampled_cases: cases in the sample.
         marked_instructions: instructions with a mark of their own, or with all cases marked;
@@ -165,7 +165,7 @@ class AuditRates:
         sampled_instructions: instructions in the sample.
         marked_by_cases: those of them without a mark of their own, whose truth follows from their
             cases.
-        rejudged_cases: cases whose verdict on record is another one by now; what was marked counts.
+        rejudged_cases: cases whose verdict on record has changed since; what was marked counts.
     """
 
     sample_id: str
@@ -266,9 +266,9 @@ def _whole_instructions(
 
 
 def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) -> Estimate:
-    """Share of instructions of which something was found, from pairs of (task, whether).
+    """Share of instructions with a hit, from pairs of (task, hit).
 
-    Several samples of a task are no independent observations: then tasks are clusters.
+    Several samples of a task are not independent observations: tasks are clusters then.
     """
     of_tasks: dict[str, list[bool]] = defaultdict(list)
     for task_id, hit in hits_by_task:

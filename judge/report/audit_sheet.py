@@ -83,7 +83,7 @@ Then: judge audit RUN --read THIS_FILE
 
 @dataclass(frozen=True, slots=True)
 class CasePaths:
-    """Where a person finds the workbooks of a case; None where there is none."""
+    """The workbooks of a case, for a person to open; None for one that does not exist."""
 
     input: Path | None
     gold: Path | None
@@ -135,7 +135,7 @@ def _word(*, solved: bool) -> str:
 
 
 def already_there(path: Path) -> UsageError:
-    """What to raise if a sheet would be overwritten."""
+    """The error for a sheet that would be overwritten."""
     return UsageError(
         f"{path} already exists, and may hold marks",
         hint="Read it back with --read, move it away, or give another --out.",
@@ -168,7 +168,7 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
             raise UsageError(f"{path}: an audit is written as .xlsx or .csv, not as {other!r}")
     try:
         with naming_what_is_written(path):
-            write_new(path, data)  # follows no link, spoils no marks
+            write_new(path, data)  # follows no link, overwrites no marks
     except FileExistsError as error:
         raise already_there(path) from error
 
@@ -255,7 +255,7 @@ class _Row:
 
 
 class MarkedSheet:
-    """The sheet of an audit as it came back.
+    """A sheet of an audit that a person has marked.
 
     Args:
         path: the sheet, .xlsx or .csv.
@@ -323,7 +323,7 @@ def _key(texts: Mapping[str, str], keys: Sequence[CaseKey], where: str) -> CaseK
 
 
 def _check_row(texts: Mapping[str, str], key: CaseKey, verdict: str, where: str) -> None:
-    """Whether the person saw the verdict that the mark is counted for."""
+    """Checks that the person saw the verdict that the mark is about."""
     said_case, said_verdict = texts.get(CASE, ""), texts.get(VERDICT, "")
     if (said_case and _whole_number(said_case) != key[2]) or said_verdict not in {"", verdict}:
         raise UsageError(
@@ -392,7 +392,7 @@ def _check_headings(path: Path, headings: Sequence[str]) -> None:
 def _csv_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
     """Rows by number, from 1, each with its cell values by column."""
     text = _read(path).decode("utf-8-sig", errors="replace")
-    # Spreadsheet programs of half the world write semicolons.
+    # Where the comma is the decimal separator, spreadsheet programs write semicolons.
     first = text.partition("\n")[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)

@@ -67,7 +67,7 @@ from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
 
 
 def method_of(*, seed: int | None = None, resamples: int | None = None) -> Method:
-    """The usual method, with another seed or another number of resamples where one is given."""
+    """The default method, with the seed and the number of resamples that are given."""
     return Method(
         confidence=CONFIDENCE,
         resamples=RESAMPLES if resamples is None else resamples,
@@ -216,7 +216,7 @@ def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
 def _identity(run: RunDocument) -> RunDocument:
     """What the run is, without the paths of its files on the machine that made it."""
     identity: RunDocument = {
-        # What every report says of its run, known or not.
+        # Every report has these fields, empty if the run does not have them.
         "model": None,
         "setting": None,
         "profile": None,
@@ -317,14 +317,14 @@ def _is_of_the_paper(run: LoadedRun) -> bool:
 
 
 def _instruction_types(facts: Iterable[TaskFacts]) -> Division:
-    """The kinds of tasks that occur."""
+    """The division by instruction type, with the types that occur."""
     present = sorted({fact.instruction_type for fact in facts})
     return replace(INSTRUCTION_TYPE, parts=tuple(Part(name, name) for name in present))
 
 
 def _groups(divisions: Sequence[Division], facts: TaskFacts) -> dict[str, str]:
     """Key of a division -> the key of the group that a task is in."""
-    placed = {division.key: division.place(facts) for division in (INSTRUCTION_TYPE, *divisions)}
+    placed = {division.key: division.part_of(facts) for division in (INSTRUCTION_TYPE, *divisions)}
     return {key: group for key, group in placed.items() if group is not None}
 
 
@@ -334,7 +334,7 @@ def _breakdown(
     facts: Mapping[str, TaskFacts],
     method: Method,
 ) -> Breakdown:
-    group_of = {task_id: division.place(fact) for task_id, fact in facts.items()}
+    group_of = {task_id: division.part_of(fact) for task_id, fact in facts.items()}
     placed = sum(group is not None for group in group_of.values())
     groups = []
     for part in division.parts:

@@ -26,13 +26,13 @@ def task_entry(
     groups: Mapping[str, str],
     suspicions: Suspicions | None = None,
 ) -> TaskEntry:
-    """What a report says of one submission.
+    """The row of one submission.
 
     Args:
         submission: the submission with its results.
         score: its scores.
         overrides: changes by hand.
-        files: what is known of the workbooks.
+        files: sizes and shapes of the workbooks.
         groups: breakdown key -> group key of its task.
         suspicions: golds that may be at fault.
     """
@@ -189,7 +189,7 @@ class Measured:
         self._of_tasks = [array("d") for _ in _OF_TASKS]
 
     def add(self, task: TaskEntry) -> None:
-        """Takes a submission with its cases."""
+        """Adds a submission with its cases."""
         for numbers, (_, _, read_task) in zip(self._of_tasks, _OF_TASKS, strict=True):
             if (number := read_task(task)) is not None:
                 numbers.append(number)
@@ -199,7 +199,7 @@ class Measured:
                     numbers.append(number)
 
     def distributions(self) -> tuple[Distribution, ...]:
-        """What was measured; what nobody measured is left out."""
+        """The distribution of each quantity that was measured."""
         cases = zip(_OF_CASES, self._of_cases, strict=True)
         tasks = zip(_OF_TASKS, self._of_tasks, strict=True)
         distributions = [

@@ -144,12 +144,12 @@ def _same(first: Any, second: Any) -> bool:
 
 
 MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
-"""What a grid can say about a cell: nothing (it is outside the answer), or one of these."""
+"""The marks of a cell: none (it is outside the answer), or one of these."""
 
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
 _DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
-"""Of a kind that is another checker's own; the differences that are listed say how."""
+"""The mark of a difference whose kind belongs to another checker; the differences name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ def build_grid(
     try:
         blocks = _blocks_of(task, gold, output_book)
         shown = [cell for cell in places if cell.sheet in gold.sheet_names]
-        blocks = with_places(blocks, shown, _Answering(output_book).sheet)
+        blocks = with_places(blocks, shown, _OutputSheets(output_book).sheet)
         sides = Sides(gold, output_book, before, rules)
         marks = _marks(task, sides, blocks, record, rules)
         encoded = [encode_block(block, sides, marks, bounds) for block in blocks[: bounds.blocks]]
@@ -236,8 +236,8 @@ def _open(name: str, source: bytes | Path, notes: list[str]) -> Workbook | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answering:
-    """The sheets of an output, by those of the gold."""
+class _OutputSheets:
+    """Finds the sheet of an output that answers to a sheet of the gold."""
 
     output: Workbook | None
 
@@ -271,7 +271,7 @@ class Sides:
 
     @property
     def trusts_output(self) -> bool:
-        """Whether those of the output's did."""
+        """Whether the values of the output's formulas counted as the file has them."""
         if self.output is None or self.rules.recalc_mode == "never":
             return True
         return not self.rules.ran_programs and self._trusts(self.output)
@@ -304,7 +304,7 @@ def _marks(
 
 
 def _computed_cells(sides: Sides, blocks: Sequence[Block]) -> set[tuple[str, int]]:
-    """Formula cells of the answer whose value the files do not tell."""
+    """Formula cells of the answer whose value is not in the files."""
     cells: set[tuple[str, int]] = set()
     for block in blocks:
         for book, name, trusted in (
@@ -395,7 +395,7 @@ class _Panes:
         self.before_name = None
         if sides.before is not None:
             self.before_name = match_sheet(block.sheet, sides.before.sheet_names)
-        # What stood in an input is shown as the file has it: nobody judged it.
+        # The input is shown as the file has it: it was not judged.
         self._before = _Side.of(sides.before, self.before_name, window, trusted=True)
         every = (self._gold, self._output, self._before)
         self._stored: set[int] = set().union(*(side.values for side in every))

@@ -1,8 +1,7 @@
-"""What the comparison said of each cell, as far as the record or the files tell.
+"""The result of the comparison for each cell, from the record and from the files.
 
-A record lists the first differences only. Of the others, the files themselves tell, wherever no
-formula had to be computed for the verdict; what that leaves open is marked as not known and never
-guessed.
+A record lists only the first differences. The files show the others, except where a formula had to
+be computed for the verdict; such cells are marked as unknown, never guessed.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _OUTSIDE = {DifferenceClass.TOUCHED.value, DifferenceClass.MISSING_SHEET.value}
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What is known of the cells of an answer.
+    """The marks of the cells of an answer.
 
     Attributes:
         kinds: (sheet, cell key) -> class of difference; cells that are not in it agree.
         recorded: (sheet, cell key) -> the difference as the record has it.
-        doubtful: whether formula cells that are in neither may differ all the same.
+        doubtful: whether formula cells that are in neither may still differ.
         computed: (``gold`` or ``output``, that workbook's sheet) -> cell key -> computed value.
     """
 
@@ -85,7 +84,7 @@ def complete_marks(
     style: Sequence[str],
     computed: Collection[tuple[str, int]],
 ) -> Marks:
-    """Adds the differences that the record had no room for, by comparing the files once more.
+    """Adds the differences that the record does not list, by comparing the files once more.
 
     Args:
         marks: what the record lists.

@@ -11,7 +11,7 @@ from judge.workbook.cell import CellRange, CellRef
 ROWS_AROUND = 2
 """Rows of context above and below an answer range."""
 COLUMNS_BEFORE = 8
-"""Columns of context to the left, where the records that an answer belongs to usually stand."""
+"""Columns of context to the left, where the data that an answer belongs to usually is."""
 COLUMNS_AFTER = 2
 
 _HEAD = 20
@@ -24,9 +24,9 @@ class GridBounds:
     """How much of a case is shown.
 
     Attributes:
-        cells: most cells of one block (rows times columns).
-        columns: most columns of one block.
-        blocks: most blocks of one case.
+        cells: greatest number of cells in one block (rows times columns).
+        columns: greatest number of columns in one block.
+        blocks: greatest number of blocks of one case.
         text_chars: characters kept of one text or formula.
     """
 
@@ -121,7 +121,7 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
         first: the block's first row.
         last: its last row.
         differing: rows that hold a difference.
-        limit: most rows to show; at least as many as the head and the tail have.
+        limit: greatest number of rows to show; at least as many as the head and the tail have.
 
     Returns:
         Rows in order. Where not all fit: the first and the last ones, and those around as many

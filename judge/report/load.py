@@ -49,10 +49,10 @@ from judge.suspects.standing import (
 )
 
 MAX_SHOWN_CASES = 100_000
-"""A report of more cases has no entry for each of them; so many take about a gigabyte."""
+"""A report of more cases has no entries; the entries of this many take about a gigabyte."""
 
 MAX_EXCLUSIONS = 10_000
-"""Of cases that are in no score, so many are named then."""
+"""Cases that are in no score, of which the report of a large run names this many."""
 
 LARGE_NOTE = (
     "the run has {cases:,} cases, more than the {most:,} up to which a report lists and shows "
@@ -86,7 +86,7 @@ def is_large(store: RunDirectory) -> bool:
 
 
 def without_details(result: CaseResult) -> CaseResult:
-    """What the numbers of a report need of a result."""
+    """The fields of a result that the numbers of a report depend on."""
     run = {name: result.run[name] for name in _OF_RUN if result.run.get(name)}  # type: ignore[literal-required]
     comparison = {
         name: result.comparison[name]  # type: ignore[literal-required]
@@ -103,7 +103,7 @@ def without_details(result: CaseResult) -> CaseResult:
 
 
 def without_texts(record: SubmissionRecord) -> SubmissionRecord:
-    """What the numbers of a report need of a submission: what asking for it took."""
+    """The fields of a submission that the numbers of a report depend on."""
     kept = {name: value for name, value in record.items() if name in _OF_SUBMISSION}
     return cast("SubmissionRecord", kept)
 

@@ -68,15 +68,15 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """One way of parting the tasks.
+    """One way of dividing the tasks.
 
     Attributes:
         key: ``instruction_type``, ``rows``, ``columns``, ``tables``, ``layout``, ``category``,
             ``answer_cells``, ``workbook_bytes`` or ``rounds``.
         label: its name for people.
-        rule: how a task comes into its part, in a sentence or two.
+        rule: which tasks are in which part, in a sentence or two.
         groups: the parts; a task is in exactly one of them.
-        unknown_tasks: tasks of which it is not known (a workbook that cannot be read, …).
+        unknown_tasks: tasks that are in no part (their workbook cannot be read, …).
         from_paper: whether it is one of the four pairs of the paper's Table 3.
     """
 
@@ -129,7 +129,7 @@ class CaseSuspect:
         certainty: ``sure``, ``likely`` or ``possible``.
         standing: ``open``, ``fault``, ``fine``, ``unclear``, ``disputed`` or ``corrected``.
         whole_task: whether it is about the task as a whole.
-        summary: what is where.
+        summary: what is wrong, and where.
         why: why it matters to the answer.
         decisions: who decided what, one line each.
     """
@@ -149,7 +149,7 @@ class ScoresWithoutSuspects:
 
     Attributes:
         certainty: suspects that are this sure or surer are set aside.
-        label: what that is called.
+        label: its name for people.
         set_aside_cases: scored cases that are set aside.
         set_aside_tasks: tasks that have such a case.
         scores: the scores of the others.
@@ -168,7 +168,7 @@ class SuspectsSummary:
 
     Attributes:
         without: the scores without them, from the fewest that are set aside to all.
-        standing: what is known about them -> how many.
+        standing: what was decided about them -> how many.
     """
 
     without: tuple[ScoresWithoutSuspects, ...]
@@ -276,9 +276,9 @@ class CaseEntry:
         computed_cells: formula cells of the output that an engine computed.
         engines: engines that computed something.
         difference_counts: class -> differing cells.
-        official_equal: what the published script says; None where it was not asked.
+        official_equal: what the published script says; None if it was not run.
         official_disagrees: whether it disagrees with the verdict.
-        notes: liberties and doubts that the comparison recorded.
+        notes: what the comparison noted about its result.
         output_sha256: under which the output workbook is stored; None where there is none.
         suspects: reasons to doubt its gold.
         episode: the desktop episode that left the output; None where there was none.
@@ -375,7 +375,7 @@ class VerdictCount:
     Attributes:
         verdict: the code.
         description: the verdict in words.
-        phase: where on the way of a case it falls.
+        phase: the phase of a case in which it falls.
         is_scored: whether it counts in the scores.
         cases: how many cases got it.
         share: their share of all cases.
@@ -455,7 +455,7 @@ class Distribution:
             ``inference_s`` or ``rounds``.
         label: its name for people.
         per: ``case`` or ``task``.
-        count: how many have it.
+        count: how many tasks or cases have it.
         total: their sum; None where a sum says nothing (a peak).
         mean: arithmetic mean.
         median: the middle one.
@@ -476,7 +476,7 @@ class Distribution:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How the intervals were made; with these, anyone gets the same.
+    """How the intervals were computed; the same method gives the same intervals.
 
     Attributes:
         confidence: of all intervals.

@@ -173,7 +173,7 @@ def _compared(
     counts = [_counts("all", common, one, two)]
     for division in divisions:
         for part in division.parts:
-            inside = [task for task in common if division.place(facts[task]) == part.key]
+            inside = [task for task in common if division.part_of(facts[task]) == part.key]
             if inside:
                 counts.append(_counts(part.label, inside, one, two))
     return PhrasingComparison(

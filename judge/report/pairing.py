@@ -30,7 +30,7 @@ MAX_CELLS_OF_CASE = 20
 MAX_CELLS = 20_000
 """Cells shown of one case, and of all cases together."""
 
-_WIDEST_VALUE = 60
+_MAX_VALUE_WIDTH = 60
 
 AGREES = "agrees"
 NOT_RECORDED = "not on record"
@@ -158,7 +158,7 @@ def _with_cells(
     cells = tuple(
         MatrixCell(
             where=cell,
-            expected=shown(difference["expected"], width=_WIDEST_VALUE),
+            expected=shown(difference["expected"], width=_MAX_VALUE_WIDTH),
             outputs=tuple(
                 _output(result, differences, cell)
                 for result, differences in zip(of_runs, recorded, strict=True)
@@ -194,7 +194,7 @@ def _output(
     if difference is not None:
         if is_uncomputed(difference):
             return NO_VALUE
-        return shown(difference["actual"], width=_WIDEST_VALUE)
+        return shown(difference["actual"], width=_MAX_VALUE_WIDTH)
     # Records list the first differences only: an unlisted cell agrees if none was left out.
     everything = _differing(result) <= len(result.comparison.get("differences", ()))
     return AGREES if everything else NOT_RECORDED

@@ -143,7 +143,7 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
         import pandas as pd  # noqa: PLC0415  only for those who ask for frames
     except ImportError as error:
         raise UsageError(
-            "data frames take pandas, which is not installed",
+            "data frames need pandas, which is not installed",
             hint="Run `pip install pandas`, or use Report.rows().",
         ) from error
     return pd.DataFrame(rows)

@@ -344,7 +344,7 @@ def _scores_without(level: LevelTally) -> ScoresWithout:
 
 
 def _identity(run: RunDocument) -> RunDocument:
-    """What made the verdicts, of all that is known of the run."""
+    """The fields of run.json that say what made the verdicts."""
     document: Mapping[str, object] = run
     identity = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
     if (asked := run.get("inference")) is not None:
@@ -417,29 +417,29 @@ _INDENT = b"\n    "
 
 
 class EntriesFile:
-    """Takes the entries of a report one by one, and writes the report at the end.
+    """Collects the entries of a report one by one, and writes the report at the end.
 
     Args:
         store: the results directory.
-        most_held: entries that are held in memory; more than these are kept in a file meanwhile.
+        max_held: entries that are held in memory; if there are more, all are kept in a file.
     """
 
-    def __init__(self, store: RunDirectory, most_held: int = MAX_HELD) -> None:
+    def __init__(self, store: RunDirectory, max_held: int = MAX_HELD) -> None:
         self._store = store
-        self._most_held = most_held
+        self._max_held = max_held
         self._held: list[TaskReport] = []
         self._stack = contextlib.ExitStack()
         self._file: IO[bytes] | None = None
-        self._places, self._lengths = array("Q"), array("I")
+        self._offsets, self._lengths = array("Q"), array("I")
         self._end = 0
 
     def add(self, entry: TaskReport) -> None:
-        """Takes the next entry.
+        """Adds the next entry.
 
         Raises:
             OSError: it cannot be written.
         """
-        if self._file is None and len(self._held) < self._most_held:
+        if self._file is None and len(self._held) < self._max_held:
             self._held.append(entry)
             return
         if self._file is None:
@@ -453,9 +453,9 @@ class EntriesFile:
     def _write(self, entry: TaskReport) -> None:
         assert self._file is not None
         text = dump_json(entry, indent=2).encode("utf-8").replace(b"\n", _INDENT)
-        before = b",\n    " if len(self._places) else b"    "
+        before = b",\n    " if len(self._offsets) else b"    "
         self._file.write(before + text)
-        self._places.append(self._end + len(before))
+        self._offsets.append(self._end + len(before))
         self._lengths.append(len(text))
         self._end += len(before) + len(text)
 
@@ -483,7 +483,7 @@ class EntriesFile:
                 shutil.copyfileobj(self._file, file)
                 file.write(b"\n  ]\n}\n")
         lines = LinesAt(self._store.path / REPORT_FILE, StoreError)
-        return {**head, "tasks": WrittenEntries(lines, start, self._places, self._lengths)}
+        return {**head, "tasks": WrittenEntries(lines, start, self._offsets, self._lengths)}
 
 
 class WrittenEntries(Sequence[TaskReport]):
@@ -491,21 +491,21 @@ class WrittenEntries(Sequence[TaskReport]):
 
     Args:
         lines: the file.
-        start: where the entries begin in it.
-        places: where each entry is, from there on.
-        lengths: how long it is.
+        start: offset of the entries in it.
+        offsets: bytes from there to the beginning of each entry.
+        lengths: bytes of each entry.
     """
 
     def __init__(
-        self, lines: LinesAt, start: int, places: Sequence[int], lengths: Sequence[int]
+        self, lines: LinesAt, start: int, offsets: Sequence[int], lengths: Sequence[int]
     ) -> None:
         self._lines = lines
         self._start = start
-        self._places = places
+        self._offsets = offsets
         self._lengths = lengths
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._offsets)
 
     @overload
     def __getitem__(self, index: int) -> TaskReport: ...
@@ -516,5 +516,5 @@ class WrittenEntries(Sequence[TaskReport]):
     def __getitem__(self, index: int | slice) -> TaskReport | list[TaskReport]:
         if isinstance(index, slice):
             return [self[number] for number in range(len(self))[index]]
-        offset = self._start + self._places[index]
+        offset = self._start + self._offsets[index]
         return cast("TaskReport", parse_json(self._lines.read(offset, self._lengths[index])))

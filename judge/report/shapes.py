@@ -60,7 +60,7 @@ class WorkbookShape:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """Cells that hang together, as Excel's "current region" finds them."""
+    """Connected cells, as Excel's "current region" finds them."""
 
     sheet: str
     window: Window
@@ -124,7 +124,7 @@ def _around(cells: Sequence[_Cell]) -> Window:
 
 
 def _cut(cells: list[_Cell]) -> Iterator[list[_Cell]]:
-    """Cuts cells at blank rows, then at blank columns, and so on, until nothing comes apart."""
+    """Cuts cells at blank rows, then at blank columns, and so on, until no part can be cut."""
     waiting = [cells]
     while waiting:
         part = waiting.pop()
@@ -237,7 +237,7 @@ class ShapeCache:
 
 @dataclass(frozen=True, slots=True)
 class CaseFiles:
-    """What is known of the workbooks of one test case.
+    """The workbooks of one test case.
 
     Attributes:
         input_bytes: size of the input; None if it is not available.
@@ -253,7 +253,7 @@ class CaseFiles:
 UNKNOWN_FILES = CaseFiles(None, None, None)
 
 CaseFilesByCase = Mapping[tuple[str, int], CaseFiles]
-"""(task id, case number) -> what is known of its workbooks."""
+"""(task id, case number) -> its workbooks."""
 
 
 def inspect_files(
@@ -265,9 +265,9 @@ def inspect_files(
     """Looks at the input workbooks of all cases that a run reports on.
 
     Args:
-        run: the run; if its suite is not available, nothing is known.
-        cache: shapes that are already known; None for the one that is kept on this machine.
-        on_file: called before each; what it raises ends the work.
+        run: the run; if its suite is not available, the result is empty.
+        cache: where shapes are looked up first; None for the cache of this machine.
+        on_file: called before each file; an exception that it raises ends the work.
     """
     cache = cache or ShapeCache(cache_folder())
     files: dict[tuple[str, int], CaseFiles] = {}
@@ -307,7 +307,7 @@ def _read(path: Path) -> bytes | None:
 
 
 def _answer_cells(task: Task, case: TestCase) -> int | None:
-    """Units of the answer where no comparison has counted them."""
+    """Units of the answer, for a case that no comparison has counted."""
     try:
         return checker_of(task.checker).examine(task, case, None).units
     except (GoldFaultError, UsageError):

@@ -285,7 +285,7 @@ def metrics_of(data: ReportData) -> dict[str, float]:
     for name, value in _metrics(data):
         if value is None:
             continue
-        # Groups whose names differ only in what no tracker takes are numbered.
+        # Groups whose names differ only in characters that no tracker accepts are numbered.
         numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
         metrics[next(free for free in numbered if free not in metrics)] = float(value)
     return metrics
@@ -350,5 +350,5 @@ def _samples(data: ReportData) -> Iterator[tuple[str, float | None]]:
 
 
 def _named(key: str) -> str:
-    """A part of a name: what trackers do not take becomes ``_``."""
+    """A part of a name, with ``_`` for characters that trackers do not accept."""
     return _NOT_IN_NAMES.sub("_", key) or "_"

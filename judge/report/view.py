@@ -41,15 +41,15 @@ from judge.web.local_page import INLINE_POLICY, LocalPage, UnwantedError, check_
 _FILES = (RUN_FILE, SUBMISSIONS_FILE, CASES_FILE, REPORT_FILE, OVERRIDES_FILE)
 _KEPT_RUNS = 8
 _LOOK_UP_S = 0.2
-"""How often one that waits for a report, which another one makes, looks whether it is wanted."""
+"""How often a request that waits for the report of another one checks that it is still wanted."""
 
 _QUIET_S = 20.0
-"""Where locks cannot be seen, a run whose records moved within so many seconds is going."""
+"""If locks cannot be seen, a run whose records changed this recently counts as in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         done: cases on record.
@@ -75,10 +75,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class OpenRun:
-    """A run with its report, as of some moment.
+    """A run with its report at some moment.
 
     Attributes:
-        run: what is on record.
+        run: the run as it is on record.
         data: the report; every number of the pages is one of its JSON form.
         document: that JSON form.
         pages: the task pages.
@@ -190,7 +190,7 @@ class RunShelf:
     # -- progress ----------------------------------------------------------------------------------
 
     def progress(self, name: str) -> Progress:
-        """How far a run is.
+        """The progress of a run.
 
         Raises:
             StoreError: there is no run of that name.
@@ -248,7 +248,7 @@ def _moved_lately(path: Path) -> bool:
 
 
 def _signature(path: Path) -> tuple[tuple[int, int] | None, ...]:
-    """What changes whenever a run does."""
+    """Time and size of the files of a run, which change whenever the run does."""
     signature: list[tuple[int, int] | None] = []
     for name in _FILES:
         try:
@@ -353,7 +353,7 @@ class ViewPage(LocalPage):
         return path in {"/", "/compare"} or (_parts(path)[1:] == [""])
 
     def document(self, path: str, request: Request) -> str:
-        """One of them."""
+        """The document at a path."""
         if path == "/":
             return self.index()
         if path == "/compare":
@@ -374,7 +374,7 @@ class ViewPage(LocalPage):
         except JudgeError as error:
             where = f"{self._shelf.path(name)}: "
             document, problem = None, error.message.removeprefix(where)
-        except Exception as error:  # noqa: BLE001  one run must not take the others along
+        except Exception as error:  # noqa: BLE001  one broken run must not hide the others
             kind = type(error).__name__
             document, problem = None, f"its records cannot be shown ({kind}: {error})"
         return Listed(name, document, progress.to_json(), problem)
@@ -393,7 +393,7 @@ class ViewPage(LocalPage):
     def respond(
         self, method: str, path: str, request: Request, body: bytes
     ) -> Mapping[str, Any] | None:
-        """How far runs are, the report of a run as JSON, and its task pages."""
+        """The progress of all runs, the report of a run as JSON, or one of its task pages."""
         del request, body
         if method != "GET":
             return None
@@ -410,13 +410,13 @@ class ViewPage(LocalPage):
         return None
 
     def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:
-        """What is not there is not found."""
-        told, status = super().refusal(error)
-        return told, 404 if isinstance(error, StoreError) else status
+        """The answer to an error: 404 for what does not exist."""
+        answer, status = super().refusal(error)
+        return answer, 404 if isinstance(error, StoreError) else status
 
 
 def _parts(path: str) -> list[str]:
-    """The parts of the path below ``/runs/``: the name of a run, and what is wanted of it."""
+    """The parts of the path below ``/runs/``: the name of a run, and what is requested of it."""
     return path.removeprefix("/runs/").split("/") if path.startswith("/runs/") else []
 
 

@@ -31,7 +31,7 @@ from judge.report.model import Method
 from judge.suites import Suite
 
 SEVERAL = "several"
-_LONGEST = 200
+_MAX_TEXT_LENGTH = 200
 _OF_SETTING = {
     "turns at most": "rounds",
     "minutes at most": "minutes",
@@ -48,7 +48,7 @@ _OF_REQUESTS = {
 
 @dataclass(frozen=True, slots=True)
 class AskedSetting:
-    """How the tasks of a line of a table were asked.
+    """How the chat model was asked, for a line of a table.
 
     Attributes:
         history: earlier turns that a request shows; None where not known.
@@ -66,7 +66,7 @@ class AskedSetting:
 def asked_setting(
     run: RunDocument, entries: Sequence[EpisodeEntry], tasks: Iterable[Task | None]
 ) -> AskedSetting:
-    """What is on record of how tasks were asked.
+    """Reads from the records how the chat model was asked.
 
     Args:
         run: the document of run.json.
@@ -75,7 +75,7 @@ def asked_setting(
     """
     asked = run.get("inference") or InferenceIdentity()
     if any(entry.model == HUMAN for entry in entries):
-        asked = InferenceIdentity()  # people work as they like, whatever a model was told
+        asked = InferenceIdentity()  # settings of a chat model say nothing about people
     desktop = asked.get("desktop")
     setting = desktop.get("setting") if isinstance(desktop, Mapping) else None
     setting = setting if isinstance(setting, Mapping) else {}
@@ -83,13 +83,13 @@ def asked_setting(
     phrasings = {task.phrasing.name for task in tasks if task is not None and task.phrasing}
     return AskedSetting(
         history=history if isinstance(history, int) else None,
-        instruction="both" if len(phrasings) > 1 else "".join(phrasings)[:_LONGEST],
+        instruction="both" if len(phrasings) > 1 else "".join(phrasings)[:_MAX_TEXT_LENGTH],
         oracle_plan=asked.get("oracle_plan") is True,
-        details={**_said_of_models(asked, setting), **_said_of_desktops(entries)},
+        details={**_model_settings(asked, setting), **_desktop_settings(entries)},
     )
 
 
-def _said_of_models(asked: InferenceIdentity, setting: Mapping[str, object]) -> dict[str, str]:
+def _model_settings(asked: InferenceIdentity, setting: Mapping[str, object]) -> dict[str, str]:
     if not asked:
         return {}
     params = asked.get("params") or {}
@@ -102,7 +102,7 @@ def _said_of_models(asked: InferenceIdentity, setting: Mapping[str, object]) -> 
     return {name: _text(value) for name, value in values.items() if value is not None}
 
 
-def _said_of_desktops(entries: Sequence[EpisodeEntry]) -> dict[str, str]:
+def _desktop_settings(entries: Sequence[EpisodeEntry]) -> dict[str, str]:
     if not entries:
         return {}
     return {
@@ -116,17 +116,17 @@ def _said_of_desktops(entries: Sequence[EpisodeEntry]) -> dict[str, str]:
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:g}" if isinstance(value, float) else str(value)[:_LONGEST]
+    return f"{value:g}" if isinstance(value, float) else str(value)[:_MAX_TEXT_LENGTH]
 
 
 def common(names: Iterable[str]) -> str:
-    """What all have; ``several`` if they differ, empty if there are none."""
+    """The value that all have; ``several`` if they differ, empty if there are none."""
     different = set(names)
     return SEVERAL if len(different) > 1 else "".join(different)
 
 
 def plan_in_words(row: SettingRow) -> str:
-    """What the instruction says of the steps: its phrasing, and whether a plan came with it."""
+    """The phrasing of the instructions, and whether a plan came with them."""
     return " + ".join(filter(None, [row.instruction, "plan" if row.oracle_plan else ""])) or "-"
 
 
@@ -313,7 +313,7 @@ class Common:
     by_phrasing: bool = False
 
     def name_of(self, run: LoadedRun, task_id: str) -> str | None:
-        """Under which name a task of a run is compared; None if it is not."""
+        """The name under which a task of a run is compared; None if it is not compared."""
         task = None if run.suite is None or not self.by_phrasing else run.suite.task(task_id)
         name = task_id if task is None or task.phrasing is None else task.phrasing.of
         return name if name in self.tasks else None
@@ -371,13 +371,13 @@ def setting_rows(
         return ()
     classes = classes_of(runs[0].suite)
     return tuple(
-        setting_row(name, run.run, _held(of_run), classes, method)
+        setting_row(name, run.run, _episodes_only(of_run), classes, method)
         for name, run, of_run in zip(names, runs, compared, strict=True)
     )
 
 
-def _held(scored: Scored) -> Scored:
-    """The submissions that are episodes; all where none is."""
+def _episodes_only(scored: Scored) -> Scored:
+    """The submissions that are episodes; all of them if none is."""
     return [pair for pair in scored if pair[0].episodes] or scored
 
 

@@ -258,7 +258,7 @@ def read_entries(run: Path, keys: Iterable[Key]) -> tuple[dict[Key, EpisodeEntry
 
 
 def entry_of(episode: Episode) -> EpisodeEntry:
-    """What a report says of an episode."""
+    """The entry of an episode in a report."""
     head, end = episode.head, episode.end
     options = head["options"]
     published = options.get("as_published")
@@ -280,7 +280,7 @@ def entry_of(episode: Episode) -> EpisodeEntry:
         changed=None if end is None else end["changed"],
         problem="" if end is None else end["problem"],
         screen=_size(options),
-        window=_place(options.get("window")),
+        window=_window_text(options.get("window")),
         clutter=_count(options.get("clutter")),
     )
 
@@ -295,7 +295,7 @@ def _size(options: Mapping[str, object]) -> str:
     return f"{width}x{height}" if width and height else ""
 
 
-def _place(window: object) -> str:
+def _window_text(window: object) -> str:
     """``100,50,1280x720``, as ``--window`` has it; empty for the whole screen."""
     if not isinstance(window, Mapping):
         return ""

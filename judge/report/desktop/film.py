@@ -28,7 +28,7 @@ FORMS = ("gif", "webp")
 """The forms of a moving picture."""
 
 MAX_FILM_BYTES = 10 * MIB
-"""Its longest file: what pages with Markdown take of a picture."""
+"""The largest file: pages with Markdown accept pictures of this size."""
 
 MAX_TURNS = 120
 """A longer episode is cut."""
@@ -104,7 +104,7 @@ class FilmStudio:
         except StoreError:
             return None
         except JudgeError:
-            # Without a sandbox there are only the pictures as they are.
+            # Without a sandbox, pictures stay as they are.
             self._is_broken = True
             return None
         return made if made and image_type(made) == "image/webp" else None
@@ -151,7 +151,7 @@ class FilmStudio:
             answer = json.loads(self._channel.call(json.dumps(frame).encode(), timeout_s))
             error, made = answer.get("error"), base64.b64decode(answer.get("made") or "")
         except (TimeoutError, SandboxError) as failure:
-            # The picture ended the service (memory, a fault of a decoder): the next gets another.
+            # The picture ended the service (memory, a fault of a decoder); the next gets a new one.
             self._channel.close()
             self._channel = None
             raise StoreError(f"a screenshot could not be read: {failure}") from failure
@@ -163,7 +163,7 @@ class FilmStudio:
 
 
 def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dict[str, Any]]:
-    """What is shown of each turn."""
+    """The frames of the film, one for each turn."""
     turns = episode.turns[:MAX_TURNS]
     elapsed_s = 0.0
     for turn in turns:
@@ -191,7 +191,7 @@ def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dic
 
 
 def _lines(turn: TurnRecord, marks: list[Mark]) -> Iterator[str]:
-    """What was done, and what became of it."""
+    """The actions of a turn, and the failures among them."""
     done = " ".join(_done(action) for action in turn["actions"])
     typed = " ".join(
         f"{'types' if mark.kind == 'type' else 'presses'} {mark.text}"

@@ -17,7 +17,7 @@ from judge.workbook.reader import Workbook
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _TICKS = 5
-_LARGEST = 1e200
+_MAX_DRAWABLE = 1e200
 """Larger values cannot be drawn next to others."""
 
 
@@ -29,7 +29,7 @@ def drawable(value: object) -> float | None:
         number = float(value)
     except OverflowError:
         return None
-    return number if math.isfinite(number) and abs(number) <= _LARGEST else None
+    return number if math.isfinite(number) and abs(number) <= _MAX_DRAWABLE else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,19 +203,19 @@ def axis_of(chart: Chart, letter: str) -> Axis | None:
     return next((axis for axis in listed if axis.kind in kinds), None)
 
 
-def drawn_plot(workbook: Workbook, plot: Plot, most_points: int) -> DrawnPlot:
+def drawn_plot(workbook: Workbook, plot: Plot, max_points: int) -> DrawnPlot:
     """A part of a chart with its values.
 
     Args:
         workbook: where the cells are.
         plot: the part.
-        most_points: how many points of a series are drawn.
+        max_points: how many points of a series are drawn.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.
     """
     series = tuple(
-        _drawn(workbook, series, number, most_points, numbered=plot.kind in _NUMBERED)
+        _drawn(workbook, series, number, max_points, numbered=plot.kind in _NUMBERED)
         for number, series in enumerate(plot.series[:MAX_SERIES], start=1)
     )
     kind = plot.kind.replace("3D", "")
@@ -226,17 +226,17 @@ _NUMBERED = {"scatterChart", "bubbleChart"}
 
 
 def _drawn(
-    workbook: Workbook, series: Series, number: int, most_points: int, *, numbered: bool
+    workbook: Workbook, series: Series, number: int, max_points: int, *, numbered: bool
 ) -> Drawn:
     values = _numbers(workbook, series.values)
     labels = _read(workbook, series.categories)
-    xs = tuple(map(_number, labels))[:most_points] if numbered else ()
+    xs = tuple(map(_number, labels))[:max_points] if numbered else ()
     return Drawn(
         name=_name(workbook, series.name) or f"series {number}",
-        labels=tuple(_label(label) for label in labels[:most_points]),
-        values=values[:most_points],
+        labels=tuple(_label(label) for label in labels[:max_points]),
+        values=values[:max_points],
         xs=xs,
-        sizes=_numbers(workbook, series.sizes)[:most_points] if numbered else (),
+        sizes=_numbers(workbook, series.sizes)[:max_points] if numbered else (),
         points=len(values),
     )
 

@@ -32,8 +32,8 @@ def show_charts(
     output: tuple[Workbook, Sequence[Chart]],
     asked: Collection[str],
     *,
-    most_pairs: int,
-    most_points: int,
+    max_pairs: int,
+    max_points: int,
 ) -> dict[str, Any]:
     """The charts of two sheets that do not agree, in pairs.
 
@@ -41,8 +41,8 @@ def show_charts(
         gold: the workbook that shows what is right, and the charts of its sheet.
         output: the workbook that is judged, and those of its sheet.
         asked: names of the properties that count.
-        most_pairs: how many pairs are shown.
-        most_points: how many points of a series are drawn.
+        max_pairs: how many pairs are shown.
+        max_points: how many points of a series are drawn.
 
     Returns:
         ``agreeing`` and ``more`` (how many charts agree, and are not shown) and ``pairs``, each
@@ -54,7 +54,7 @@ def show_charts(
     """
     paired = pair(gold[1], output[1], lambda chart: _properties(chart, asked))
     shown = []
-    for first, second in paired.pairs[:most_pairs]:
+    for first, second in paired.pairs[:max_pairs]:
         charts = (
             None if first is None else gold[1][first],
             None if second is None else output[1][second],
@@ -62,7 +62,7 @@ def show_charts(
         rows = rows_of(*(None if chart is None else _properties(chart, asked) for chart in charts))
         differing = {row["name"] for row in rows if row["state"] == "differs"}
         sides = [
-            None if chart is None else _side(book, chart, differing, most_points)
+            None if chart is None else _side(book, chart, differing, max_points)
             for book, chart in zip((gold[0], output[0]), charts, strict=True)
         ]
         shown.append({"rows": rows, "gold": sides[0], "output": sides[1]})
@@ -165,17 +165,17 @@ def _cells_of(size: object) -> str:
 
 
 def _side(
-    book: Workbook, chart: Chart, differing: Collection[str], most_points: int
+    book: Workbook, chart: Chart, differing: Collection[str], max_points: int
 ) -> dict[str, Any]:
     """A chart as a drawing, or a note on why there is none."""
     words = "; ".join(map(kind_in_words, chart.plots)) or "chart without data"
     title = title_text(chart.title)
     label = f"{words}{f', {title}' if title else ''}"
     plots = [
-        _with_marks(drawn_plot(book, plot, most_points), differing, first)
+        _with_marks(drawn_plot(book, plot, max_points), differing, first)
         for plot, first in zip(chart.plots, _firsts(chart), strict=True)
     ]
-    notes = list(_notes(chart, plots, most_points))
+    notes = list(_notes(chart, plots, max_points))
     if not any(plot.kind in DRAWN_KINDS and plot.series for plot in plots):
         return {"drawing": None, "notes": [f"{label}: charts of this kind are not drawn", *notes]}
     names = ", ".join(series.name for plot in plots for series in plot.series)
@@ -216,7 +216,7 @@ def _with_marks(plot: DrawnPlot, differing: Collection[str], first: int) -> Draw
     return replace(plot, series=series)
 
 
-def _notes(chart: Chart, plots: Sequence[DrawnPlot], most_points: int) -> list[str]:
+def _notes(chart: Chart, plots: Sequence[DrawnPlot], max_points: int) -> list[str]:
     notes = []
     if any(plot.kind not in DRAWN_KINDS for plot in plots) and any(
         plot.kind in DRAWN_KINDS for plot in plots
@@ -230,8 +230,8 @@ def _notes(chart: Chart, plots: Sequence[DrawnPlot], most_points: int) -> list[s
     if any(len(plot.series) > MAX_SERIES for plot in chart.plots):
         notes.append(f"the first {MAX_SERIES} series of each kind are drawn")
     longest = max((series.points for plot in plots for series in plot.series), default=0)
-    if longest > most_points:
-        notes.append(f"the first {most_points:,} of {longest:,} points are drawn")
+    if longest > max_points:
+        notes.append(f"the first {max_points:,} of {longest:,} points are drawn")
     lacking = sum(
         series.points > 0 and all(value is None for value in series.values)
         for plot in plots

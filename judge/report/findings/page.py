@@ -42,7 +42,7 @@ class Shown:
 
     Attributes:
         about: what is on record of it.
-        wanted: what was expected, as it is on record.
+        expected: what was expected, as it is on record.
         gold: the sheet that shows what is right; None without one.
         output: the sheet that is judged; None if there is no such sheet.
         before: the input; None without one.
@@ -51,7 +51,7 @@ class Shown:
     """
 
     about: AboutRecord
-    wanted: object
+    expected: object
     gold: tables.Sheet | None
     output: tables.Sheet | None
     before: Workbook | None
@@ -92,8 +92,8 @@ def _charts(shown: Shown, gold: tables.Sheet, output: tables.Sheet | None) -> di
         if output is None
         else (output[0].workbook, output[0].facts.charts(output[1])),
         shown.about["asked"],
-        most_pairs=shown.bounds.blocks,
-        most_points=_FEW_POINTS if few else _POINTS,
+        max_pairs=shown.bounds.blocks,
+        max_points=_FEW_POINTS if few else _POINTS,
     )
     return {"kind": "charts", **charts}
 
@@ -103,7 +103,7 @@ def _pivots(shown: Shown, gold: tables.Sheet, output: tables.Sheet | None) -> di
         (gold[0], gold[0].facts.pivots(gold[1])),
         (gold[0], ()) if output is None else (output[0], output[0].facts.pivots(output[1])),
         shown.about["asked"],
-        most_pairs=shown.bounds.blocks,
+        max_pairs=shown.bounds.blocks,
     )
     return {"kind": "pivots", **pivots}
 
@@ -139,13 +139,13 @@ def _looks(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
 
 def _zoom(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
     return {
-        **_table(tables.zoom_rows(str(shown.wanted or ""), output)),
+        **_table(tables.zoom_rows(str(shown.expected or ""), output)),
         "heads": ["asked", "output"],
     }
 
 
 def _validations(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
-    rules = [properties_in_words(shown.wanted)] if isinstance(shown.wanted, dict) else []
+    rules = [properties_in_words(shown.expected)] if isinstance(shown.expected, dict) else []
     heads = ["wanted, and not found", "in the output"]
     return {**_table(tables.validation_rows(rules, output)), "heads": heads}
 
@@ -185,7 +185,7 @@ _MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
 """Kinds of parts that show where the difference is."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
-"""What is shown once for all rules about the same sheets."""
+"""Subjects that are shown once for all rules about the same sheets."""
 _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
 
 
@@ -257,7 +257,7 @@ _Place = tuple[str, str, str]
 
 
 def _place_of(about: AboutRecord) -> _Place:
-    """What is shown once for all rules that are about it: the subject and both sheets."""
+    """Identifies what is shown once for several rules: the subject and both sheets."""
     return about["subject"], json.dumps(about["expected"]), json.dumps(about["found"])
 
 
@@ -388,7 +388,7 @@ class _Findings:
         }
 
     def _once(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
-        """A part, or where it is if another rule is about the same."""
+        """A part, or a reference to the rule that shows it already."""
         if about["subject"] in _MERGED:
             key = _place_of(about)
             if key in self._first:

@@ -42,7 +42,7 @@ def show_pivots(
     output: tuple[Book, Sequence[Pivot]],
     asked: Collection[str],
     *,
-    most_pairs: int,
+    max_pairs: int,
 ) -> dict[str, Any]:
     """The pivot tables of two sheets that do not agree, in pairs.
 
@@ -50,7 +50,7 @@ def show_pivots(
         gold: the workbook that shows what is right, and the pivot tables of its sheet.
         output: the workbook that is judged, and those of its sheet.
         asked: names of the properties that count.
-        most_pairs: how many pairs are shown.
+        max_pairs: how many pairs are shown.
 
     Returns:
         ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows`` and ``gold`` and
@@ -63,7 +63,7 @@ def show_pivots(
     sides = [[(book, pivot) for pivot in pivots] for book, pivots in (gold, output)]
     paired = pair(sides[0], sides[1], lambda side: _properties(*side, asked))
     shown = []
-    for places in paired.pairs[:most_pairs]:
+    for places in paired.pairs[:max_pairs]:
         both = [
             None if index is None else side[index]
             for index, side in zip(places, sides, strict=True)

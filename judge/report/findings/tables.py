@@ -28,7 +28,7 @@ from judge.workbook.facts.sheets import (
 from judge.workbook.tree import Element
 from judge.workbook.workbook_parts import Tab
 
-_LONGEST = 400
+_MAX_TEXT_LENGTH = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def row(name: str, expected: object, actual: object, *, asked: bool = True) -> d
 
 def clip(text: str) -> str:
     """Text of a page, cut if it is very long."""
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
 
 
 _Object = TypeVar("_Object")
@@ -357,12 +357,12 @@ def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool
             if len(rows) >= _MAX_ROWS:
                 return rows
             label = f"row {line}" if of_rows else f"column {column_letters(line)}"
-            values = (_said(lines.get(line)) for lines in (first, second))
+            values = (_in_words(lines.get(line)) for lines in (first, second))
             rows.append(row(f"{label}: {property_in_words(name)}", *values))
     return rows
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     if value is None:
         return "default"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""A desktop episode as data of a page: what was seen, said and done, turn by turn. Bounded."""
+"""A desktop episode as data of a page: screenshots, replies and actions by turn. Bounded."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 300
 
 
-class _Room:
-    """What an episode may still take in a page.
+class _Space:
+    """The space that is left for an episode on its page.
 
     Args:
         bounds: how much to show.
@@ -48,7 +48,7 @@ class _Room:
         """Of one table."""
 
     def text(self, text: str) -> str:
-        """As much of a string as there is room for."""
+        """As much of a string as there is space for."""
         shown = _cut(text, min(self._longest, self._chars))
         self._chars = max(self._chars - len(shown), 0)
         return shown
@@ -60,7 +60,7 @@ class _Room:
         return [asdict(mark) for mark in marks]
 
     def row(self, cells: Sequence[str]) -> list[str] | None:
-        """A row of a table; None where there is no room for it."""
+        """A row of a table; None where there is no space for it."""
         shown = [_cut(cell, _MAX_CELL_LENGTH) for cell in cells]
         self._table_chars -= sum(map(len, shown))
         return shown if self._table_chars >= 0 else None
@@ -95,14 +95,14 @@ def episode_page(
         episode = read_episode(path)
     except StoreError as error:
         return {"problem": error.message, "turns": [], "facts": [], "tables": {}}
-    room = _Room(bounds)
-    turns = list(_turns(episode.turns[:_MAX_TURNS], pictures, room, rank))
+    space = _Space(bounds)
+    turns = list(_turns(episode.turns[:_MAX_TURNS], pictures, space, rank))
     end = episode.end
     return {
         "facts": list(_facts(episode.head)),
         "turns": turns,
         "more_turns": len(episode.turns) - len(turns),
-        "tables": _tables(EpisodeFiles(run), turns, room),
+        "tables": _tables(EpisodeFiles(run), turns, space),
         "ended": ending_in_words(None if end is None else end["ended"]),
         "seconds": None if end is None else end["seconds"],
         "problem": "" if end is None else end["problem"],
@@ -130,7 +130,7 @@ def _facts(head: EpisodeHead) -> Iterator[tuple[str, str]]:
 
 
 def _turns(
-    turns: tuple[TurnRecord, ...], pictures: PictureShelf, room: _Room, rank: int
+    turns: tuple[TurnRecord, ...], pictures: PictureShelf, space: _Space, rank: int
 ) -> Iterator[dict[str, Any]]:
     start_s = 0.0
     for turn in turns:
@@ -147,10 +147,10 @@ def _turns(
             "windows": [window[:_MAX_CELL_LENGTH] for window in seen["windows"][:_MAX_WINDOWS]],
             "table": seen["table"],
             "cut": seen["cut"],
-            "reply": room.text(turn["reply"]),
-            "problem": room.text(turn["problem"]),
-            "told": room.text(turn.get("told", "")),
-            "actions": [_action(action, room) for action in actions],
+            "reply": space.text(turn["reply"]),
+            "problem": space.text(turn["problem"]),
+            "told": space.text(turn.get("told", "")),
+            "actions": [_action(action, space) for action in actions],
             "more_actions": len(turn["actions"]) - len(actions),
         }
         start_s += turn["seconds"]
@@ -164,34 +164,34 @@ def _picture(
     return pictures.of_turn(seen["screenshot"], f"turn {number}", rank)
 
 
-def _action(action: ActionRecord, room: _Room) -> dict[str, Any]:
+def _action(action: ActionRecord, space: _Space) -> dict[str, Any]:
     if "code" in action:
         kind, text = "code", action["code"]
     elif "call" in action:
         kind, text = "call", dump_json(action["call"], spaced=True)
     else:
         kind, text = "signal", action.get("signal", "")
-    text = room.text(text)
+    text = space.text(text)
     return {
         "kind": kind,
         "pieces": [("", text)] if kind == "signal" else highlight(text),
-        "error": room.text(action["error"]),
+        "error": space.text(action["error"]),
         "refused": action["refused"],
-        "printed": room.text(action["printed"]),
+        "printed": space.text(action["printed"]),
         "settled": action["settled"],
         "seconds": action["seconds"],
-        "marks": room.marks(action["events"]),
+        "marks": space.marks(action["events"]),
     }
 
 
 def _tables(
-    files: EpisodeFiles, turns: list[dict[str, Any]], room: _Room
+    files: EpisodeFiles, turns: list[dict[str, Any]], space: _Space
 ) -> dict[str, dict[str, Any]]:
     digests = dict.fromkeys(turn["table"] for turn in turns if turn["table"] is not None)
-    return {digest: _table(files, digest, room) for digest in digests}
+    return {digest: _table(files, digest, space) for digest in digests}
 
 
-def _table(files: EpisodeFiles, digest: str, room: _Room) -> dict[str, Any]:
+def _table(files: EpisodeFiles, digest: str, space: _Space) -> dict[str, Any]:
     try:
         text = files.table(digest)
     except StoreError as error:
@@ -200,8 +200,8 @@ def _table(files: EpisodeFiles, digest: str, room: _Room) -> dict[str, Any]:
         return {"problem": "the table is no longer available", "rows": [], "more": 0}
     lines = [line for line in text.split("\n") if line]
     rows: list[list[str]] = []
-    for line in lines[: room.rows]:
-        row = room.row(line.split("\t", _MAX_COLUMNS - 1))
+    for line in lines[: space.rows]:
+        row = space.row(line.split("\t", _MAX_COLUMNS - 1))
         if row is None:
             break
         rows.append(row)

@@ -282,11 +282,11 @@ class TaskPages:
             if isinstance(turn, dict):
                 role, content = str(turn.get("role", role)), turn.get("content")
             if content is not None:
-                text, pictures = self._said(content)
+                text, pictures = self._split_content(content)
                 yield {"role": role, "content": _cut(plain_text(text)), "pictures": pictures}
 
-    def _said(self, content: object) -> tuple[object, list[dict[str, Any]]]:
-        """A message without its pictures, and those."""
+    def _split_content(self, content: object) -> tuple[object, list[dict[str, Any]]]:
+        """A message without its pictures, and its pictures."""
         if not isinstance(content, list):
             return content, []
         parts = content[:MAX_PARTS]

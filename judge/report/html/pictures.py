@@ -29,16 +29,16 @@ MAX_PIXELS = 50_000_000
 """The largest picture that a browser is asked to decode."""
 
 PICTURES_BYTES = 24 * MIB
-"""What all pictures of a report that is one file may take in it."""
+"""Bytes of all pictures in a report that is one file."""
 
 PAGE_PICTURES_BYTES = 96 * MIB
-"""What the pictures of one page may take that a server gives."""
+"""Bytes of all pictures on one page that a server sends."""
 
 Shrink = Callable[[bytes], bytes | None]
 """Makes a picture smaller; None where that cannot be done."""
 
 _MAX_MISSES = 20
-"""After so many pictures that did not fit, no other is tried."""
+"""Pictures that may fail to fit before no other is tried."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 

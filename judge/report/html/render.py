@@ -38,7 +38,7 @@ from judge.report.model import Method, ReportData
 from judge.report.shapes import inspect_files
 
 PAGES_BYTES = 26_000_000
-"""What the task pages of a report may take together, so that the whole stays below 30 MB."""
+"""Bytes of all task pages of a report together, so that the whole stays below 30 MB."""
 
 OnPage = Callable[[int, int], None]
 """Called with how many pages are done, and how many there are."""
@@ -86,7 +86,7 @@ def pack_all(
 
 
 def _too_large(packed: Sequence[str], limit: int) -> list[int]:
-    """The fewest of the largest pages whose bytes are too many, counted as if they were gone."""
+    """The largest pages, as few as must shrink for all pages to fit."""
     total = sum(map(len, packed))
     chosen = []
     for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):
@@ -99,7 +99,7 @@ def _too_large(packed: Sequence[str], limit: int) -> list[int]:
 
 
 _HEADER_CHARS = 64
-"""Base64 of a picture that its type is read from."""
+"""Characters of base64 that suffice to read the type of a picture."""
 
 _NO_PICTURES: Mapping[str, str] = {}
 _SCRIPTS = ("base.js", "grid.js", "findings.js", "episode.js", "report.js")
@@ -129,11 +129,11 @@ _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a page finds its neighbours, when it comes from a server.
+    """Where a page that comes from a server finds the other pages.
 
     Attributes:
         pages_url: where the task pages are; the page's number is appended.
-        token: what requests to the server have to show.
+        token: the token that requests to the server must have.
     """
 
     pages_url: str

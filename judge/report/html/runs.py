@@ -43,7 +43,7 @@ def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
     Args:
         folder: name of the folder.
         listed: its runs.
-        token: what requests to the server have to show.
+        token: the token that requests to the server must have.
     """
     document = json.loads(
         json.dumps(
@@ -74,7 +74,7 @@ def render_comparison(comparison: RunComparison, *, token: str | None = None) ->
 
     Args:
         comparison: every number of the page is one of its JSON form.
-        token: what requests to the server have to show, where there is one; the page then has
+        token: the token that requests to the server must have, if there is one; the page then has
             links to the list of all runs and to each run.
     """
     document = json.loads(json.dumps(comparison.to_json()))
