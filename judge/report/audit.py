@@ -256,7 +256,7 @@ def _case_rate(
 def _whole_instructions(
     sample: AuditSample, marks: AuditMarks
 ) -> dict[SubmissionKey, set[tuple[bool, bool]]]:
-    """Submissions with all cases marked -> pairs of (accepted, rightly so) among their cases."""
+    """Submissions with all cases marked -> the pairs (accepted, mark is "right") of their cases."""
     pairs_of: dict[SubmissionKey, set[tuple[bool, bool]]] = defaultdict(set)
     for key, verdict in sample.verdicts.items():
         if key in marks.cases:
@@ -288,7 +288,7 @@ def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) 
 def _instruction_truths(
     sample: AuditSample, marks: AuditMarks
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
-    """Submission -> (what the judge says, what is true), and how many follow from their cases."""
+    """Submission -> (judge says solved, is solved), and how many truths follow from their cases."""
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:
         cases[key[0], key[1]].append(key)
@@ -307,7 +307,7 @@ def _instruction_truths(
 
 
 def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
-    """From pairs of (judge says yes, judge is right)."""
+    """Counts pairs of (judge says yes, judge is right)."""
     counts = {(yes, right): 0 for yes in (True, False) for right in (True, False)}
     for pair in pairs:
         counts[pair] += 1

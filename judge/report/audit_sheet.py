@@ -162,7 +162,7 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
                 }
                 for row in rows
             ]
-            # With a mark of its encoding: spreadsheet programs take it for Latin-1 otherwise.
+            # With a byte order mark: without it, spreadsheet programs read the file as Latin-1.
             data = to_csv(plain).encode("utf-8-sig", errors="replace")
         case other:
             raise UsageError(f"{path}: an audit is written as .xlsx or .csv, not as {other!r}")
@@ -212,7 +212,7 @@ def _put(sheet: Worksheet, row: int, column: int, name: str, value: object) -> N
     elif isinstance(value, int):
         cell.value = value
     else:
-        # Texts of solutions and workbooks stay texts, whatever they begin with.
+        # Texts of solutions and workbooks stay texts, even if they begin like a formula.
         text = _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", str(value))
         cell.value = text[:_MAX_TEXT_LENGTH]
         cell.data_type = "s"
@@ -277,7 +277,7 @@ class MarkedSheet:
         self.audit_id = ids[0]
 
     def marks(self, sample: AuditSample) -> AuditMarks:
-        """The marks.
+        """The marks in the sheet.
 
         Args:
             sample: what the sheet was made for.
@@ -312,7 +312,7 @@ class MarkedSheet:
 
 
 def _key(texts: Mapping[str, str], keys: Sequence[CaseKey], where: str) -> CaseKey:
-    """The case of a row by its number: a spreadsheet program makes a date of the id ``13-1``."""
+    """The case of a row, by number: spreadsheet programs turn the id ``13-1`` into a date."""
     number = _whole_number(texts["no"])
     if number is None or not 1 <= number <= len(keys):
         raise UsageError(
@@ -416,7 +416,7 @@ def _xlsx_table(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         used = workbook.used_range(SHEET)
         if used is None:
             return
-        # Not as a table: one cell in the last row and column would make a table of 17 billion.
+        # Not as a table: with one cell in the last row and column, it would have 17 billion cells.
         cells_by_row: dict[int, dict[int, str]] = {}
         whole = CellRange(SHEET, 1, 1, used.max_row, used.max_column)
         for (row, column), cell in workbook.cells(whole).items():

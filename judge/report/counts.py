@@ -104,7 +104,7 @@ class ScopeTally:
         self._tasks: set[str] = set()
 
     def add(self, result: CaseResult) -> None:
-        """Counts a case, its verdict as it is after changes by hand."""
+        """Counts a case, whose verdict has changes by hand in place."""
         accepted = result.verdict is Verdict.AC
         if (record := result.comparison.get("kept")) is not None:
             self._kept["cases"] += 1
@@ -175,7 +175,7 @@ def _not_examined(cases: int) -> str:
 
 
 class UsageTally:
-    """What the requests to the chat model took, summed up submission by submission."""
+    """Tokens, cost and time of the requests to the chat model, summed up by submission."""
 
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
@@ -263,7 +263,7 @@ class ChartsTally:
             self._sums[result.task_id] = cases + 1, total + share
 
     def report(self) -> ChartsReport | None:
-        """The mean over the cases with the figure, and that of each task; None if none has it."""
+        """The mean share over all cases, and that of each task; None if no case has one."""
         if not self._sums:
             return None
         cases = sum(count for count, _ in self._sums.values())

@@ -137,7 +137,7 @@ def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> 
 
 
 def _same(first: Any, second: Any) -> bool:
-    # True is 1 for Python; in a cell it is not, nor behind a formula.
+    # In Python, True equals 1; in cells, and as values of formulas, it does not.
     if isinstance(first, dict):
         return isinstance(second, dict) and repr(first) == repr(second)
     return type(first) is type(second) and bool(first == second)
@@ -170,7 +170,7 @@ class GridRules:
 
     @staticmethod
     def of_run(run: RunDocument) -> GridRules:
-        """Reads them from a run's description."""
+        """Reads the rules from the description of a run."""
         recalc = run.get("recalc") or RecalcIdentity()
         return GridRules(
             profile=run.get("profile") or "standard",
@@ -405,7 +405,7 @@ class _Panes:
         self._lacks_sheet = self._output.sheet is None and self._output.judged
 
     def row(self, row: int, columns: Sequence[int]) -> list[list[Any]]:
-        """The cells of one row that hold anything."""
+        """The cells of one row that are not empty."""
         cells = []
         for index, column in enumerate(columns):
             key = cell_key(row, column)

@@ -64,7 +64,7 @@ class Block:
 def plan_blocks(
     gold_ranges: Sequence[CellRange], output_ranges: Sequence[CellRange | None]
 ) -> list[Block]:
-    """Puts the ranges of one sheet into one block, unless they lie far apart.
+    """Puts the ranges of one sheet into one block, unless they are far apart.
 
     Args:
         gold_ranges: rectangles of the gold.
@@ -90,7 +90,7 @@ def plan_blocks(
 def with_places(
     blocks: Sequence[Block], cells: Iterable[CellRef], output_sheet: Callable[[str], str | None]
 ) -> list[Block]:
-    """The blocks with further cells in sight, in blocks of their own where none holds them.
+    """Adds cells to the blocks that hold them; the others get blocks of their own.
 
     Args:
         blocks: the blocks of the answer.
@@ -137,7 +137,7 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
         if len(chosen) + len(new) > limit:
             break
         chosen |= new
-    # What room is left goes to the rows that follow the head.
+    # The rest of the limit goes to the rows that follow the head.
     for row in range(first + head, last + 1):
         if len(chosen) >= limit:
             break
@@ -146,7 +146,7 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
 
 
 def spans(lines: Iterable[int]) -> list[list[int]]:
-    """Rows in order as ``[first, count]`` of each unbroken stretch."""
+    """Rows in order, as ``[first, count]`` of each unbroken stretch."""
     stretches: list[list[int]] = []
     for line in lines:
         if stretches and stretches[-1][0] + stretches[-1][1] == line:

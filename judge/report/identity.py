@@ -24,7 +24,7 @@ _MAX_NAMED = 5
 
 
 def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
-    """What decides the verdicts of a run and is not in the suite as published, in a line each.
+    """What decides the verdicts of a run and is not in the suite as published: a line for each.
 
     The profile is not among them: it is named wherever scores are.
 
@@ -37,7 +37,7 @@ def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
 
 
 def trusted_values(run: RunDocument) -> bool:
-    """Whether values of formulas in outputs were trusted; for a folder, this was once the default."""
+    """Whether values of formulas in outputs were trusted, for a folder once the default."""
     usual = "stored" if run.get("outputs") is not None else "computed"
     return (run.get("values") or usual) == "stored"
 

@@ -71,7 +71,7 @@ _NO_RUN, _NO_COMPARISON = CaseRun(), CaseComparison()
 
 
 def is_large(store: RunDirectory) -> bool:
-    """Whether a run has more records than a report shows cases of.
+    """Whether a run has more records than a report shows cases.
 
     Raises:
         StoreError: cases.jsonl is too long, or something other than a file.
@@ -144,13 +144,13 @@ class LoadedSubmission:
 
     @property
     def tallied(self) -> TalliedTask:
-        """The task as the numbers of the run depend on it."""
+        """What the numbers of the run depend on of the task."""
         written_id = self.task_id if self.task is None else self.task.written_id
         groups = {} if self.task is None else self.task.groups
         return TalliedTask(self.task_id, written_id, self.instruction_type, self.cases, groups)
 
     def score(self) -> SubmissionScore:
-        """Its scores, changes by hand included."""
+        """The scores of the submission, with changes by hand."""
         return score_cases(self.task_id, self.sample, self.cases, self.results)
 
 
@@ -339,7 +339,7 @@ def _results(store: RunDirectory, *, large: bool) -> dict[tuple[str, int], dict[
         for (task_id, sample, case), record in case_records(store).items():
             results.setdefault((task_id, sample), {})[case] = result_of_record(record)
         return results
-    # One record at a time: a later one of the same case takes the place of the earlier.
+    # One record at a time: a later one of the same case replaces the earlier.
     for line in store.read_records(CASES_FILE):
         result = without_details(result_of_record(case_record(line)))
         results.setdefault((result.task_id, result.sample), {})[result.case] = result
@@ -448,7 +448,7 @@ def _reported(report: ReportOnRecord, records: _Records) -> Iterator[_Entry]:
 def _differences_from_report(
     report: ReportOnRecord, entries: Sequence[_Entry], records: _Records
 ) -> Iterator[str]:
-    """Notes on verdicts on record that report.json does not have, or has otherwise."""
+    """Notes on verdicts on record that are missing in report.json, or different there."""
     changed = 0
     for task, entry in zip(report["tasks"], entries, strict=True):
         for code, (case, result) in zip(

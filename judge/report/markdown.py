@@ -339,7 +339,7 @@ def _usage(data: ReportData) -> str:
     cost = (
         "an unknown amount" if usage["cost_usd"] is None else f"{usage['cost_usd']:,.4f} US dollars"
     )
-    if not usage["calls"]:  # agents keep their requests to themselves
+    if not usage["calls"]:  # agents do not report their requests
         return (
             f"The agents took {usage['prompt_tokens']:,} tokens of prompts, "
             f"{usage['completion_tokens']:,} of replies, {usage['inference_s']:,.0f} s and {cost}."

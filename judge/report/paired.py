@@ -53,7 +53,7 @@ def _means(scores: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
 
 
 def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMeans | None:
-    """The same scores by what all phrasings of a task share.
+    """The same scores by the id that all phrasings of a task share.
 
     Args:
         scores: by task.
@@ -131,13 +131,13 @@ def compare_phrasings(
     divisions: Sequence[Division],
     method: Method,
 ) -> tuple[PhrasingComparison, ...]:
-    """Compares each two phrasings that a run has scores of.
+    """Compares every pair of phrasings that a run has scores of.
 
     Args:
         scores: task id -> the scores of its samples.
         tasks: the tasks by id.
         facts: what places each of them in the divisions.
-        divisions: by which the counts are parted.
+        divisions: the divisions by which tasks are counted.
         method: confidence, resamples and seed.
     """
     phrasings = {task.id: task.phrasing for task in tasks.values() if task.phrasing is not None}

@@ -44,7 +44,7 @@ def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns:
     softs, hards = _by_sample(tasks, samples)
     soft, soft_sd = mean_and_sd([mean for sample in softs if (mean := _mean(sample)) is not None])
     hard, hard_sd = mean_and_sd([mean for sample in hards if (mean := _mean(sample)) is not None])
-    # Samples that could not be judged are no samples; a task without any says nothing.
+    # Samples that could not be judged do not count, nor does a task that has no others.
     solved = {
         str(number): (len(hard_scores), hard_scores.count(1.0))
         for number, task in enumerate(tasks)

@@ -112,7 +112,7 @@ class Report:
     # -- texts -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Everything, as JSON text."""
+        """The whole report as JSON text."""
         return json.dumps(self.data.to_json(), ensure_ascii=False, indent=2) + "\n"
 
     def to_csv(self, table: str = "scores") -> str:

@@ -411,7 +411,7 @@ def _change(change: ManualVerdict) -> ChangeReport:
 
 
 MAX_HELD = 20_000
-"""Entries of a report, and results of a run, up to which all are held in memory."""
+"""Up to so many entries of a report, or results of a run, are held in memory."""
 
 _INDENT = b"\n    "
 

@@ -178,7 +178,7 @@ def _overlap(one: Window, other: Window) -> bool:
 
 @functools.cache
 def shapes_digest() -> str:
-    """Changes whenever the rules do, or the way in which workbooks are read."""
+    """Changes whenever the rules change, or the way in which workbooks are read."""
     rules = resources.files(judge.report).joinpath("shapes.py").read_bytes()
     read = digest_of_modules(judge.workbook)
     return hashlib.sha256(rules + read.encode()).hexdigest()[:16]
@@ -229,7 +229,7 @@ class ShapeCache:
         if self._folder is None:
             return
         path = self._path(digest)
-        # A disk that is full costs the entry, not the report.
+        # If the disk is full, the entry is lost, not the report.
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(asdict(shape)).encode())
@@ -285,7 +285,7 @@ def inspect_files(
 def _inspect(
     submission: LoadedSubmission, task: Task, case: TestCase, cache: ShapeCache
 ) -> CaseFiles:
-    # The shape is that of a workbook; other inputs, or none at all, have none.
+    # Only a workbook has a shape; other inputs do not.
     first = case.inputs[0] if case.inputs else None
     is_workbook = first is not None and first.kind is FileKind.WORKBOOK
     data = _read(case.input_path) if is_workbook else None

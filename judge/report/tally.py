@@ -28,7 +28,7 @@ LEVELS = {
     Certainty.LIKELY: "without sure and likely suspects",
     Certainty.POSSIBLE: "without any suspects",
 }
-"""Which suspects are set aside, from the fewest to all, and what that is called."""
+"""The least certainty of the suspects that are set aside -> its name for people, fewest first."""
 
 
 def score_cases(
@@ -64,7 +64,7 @@ def disagrees_with_published(result: CaseResult, automatic: Verdict) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TalliedTask:
-    """A task as far as the numbers of a run depend on it.
+    """What the numbers of a run depend on of a task.
 
     Attributes:
         id: the task's id as text.
@@ -232,7 +232,7 @@ class SuspectsTally:
             level.add(score, verdicts)
 
     def standing(self) -> dict[str, int]:
-        """What is known of the suspects about these tasks -> how many; none are left out."""
+        """Standing -> suspects about these tasks, in the order of the standings; no zeros."""
         counts = Counter(
             point.standing
             for point in self.suspicions.points

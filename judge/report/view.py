@@ -208,7 +208,7 @@ class RunShelf:
             )
 
     def _total(self, path: Path) -> int | None:
-        """How many cases there are to judge in all."""
+        """How many cases the submissions have in all."""
         try:
             with RunDirectory(path) as store:
                 run = store.read_run() or {}
@@ -268,7 +268,7 @@ class _Tail:
     verdicts: dict[tuple[str, str, str], str] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Takes in what was appended; starts again if the file was replaced by a shorter one."""
+        """Reads what was appended; starts again if the file was replaced by a shorter one."""
         try:
             fresh, replaced = self.lines.read(StoreError)
         except StoreError:

@@ -131,7 +131,7 @@ def plan_in_words(row: SettingRow) -> str:
 
 
 def differing(rows: Sequence[SettingRow]) -> tuple[str, ...]:
-    """The further settings in which the rows of a table differ, in the order of their records."""
+    """The other settings in which the rows of a table differ, in the order of their records."""
     named = dict.fromkeys(name for row in rows for name in row.details)
     return tuple(
         name
@@ -322,7 +322,7 @@ class Common:
 def compare_episodes(
     names: Sequence[str], runs: Sequence[LoadedRun], common: Common, method: Method
 ) -> tuple[EpisodePair, ...]:
-    """Turns, actions and seconds of each two runs.
+    """Turns, actions and seconds of every pair of runs.
 
     Args:
         names: of the runs.

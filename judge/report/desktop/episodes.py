@@ -19,7 +19,7 @@ ENDINGS = {
     "context-length": "context too long",
     "closed": "page closed",
 }
-"""How an episode ends, as it is on record -> in words."""
+"""How an episode ended, as it is on record -> in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class EndingCount:
-    """How many episodes ended in a way.
+    """How many episodes ended in some way.
 
     Attributes:
         ended: as it is on record; empty for those that were interrupted.
@@ -186,7 +186,7 @@ class EpisodesSummary:
 
 @dataclass(frozen=True, slots=True)
 class PairedMean:
-    """What the episodes of two runs took, on the tasks that both have.
+    """Turns, actions or seconds of the episodes of two runs, on the tasks that both have.
 
     Attributes:
         key: ``steps``, ``turns`` or ``seconds``.

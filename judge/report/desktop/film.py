@@ -89,7 +89,7 @@ class FilmStudio:
         self._is_broken = False
 
     def shrink(self, picture: bytes) -> bytes | None:
-        """A picture as a smaller file; None where none is made, or no sandbox is available."""
+        """A picture as a smaller file; None if none can be made, or no sandbox is available."""
         if self._is_broken:
             return None
         frame = {

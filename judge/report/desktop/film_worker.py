@@ -50,7 +50,7 @@ def smaller(frame: dict[str, Any]) -> bytes:
 
 
 def font(name: str, size: int) -> Any:
-    """A font that comes with what solutions may import; the one of Pillow if it is not there."""
+    """A font that matplotlib brings; the one of Pillow if it is missing."""
     from PIL import ImageFont  # noqa: PLC0415  only in the sandbox
 
     if (name, size) not in _FONTS:
@@ -121,7 +121,7 @@ def fitted(draw: Any, text: str, chosen: Any, width: int) -> str:
 
 
 def draw_mark(image: Any, mark: dict[str, Any], number: int, scale: float) -> None:
-    """A click, a drag or a turn of the wheel; what was typed is in the lines."""
+    """Draws a click, a drag or a turn of the wheel; typed text is in the lines."""
     from PIL import ImageDraw  # noqa: PLC0415  only in the sandbox
 
     kind = mark["kind"]
@@ -191,7 +191,7 @@ def encoded(pictures: list[Any], times: list[int], form: str) -> bytes:
 
 
 def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
-    """What is requested, or what is wrong with what came."""
+    """The answer to a frame: what it requests, or what is wrong with it."""
     try:
         match frame["do"]:
             case "shrink":

@@ -71,7 +71,7 @@ def _window(*sheets: tuple[Workbook, str]) -> Window:
 
 
 def _marks(gold: tuple[Workbook, str], output: tuple[Workbook, str], about: AboutRecord) -> Marks:
-    """What differs: the cells on record; of the others, what the files tell."""
+    """The cells that differ: those on record, and those that the files show."""
     sheet = gold[1]
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
     for cell in about.get("cells", ()):

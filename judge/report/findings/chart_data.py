@@ -49,13 +49,13 @@ class Scale:
     ticks: tuple[float, ...]
 
     def at(self, value: float) -> float:
-        """Where a value is; values beyond the ends are at the ends."""
+        """The position of a value; values beyond the ends are at the ends."""
         share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
     @property
     def base(self) -> float:
-        """Where bars begin: at zero, or at the end that is next to it."""
+        """The position at which bars begin: zero, or the end that is next to it."""
         return self.at(0.0)
 
 
@@ -171,7 +171,7 @@ class DrawnPlot:
 
 
 def kind_in_words(plot: Plot) -> str:
-    """What people call a kind of chart: ``column chart, stacked``."""
+    """The name of a kind of chart for people: ``column chart, stacked``."""
     words = _KINDS.get(plot.kind, f"{plot.kind} chart")
     if plot.kind in {"barChart", "bar3DChart"} and plot.direction != "bar":
         words = words.replace("bar", "column", 1)
@@ -203,6 +203,9 @@ def axis_of(chart: Chart, letter: str) -> Axis | None:
     return next((axis for axis in listed if axis.kind in kinds), None)
 
 
+_NUMBERED = {"scatterChart", "bubbleChart"}
+
+
 def drawn_plot(workbook: Workbook, plot: Plot, max_points: int) -> DrawnPlot:
     """A part of a chart with its values.
 
@@ -220,9 +223,6 @@ def drawn_plot(workbook: Workbook, plot: Plot, max_points: int) -> DrawnPlot:
     )
     kind = plot.kind.replace("3D", "")
     return DrawnPlot(kind, plot.direction, plot.grouping, series, plot.axes)
-
-
-_NUMBERED = {"scatterChart", "bubbleChart"}
 
 
 def _drawn(
@@ -264,7 +264,7 @@ def _number(value: CellValue) -> float | None:
 
 
 def _read(workbook: Workbook, source: Source | None) -> tuple[CellValue, ...]:
-    """What the cells of a source hold now; what the chart keeps of them where they tell nothing."""
+    """The values of the cells of a source; the chart's own copy if the cells have none."""
     if source is None:
         return ()
     try:

@@ -15,7 +15,7 @@ from judge.report.findings.chart_data import Drawn, DrawnPlot, Scale, scale_of, 
 from judge.report.unseen import shown_plainly
 
 _CHARACTER = 6.3
-"""How wide a character is, about, in the units of a drawing."""
+"""Approximate width of a character, in the units of a drawing."""
 
 
 class Canvas:
@@ -83,7 +83,7 @@ def cut(text: str, room: float) -> str:
 
 
 def width_of(text: str) -> float:
-    """How much room text takes, about."""
+    """Approximate width of text."""
     return _CHARACTER * len(text)
 
 
@@ -96,10 +96,10 @@ _COLOURS = 8
 MAX_SLICES = 24
 _LEGEND = 120
 _BESIDE = 6
-"""Names in a legend above or below."""
+"""Greatest number of names in a legend above or below."""
 _LINE = 16
 END = 24
-"""Room for half of the label at the end of a lying scale."""
+"""Room for half of the label at the end of a horizontal scale."""
 
 DRAWN_KINDS = frozenset(
     {
@@ -202,7 +202,7 @@ def draw_legend(canvas: Canvas, area: Area, plots: Sequence[DrawnPlot], frame: F
 
 
 def draw_axis_titles(canvas: Canvas, area: Area, frame: Frame, *, lying: bool) -> None:
-    """Draws the titles of both axes; that of the upright one is written above it."""
+    """Draws the titles of both axes; the title of the vertical axis is above it."""
     below, beside = ("ytitle", "xtitle") if lying else ("xtitle", "ytitle")
     texts = {"xtitle": frame.x_title, "ytitle": frame.y_title}
     if texts[beside]:
@@ -405,7 +405,7 @@ _Ends = list[tuple[float | None, float | None]]
 
 
 def _stacked(plot: DrawnPlot) -> list[_Ends]:
-    """For each series, where each of its values begins and ends; None where it has none."""
+    """For each series, the begin and the end of each value; None for a value that is missing."""
     if plot.grouping not in {"stacked", "percentStacked"}:
         start = 0.0 if plot.kind != "lineChart" else None
         return [
@@ -448,7 +448,7 @@ class _Bands:
         return room / self.count
 
     def start(self, index: int) -> float:
-        """Where the room of a category begins; lying bars begin below."""
+        """The begin of the room of a category; horizontal bars begin at the bottom."""
         if self.lying:
             return self.area.bottom - (index + 1) * self.width
         return self.area.left + index * self.width

@@ -74,7 +74,7 @@ def show_charts(
 
 
 def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
-    """What is compared of a chart, and what people like to know besides."""
+    """The properties of a chart that are compared, and others that help people."""
 
     def named(name: str, value: object, text: str, *names: str) -> Property:
         return Property(name, value, text, any(option in asked for option in names))
@@ -197,7 +197,7 @@ def _side(
 
 
 def _firsts(chart: Chart) -> list[int]:
-    """For each part, how many series come before it."""
+    """For each part of a chart, how many series come before it."""
     counts = [len(plot.series) for plot in chart.plots]
     return [sum(counts[:index]) for index in range(len(counts))]
 

@@ -33,7 +33,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 _POINTS, _FEW_POINTS = 200, 40
 _MANY_CELLS = 30_000
-"""Grids of at least so many cells leave room for all points of a chart."""
+"""A page whose grids may have this many cells has room for all points of a chart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ _OF_BOTH: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, A
 _MAX_FINDINGS = 40
 _MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
-"""Kinds of parts that show where the difference is."""
+"""Kinds of parts that show by themselves where the difference is."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
 """Subjects that are shown once for all rules about the same sheets."""
 _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
@@ -262,7 +262,7 @@ def _place_of(about: AboutRecord) -> _Place:
 
 
 def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]]:
-    """The properties that all rules about the same things of the same sheets ask for."""
+    """The properties that the rules about the same subject and sheets ask for."""
     asked: dict[_Place, list[str]] = {}
     for difference in differences:
         if (about := difference.get("about")) is not None and about["subject"] in _MERGED:

@@ -129,7 +129,7 @@ def _value(data: PivotData, *, named: bool) -> str:
 def _areas(
     pivot: Pivot | None, other: Pivot | None, asked: Collection[str]
 ) -> list[dict[str, Any]] | None:
-    """The fields of a pivot table area by area, marked where the other one has none such there."""
+    """The fields of a pivot table by area, each marked if the other table lacks it there."""
     if pivot is None:
         return None
     areas = []

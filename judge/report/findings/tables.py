@@ -51,7 +51,7 @@ class Property:
 def rows_of(
     expected: Sequence[Property] | None, actual: Sequence[Property] | None
 ) -> list[dict[str, Any]]:
-    """The properties of two objects, side by side; only those that one of them has.
+    """The properties of two objects side by side; those that neither has are left out.
 
     Args:
         expected: those of the gold's object; None without one.
@@ -86,7 +86,7 @@ def row(name: str, expected: object, actual: object, *, asked: bool = True) -> d
 
 
 def clip(text: str) -> str:
-    """Text of a page, cut if it is very long."""
+    """Text for a page, cut if it is very long."""
     return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
 
 
@@ -95,11 +95,11 @@ _Object = TypeVar("_Object")
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Objects of both sheets, by their places.
+    """Pairs of objects of two sheets, by their indices.
 
     Attributes:
-        agreeing: how many agree in all that is asked.
-        pairs: those that do not, the most similar together; None where there is none left.
+        agreeing: how many agree in all properties that count.
+        pairs: the others, the most similar together; None for an object without a partner.
     """
 
     agreeing: int
@@ -113,7 +113,7 @@ def pair(
     *,
     most: int = 60,
 ) -> Paired:
-    """Puts objects of two sheets together: first those that agree, then by similarity.
+    """Pairs objects of two sheets: first those that agree, then by similarity.
 
     Args:
         expected: those of the gold.
@@ -167,7 +167,7 @@ Sheet = tuple[Book, Tab]
 
 
 def sheet_rows(gold: Book, output: Book) -> Rows:
-    """The names of the sheets, place by place."""
+    """The names of the sheets, in their order."""
     first, second = ([tab.name for tab in book.facts.tabs] for book in (gold, output))
     return [
         row(f"sheet {index + 1}", *(_at(names, index) for names in (first, second)))
@@ -262,7 +262,7 @@ def _sorted_by(filtered: Filter | None) -> str | None:
 
 
 def validation_rows(expected: Sequence[str], output: Sheet) -> Rows:
-    """What a rule asks of validations, and those that there are; in no order."""
+    """The validations that a rule asks for, and those of the output; in no order."""
     actual = [_validation(validation) for validation in validations_of(_root(output))]
     count = min(_MAX_ROWS, max(len(expected), len(actual)))
     return [

@@ -22,11 +22,11 @@ _MAX_ACTIONS = 60
 _MAX_WINDOWS = 20
 _MAX_COLUMNS = 16
 _CELLS_PER_ROW = 48
-"""Of a table of elements, one row for so many cells that a grid may have."""
+"""A table of elements may have one row for every so many cells of a grid."""
 _MIN_ROWS = 25
 _CHARS_PER_CELL = 16
 _TABLE_CHARS_PER_CELL = 40
-"""Characters of an episode, without and in its tables, for each cell that a grid may have."""
+"""Characters of an episode (without its tables, and in them) for each cell of a grid."""
 _MAX_MARKS = 20_000
 _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 300
@@ -110,7 +110,7 @@ def episode_page(
 
 
 def _facts(head: EpisodeHead) -> Iterator[tuple[str, str]]:
-    """What the desktop was like, in words."""
+    """The settings of the desktop, in words."""
     options: Mapping[str, object] = head["options"]
     yield "model", head["model"][:_MAX_CELL_LENGTH]
     yield "setting", head["setting"][:_MAX_CELL_LENGTH]

@@ -51,7 +51,7 @@ class Shown:
 
 
 def shown_as(value: float, style: str) -> Shown:
-    """How a number of some kind is shown.
+    """How a number of a certain kind is shown.
 
     Args:
         value: the number.
@@ -84,7 +84,7 @@ def shown_as(value: float, style: str) -> Shown:
 
 
 def _digits(value: float, significant: int) -> int:
-    """Digits after the point that show so many significant ones."""
+    """Digits after the point that show a number of significant digits."""
     if not value:
         return 0
     return max(0, min(12, significant - 1 - math.floor(math.log10(abs(value)))))

@@ -140,7 +140,7 @@ class TaskPages:
         self, submission: LoadedSubmission, number: int, bounds: GridBounds | None
     ) -> dict[str, Any] | None:
         result = submission.results.get(number)
-        # Where not all screenshots fit, those of failed episodes come first.
+        # If not all screenshots fit, those of failed episodes come first.
         solved = result is not None and result.verdict is Verdict.AC
         rank = self._places[submission.key] + (len(self._entries) if solved else 0)
         key = (submission.task_id, submission.sample, number)
@@ -200,7 +200,7 @@ class TaskPages:
         result: CaseResult | None,
         bounds: GridBounds | None,
     ) -> dict[str, Any] | None:
-        """The rules of a task over whole workbooks, with what does not hold; None without."""
+        """The rules of a task about whole workbooks, with what does not hold."""
         record = CaseComparison() if result is None else result.comparison
         case = _case_of(submission.task, number)
         golds = () if case is None else case.golds
@@ -246,7 +246,7 @@ class TaskPages:
         return output, []
 
     def _finished_output(self, key: tuple[str, int, int], digest: str) -> bytes | None:
-        """An output that was made elsewhere, of which no run keeps a copy."""
+        """An output that was made elsewhere, and of which the run keeps no copy."""
         path = None if self._finished is None else self._finished.of_sample(*key)
         try:
             data = None if path is None else read_regular(path, StoreError)
@@ -316,7 +316,7 @@ def _case_of(task: Task | None, number: int) -> TestCase | None:
 
 
 def _requirements(task: Task | None, gold: Gold | None) -> Requirements:
-    """What a task asks in words; nothing if its checker has no words for it."""
+    """The requirements of a task in words; empty if its checker has no words for them."""
     checker: object = None if task is None else checker_of(task.checker)
     if task is None or not isinstance(checker, InWords):
         return Requirements()
@@ -336,7 +336,7 @@ def _cut(text: str) -> str:
 
 
 def _written(value: object) -> str | None:
-    """A value as JSON writes it; None for none, which no answer is."""
+    """A value as JSON; None if there is no value."""
     return None if value is None else dump_json(value, spaced=True)
 
 

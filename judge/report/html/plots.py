@@ -51,6 +51,9 @@ def _whisker(estimate: Mapping[str, Any], name: str, y: float) -> Markup:
     return markup
 
 
+_SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
+
+
 def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
     """The end of an axis on which all differences of some pairs, with their intervals, are seen.
 
@@ -69,9 +72,6 @@ def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
     ]
     widest = max(ends, default=1.0)
     return next((end for end in _SCALES if widest <= end), 1.0)
-
-
-_SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
 def difference_strip(difference: Mapping[str, Any], name: str, scale: float = 1.0) -> Markup:
@@ -175,7 +175,7 @@ class _LogAxis:
         ]
 
     def at(self, value: float) -> float:
-        """Where a value stands."""
+        """The position of a value."""
         share = (math.log10(value) - self._low) / (self._high - self._low)
         return self._start + share * (self._end - self._start)
 
@@ -282,7 +282,7 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
 
 def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
-    """How many episodes took how much; the part that was accepted is filled.
+    """A histogram of episodes, with the accepted part of each bar filled.
 
     Args:
         bars: entries with ``low``, ``high``, ``episodes`` and ``accepted``.
@@ -321,7 +321,7 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
 
 def _whole_step(highest: int) -> int:
-    """A round distance of at most six rules."""
+    """A round distance between rules, of which there are six at most."""
     power: int = 10 ** max(0, len(str(highest)) - 2)
     steps = [factor * power for factor in (1, 2, 5, 10, 20, 50)]
     return next((step for step in steps if highest / step <= 6), steps[-1])

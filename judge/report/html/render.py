@@ -49,7 +49,7 @@ LADDER = (
     GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
     GridBounds(cells=1_200, columns=24, blocks=3, text_chars=120),
 )
-"""Bounds of the grids, from the most that is shown down to what always fits."""
+"""Bounds of the grids, from the widest to those with which every report fits."""
 
 
 def pack(document: Any) -> str:
@@ -93,7 +93,7 @@ def _too_large(packed: Sequence[str], limit: int) -> list[int]:
         if total <= limit:
             break
         chosen.append(number)
-        # A tenth is what closer bounds leave of a page, as a rule.
+        # As a rule, closer bounds leave a tenth of a page.
         total -= len(packed[number]) * 9 // 10
     return chosen
 
@@ -204,7 +204,7 @@ def render_served(data: ReportData, document: Mapping[str, Any], served: Served)
 
 
 def json_form(data: ReportData) -> dict[str, Any]:
-    """The document that ``judge report --format json`` writes, as it reads back."""
+    """The document that ``judge report --format json`` writes, as it is read back."""
     document: dict[str, Any] = json.loads(json.dumps(data.to_json()))
     return document
 
@@ -324,6 +324,6 @@ def _task_url(task: Mapping[str, Any]) -> str:
 
 
 def task_key(task: Mapping[str, Any]) -> str:
-    """What names a task's page in addresses: its id, and its sample where there are several."""
+    """The name of a task's page in addresses: its id, and its sample unless that is the first."""
     sample = int(task["sample"])
     return f"{task['task_id']}~{sample}" if sample else str(task["task_id"])

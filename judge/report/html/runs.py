@@ -107,7 +107,7 @@ _EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))
 
 
 def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
-    """Scores over a setting of inference in which every run has a value of its own."""
+    """Plots of the scores against settings of inference in which all runs differ."""
     plots = []
     for key, name in _EFFECTS:
         values = [run[key] for run in runs]
@@ -132,7 +132,7 @@ def _numbers(figures: Figures) -> dict[str, Any]:
 
 
 def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
-    """Suites with the places of their runs, the best first.
+    """Suites with the indices of their runs, the best first.
 
     Those in progress come after these, and those without a score last.
     """
@@ -148,7 +148,7 @@ def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int
         value = None if report is None else report["overall"]["soft_restriction"]["value"]
         if value is None:
             return (2, 0.0, name)
-        # A few cases can have any score.
+        # The score of the first few cases says little.
         return (int(document[index]["progress"]["going"]), -value, name)
 
     ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0]))
