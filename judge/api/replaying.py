@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judge.api.desktops import open_desktops
 from judge.api.options import ScoreOptions
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
@@ -21,6 +20,7 @@ from judge.desktop.contract import Desktop, DesktopHost, DesktopTask, Observatio
 from judge.desktop.episodes import Episode, EpisodeFiles, read_episodes
 from judge.desktop.recording import action_of, options_of
 from judge.desktop.records import TurnRecord
+from judge.desktop.sandboxed import open_desktops
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import MalformedError
 from judge.grading.case import CaseJudge

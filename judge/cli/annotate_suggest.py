@@ -194,8 +194,8 @@ def _proposed(
     if not options["model"]:
         return []
     from judge.annotate.model_ideas import ModelAsked, ask_for_ideas  # noqa: PLC0415  seldom needed
-    from judge.api.asking import ask_model  # noqa: PLC0415  likewise
     from judge.api.infer_options import InferOptions  # noqa: PLC0415  likewise
+    from judge.api.inferring import ask_model  # noqa: PLC0415  likewise
 
     chosen = {name: options[name] for name in _MODEL_OPTIONS}
     whom = InferOptions(model=options["model"], **chosen)

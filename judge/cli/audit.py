@@ -54,7 +54,7 @@ def audit(
     Writes a sheet with instruction, verdict, differences and links to the workbooks. Once right or
     wrong is filled in, --read gives the four rates of the benchmark's paper with intervals.
     """
-    from judge.api.auditing import make_audit, read_audit  # noqa: PLC0415  for a quick --help
+    from judge.api.runs import make_audit, read_audit  # noqa: PLC0415  for a quick --help
     from judge.core.statistics import SEED  # noqa: PLC0415
 
     if read is not None:

@@ -58,7 +58,7 @@ def compare_runs(
     is named second. Of runs with desktop episodes, a table has the settings of each and the tasks
     that it solved, by class.
     """
-    from judge.api.comparing import compare_runs as compare  # noqa: PLC0415  for a quick --help
+    from judge.api.runs import compare_runs as compare  # noqa: PLC0415  for a quick --help
 
     form = _form(form, out, as_json=as_json)
     comparison = compare(first, *others, seed=seed, resamples=resamples)

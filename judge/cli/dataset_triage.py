@@ -80,7 +80,7 @@ def triage(posts: Path, **options: Any) -> None:
 
 
 def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, Any]) -> None:
-    from judge.api.model_key import read_key  # noqa: PLC0415  loaded when a model is asked
+    from judge.api.inferring import read_key  # noqa: PLC0415  loaded when a model is asked
     from judge.authoring.triage_model import ModelChoice, ask_about  # noqa: PLC0415  see below
     from judge.inference.client import OpenAIChatModel  # noqa: PLC0415  likewise
     from judge.inference.config import check_key, find_model, load_models  # noqa: PLC0415  likewise

@@ -72,7 +72,7 @@ def desktop(
 
 def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result | None:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
-    from judge.api import desktops  # noqa: PLC0415  `--help` needs none of it
+    from judge.desktop import sandboxed  # noqa: PLC0415  `--help` needs none of it
     from judge.desktop.recording import HUMAN  # noqa: PLC0415  likewise
     from judge.live.page import LivePage  # noqa: PLC0415  likewise
 
@@ -80,7 +80,7 @@ def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result 
         trials.opened_trial(options, model=HUMAN, setting=trials.PERSON) as trial,
         contextlib.ExitStack() as stack,
     ):
-        host = desktops.open_desktops(options.sandbox, 1, stack)
+        host = sandboxed.open_desktops(options.sandbox, 1, stack)
         click.echo("the desktop is being opened", err=True)
         with trials.live_session(trial, host, options) as session:
             session.on_result = _print
@@ -98,7 +98,7 @@ def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result 
 
 def _by_steps(options: TrialOptions, path: Path) -> Result:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
-    from judge.api import desktops  # noqa: PLC0415  `--help` needs none of it
+    from judge.desktop import sandboxed  # noqa: PLC0415  `--help` needs none of it
     from judge.desktop.steps import read_steps  # noqa: PLC0415  likewise
 
     steps = read_steps(path)
@@ -106,7 +106,7 @@ def _by_steps(options: TrialOptions, path: Path) -> Result:
         trials.opened_trial(options, model=trials.STEP_LIST, setting=trials.STEPS) as trial,
         contextlib.ExitStack() as stack,
     ):
-        host = desktops.open_desktops(options.sandbox, 1, stack)
+        host = sandboxed.open_desktops(options.sandbox, 1, stack)
         result = trials.play_trial(trial, host, options, steps, _telling(len(steps)))
     _print(result)
     return result

@@ -23,7 +23,7 @@ from judge.cli.options import (
 from judge.core.option import Section
 
 if TYPE_CHECKING:
-    from judge.api.arrivals import ArrivalScorer
+    from judge.api.commands import ArrivalScorer
     from judge.api.inferring import PlannedRun
     from judge.api.reporting import ScoredRun
     from judge.inference.progress import InferenceSummary
@@ -60,7 +60,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
     written anywhere.
     """
     from judge.api.inferring import make_plan  # noqa: PLC0415
-    from judge.api.resuming import resume  # noqa: PLC0415
+    from judge.api.planning import resume  # noqa: PLC0415
 
     shown = {name: options.pop(name) for name in _NOT_INFERENCE}
     if shown["export_log"]:
@@ -170,7 +170,7 @@ def _show(
 
 def _scorer(planned: PlannedRun) -> ArrivalScorer:
     from judge.api import ScoreOptions  # noqa: PLC0415
-    from judge.api.arrivals import ArrivalScorer  # noqa: PLC0415
+    from judge.api.commands import ArrivalScorer  # noqa: PLC0415
 
     options = planned.options
     return ArrivalScorer(

@@ -9,7 +9,7 @@ import click
 
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import find_spec
-from judge.api.resuming import GUARDED, Resumed
+from judge.api.planning import GUARDED, Resumed
 from judge.errors import StoreError
 from judge.grading.store import RUN_FILE
 from judge.inference.address import public_url

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from judge.core.asking import Asking
 from judge.core.records.reports import (
@@ -29,10 +29,12 @@ from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
 from judge.report.charts import ChartsTally
 from judge.report.identity import departures
 from judge.report.scope import ScopeTally
-from judge.report.set_aside import suspicions_of_run
-from judge.report.tally import SuspectsTally, TaskTally
+from judge.report.tally import TaskTally
 from judge.report.usage import UsageTally
-from judge.suspects.standing import Suspicions
+
+if TYPE_CHECKING:
+    from judge.report.set_aside import SuspectsTally
+    from judge.suspects.standing import Suspicions
 
 REPORT_SCHEMA_VERSION = 1
 
@@ -129,8 +131,7 @@ class ReportBuilder:
         self._charts = ChartsTally()
         self._usage = UsageTally()
         self._by_hand = 0
-        settled = suspicions_of_run(suspicions, run)
-        self._suspects = None if settled is None else SuspectsTally(settled)
+        self._suspects = None if suspicions is None else _suspects_tally(suspicions, run)
 
     def add(
         self,
@@ -211,6 +212,12 @@ class ReportBuilder:
             },
             **further,
         }
+
+
+def _suspects_tally(suspicions: Suspicions, run: RunDocument) -> SuspectsTally:
+    from judge.report import set_aside  # noqa: PLC0415  few runs keep suspects
+
+    return set_aside.SuspectsTally(set_aside.suspicions_of_run(suspicions, run))
 
 
 def _by_group(tallies: Sequence[TaskTally], shared: bool) -> FurtherReports:

@@ -9,23 +9,17 @@ from judge.core.records.reports import (
     ExcludedCase,
     GroupReport,
     ScoresOfAll,
-    ScoresWithout,
     SuiteScores,
-    SuspectsReport,
 )
 from judge.core.score import (
     GroupScore,
     SubmissionScore,
     TaskScores,
-    score_submission,
     score_tasks,
 )
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
-from judge.report.set_aside import LEVELS, cases_left, count_set_aside, count_standings
 from judge.report.shares import ShareTally, shares_of_tallies
-from judge.suspects.model import Certainty
-from judge.suspects.standing import Suspicions
 
 
 class TaskTally:
@@ -106,78 +100,6 @@ class TaskTally:
             "tasks": len(members),
             "soft_restriction": (group.soft_of_all or 0.0) * share,
             "hard_restriction": (group.hard_of_all or 0.0) * share,
-        }
-
-
-class SuspectsTally:
-    """The scores with suspected cases set aside.
-
-    Args:
-        suspicions: the suspects.
-    """
-
-    def __init__(self, suspicions: Suspicions) -> None:
-        self._suspicions = suspicions
-        self._levels = {level: _Level() for level in LEVELS}
-        self._ids: dict[str, int | str] = {}
-
-    def add(self, task: Task, score: SubmissionScore) -> None:
-        """Takes a submission."""
-        self._ids[task.id] = task.written_id
-        numbers = [case.number for case in task.cases]
-        for least, level in self._levels.items():
-            level.add(self._suspicions, task.id, numbers, score, least)
-
-    def report(self) -> SuspectsReport:
-        """The scores by level, and the suspects about the tasks that were taken."""
-        return {
-            "without": {least.value: level.report() for least, level in self._levels.items()},
-            "standing": count_standings(self._suspicions, list(self._ids)),
-            "suspects": [
-                {
-                    "id": self._ids[point.suspect.task],
-                    "case": point.suspect.case,
-                    "sign": point.suspect.sign,
-                    "certainty": point.suspect.certainty.value,
-                    "standing": point.standing.value,
-                    "summary": point.suspect.summary,
-                }
-                for point in self._suspicions.points
-                if point.suspect.task in self._ids
-            ],
-        }
-
-
-class _Level:
-    """What is left with suspects of one certainty, and surer ones, set aside."""
-
-    def __init__(self) -> None:
-        self._left: dict[str, TaskScores] = {}
-        self._set_aside = 0
-
-    def add(
-        self,
-        suspicions: Suspicions,
-        task_id: str,
-        numbers: Sequence[int],
-        score: SubmissionScore,
-        least: Certainty,
-    ) -> None:
-        places = cases_left(suspicions, task_id, numbers, least)
-        verdicts = [score.verdicts[place] for place in places]
-        self._set_aside += count_set_aside(score.verdicts, verdicts)
-        if verdicts:
-            left = self._left.setdefault(task_id, TaskScores())
-            left.add(score_submission(task_id, score.sample, verdicts))
-
-    def report(self) -> ScoresWithout:
-        group = score_tasks(self._left.values())
-        return {
-            "set_aside": self._set_aside,
-            "tasks": group.tasks,
-            "cases": group.cases,
-            "soft_restriction": group.soft,
-            "hard_restriction": group.hard,
         }
 
 

@@ -11,7 +11,12 @@ from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, Task, TestCa
 from judge.errors import SuiteError
 from judge.files.paths import GivenPath, as_path
 from judge.files.yaml_documents import read_yaml
-from judge.suites.correction_records import Correction, CorrectionFaultError, correction_of
+from judge.suites.correction_records import (
+    Correction,
+    CorrectionFaultError,
+    correction_of,
+    describe_corrections,
+)
 from judge.suites.gold_corrections import GoldCorrection, UnfitCellsError, corrected_case
 from judge.suites.locate import data_folder
 from judge.suites.suite import Suite
@@ -78,6 +83,11 @@ class CorrectedSuite:
     suite: Suite
     applied: tuple[Correction, ...]
     unfit: tuple[Correction, ...]
+
+    @property
+    def records(self) -> list[dict[str, object]]:
+        """The corrections that were applied, as run.json describes them."""
+        return describe_corrections(self.applied)
 
 
 def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> CorrectedSuite:

@@ -11,7 +11,7 @@ from pathlib import Path
 from judge.errors import StoreError, UsageError
 from judge.files.documents import MalformedError
 from judge.grading.keys import FileDigests
-from judge.grading.store import RunDirectory
+from judge.grading.store import SUSPECTS_FILE, RunDirectory
 from judge.suites import Suite
 from judge.suites.locate import said_source
 from judge.suspects.decisions import (
@@ -28,9 +28,8 @@ from judge.suspects.decisions import (
 from judge.suspects.model import Audit, CaseFiles, Certainty, Suspect
 from judge.suspects.records import audit_of, document_of, read_suspects
 
-SUSPECTS_FILE = "suspects.json"
 DECISIONS_FILE = "suspects.decisions.jsonl"
-"""The files of a results directory that keep the suspects which its scores are shown without."""
+"""What was decided about the suspects that a results directory keeps."""
 
 
 class Standing(enum.StrEnum):
@@ -233,6 +232,21 @@ def keep_suspicions(store: RunDirectory, suspicions: Suspicions) -> None:
         DECISIONS_FILE, [dict(decision.to_json()) for decision in suspicions.decisions]
     )
     store.write_document(SUSPECTS_FILE, dict(document_of(suspicions.audit)))
+
+
+def keep_suspects_of(path: Path, store: RunDirectory, suite: Suite) -> None:
+    """Writes the suspects of a file, and the decisions next to it, into a results directory.
+
+    Args:
+        path: ``suspects.json``.
+        store: the results directory.
+        suite: the suite that it answers.
+
+    Raises:
+        UsageError: the suspects are about another suite.
+        StoreError: a file cannot be read or written.
+    """
+    keep_suspicions(store, fit_to_suite(read_suspicions(path), suite, str(path)))
 
 
 def kept_suspicions(store: RunDirectory) -> Suspicions | None:

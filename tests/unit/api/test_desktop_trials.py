@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.api import desktops
+from judge.desktop import sandboxed
 from judge.api.desktop_trials import PERSON, TrialOptions, live_session, opened_trial
 from judge.cli.desktop import desktop
 from judge.desktop.contract import Signal
@@ -36,7 +36,7 @@ def untouched(task: str = "profit") -> bytes:
 def judged(
     monkeypatch: pytest.MonkeyPatch, host: ScriptedDesktopHost, *arguments: object
 ) -> Result:
-    monkeypatch.setattr(desktops, "open_desktops", lambda *_: host)
+    monkeypatch.setattr(sandboxed, "open_desktops", lambda *_: host)
     given = [*map(str, arguments), "--sandbox", "bubblewrap"]
     return CliRunner().invoke(desktop, given)
 
