@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.api.infer_options import InferOptions
-from judge.cli.annotate_cases import (
+from judge.cli.annotate import (
     author_option,
     decide_option,
     reference_option,

@@ -10,7 +10,7 @@ import click
 
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, option
-from judge.cli.out_file import write_text
+from judge.cli.output import write_text
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _written(comparison: RunComparison, form: str) -> str:
 
 
 def _print(comparison: RunComparison) -> None:
-    from judge.cli.listing import print_table, table  # noqa: PLC0415
+    from judge.cli.output import print_table, table  # noqa: PLC0415
     from judge.console.terminal import make_console, styled  # noqa: PLC0415
     from judge.report.comparison_text import (  # noqa: PLC0415
         closing_lines,
@@ -128,7 +128,7 @@ def _print(comparison: RunComparison) -> None:
 
 def _settings_table(runs: Sequence[SettingRow]) -> Table:
     """Settings of the desktop episodes, and success by class of tasks; a column for each run."""
-    from judge.cli.listing import table  # noqa: PLC0415
+    from judge.cli.output import table  # noqa: PLC0415
     from judge.report.episode_settings import differing, plan_in_words  # noqa: PLC0415
     from judge.report.markdown import percent  # noqa: PLC0415
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.help import HelpCommand
-from judge.cli.local_page import serve_page
 from judge.cli.options import option, page_options, sandbox_option
+from judge.cli.view import serve_page
 
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.annotate_cases import author_option, reference_option, submissions_option
+from judge.cli.annotate import author_option, reference_option, submissions_option
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, sandbox_option
 from judge.errors import WorkbookError

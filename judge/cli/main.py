@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "hack": ("judge.cli.hack", "hack", "Break accepted solutions with your own workbook."),
     "cluster": ("judge.cli.cluster", "cluster", "Start workers for `judge score --cluster`."),
     "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
-    "doctor": ("judge.cli.doctor", "doctor", "Show what this machine has and lacks."),
+    "doctor": ("judge.cli.sandbox", "doctor", "Show what this machine has and lacks."),
 }
 
 

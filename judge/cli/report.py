@@ -13,7 +13,7 @@ import click
 from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, option, options_of, sandbox_option
-from judge.cli.out_file import write_file, write_text
+from judge.cli.output import write_file, write_text
 from judge.errors import UsageError
 
 if TYPE_CHECKING:

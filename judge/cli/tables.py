@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
-from judge.cli.listing import print_table, table
+from judge.cli.output import print_table, table
 from judge.console.terminal import Piece, make_console, styled
 from judge.console.visible import visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument

@@ -117,7 +117,7 @@ OTHER_WORK: dict[str, set[str]] = {
     "rejudge": {"case", "sample", "verdict", "by", "why"},  # judge.change_verdict
     # judge.api.suspecting, and the page of a review
     "verify": {"audit", "submissions", "out", "review", "suspects", "by", "port", "no_browser"},
-    "compare": {"rules_path", "evaluator", "board_path"},  # judge.cli.compare_rules, compare_board
+    "compare": {"rules_path", "evaluator", "board_path"},  # judge.cli.compare, compare_board
 }
 RENAMED = {
     "run": {"task": "task_id", "solution": "program"},
