@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import click
 
+from judge import annotate as annotation
+from judge import api
 from judge.api.options import ScoreOptions, cores
 from judge.cli.help import HelpCommand, LazyGroup, OneOf
 from judge.cli.options import (
@@ -26,8 +28,10 @@ from judge.cli.options import (
     sandbox_option,
     together,
 )
+from judge.cli.output import print_table, table
 from judge.cli.signals import Ended
 from judge.cli.view import serve_page
+from judge.console.terminal import make_console
 from judge.core.option import Section
 from judge.core.task_ids import split_ids
 from judge.errors import JudgeError, SuiteError, UsageError
@@ -216,21 +220,18 @@ def set_cells(
         _change(annotator, draft, assignments, options)
 
 
-def _annotator(suite: str, task: str, options: dict[str, Any]) -> Annotator:
-    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
+def _annotator(suite: str, task: str, options: dict[str, Any]) -> annotation.Annotator:
 
-    return Annotator(suite, sandbox=options.pop("sandbox", "auto"), ids=[task])
+    return annotation.Annotator(suite, sandbox=options.pop("sandbox", "auto"), ids=[task])
 
 
 def _change(
     annotator: Annotator, draft: Draft, assignments: Sequence[str], options: dict[str, Any]
 ) -> None:
-    from judge.annotate.annotator import refusals  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.edit import losses  # noqa: PLC0415  likewise
 
     try:
         edits, answers = _read_edits(draft, assignments, options)
-        kept_back = losses(draft.base.input, edits)
+        kept_back = annotation.losses(draft.base.input, edits)
         draft = annotator.book.extend(draft, edits, answers)
         wants_draft = options["only_draft"] or not (draft.edits or draft.answers)
         references = annotator.references(draft.task_id, options["references"])
@@ -246,7 +247,7 @@ def _change(
     if preview is None:
         _say_draft(draft, options["as_json"])
         return
-    refused = refusals(preview)
+    refused = annotation.refusals(preview)
     saved = None
     if not preview.problem and (options["force"] or not refused):
         saved = annotator.save(draft, preview)
@@ -258,17 +259,15 @@ def _change(
 def _read_edits(
     draft: Draft, assignments: Sequence[str], options: dict[str, Any]
 ) -> tuple[list[Edit], list[Edit]]:
-    from judge.annotate.edits import DeleteRows, InsertRows, parse_assignment  # noqa: PLC0415
-    from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
-    home = open_workbook(draft.base.input).sheet_names[0]
+    home = api.open_workbook(draft.base.input).sheet_names[0]
     edits: list[Edit] = [
-        InsertRows(*_rows(text, home)) for text in options["insert_rows"]
+        annotation.InsertRows(*_rows(text, home)) for text in options["insert_rows"]
     ]  # the rows first: cells are named as they stand afterwards
-    edits += [DeleteRows(*_rows(text, home)) for text in options["delete_rows"]]
-    edits += [parse_assignment(text, home) for text in assignments]
-    gold_home = open_workbook(draft.base.gold).sheet_names[0]
-    return edits, [parse_assignment(text, gold_home) for text in options["gold"]]
+    edits += [annotation.DeleteRows(*_rows(text, home)) for text in options["delete_rows"]]
+    edits += [annotation.parse_assignment(text, home) for text in assignments]
+    gold_home = api.open_workbook(draft.base.gold).sheet_names[0]
+    return edits, [annotation.parse_assignment(text, gold_home) for text in options["gold"]]
 
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -292,8 +291,6 @@ def _say_draft(draft: Draft, as_json: bool) -> None:
 def _show(
     draft: Draft, preview: Preview, saved: SavedCase | None, refused: list[str], *, as_json: bool
 ) -> None:
-    from judge.annotate.annotator import record_facts  # noqa: PLC0415
-    from judge.annotate.edits import address, content_text  # noqa: PLC0415
 
     if as_json:
         document = {
@@ -303,13 +300,15 @@ def _show(
             "saved": [str(saved.input_path), str(saved.gold_path)] if saved else None,
             "problem": preview.problem,
             "doubts": refused,
-            **record_facts(draft, preview.proposal),
+            **annotation.record_facts(draft, preview.proposal),
         }
         click.echo(json.dumps(document, ensure_ascii=False))
         return
     for moved in preview.proposal.moved[:SHOWN]:
-        before, after = content_text(moved.before), content_text(moved.after)
-        click.echo(f"{address(moved.ref)}: {before or '(blank)'} -> {after or '(blank)'}")
+        before, after = annotation.content_text(moved.before), annotation.content_text(moved.after)
+        click.echo(
+            f"{annotation.address(moved.ref)}: {before or '(blank)'} -> {after or '(blank)'}"
+        )
     more = len(preview.proposal.moved) - SHOWN
     if more > 0:
         click.echo(f"… and {more} more cells of the answer")
@@ -333,7 +332,6 @@ def _show(
 
 
 def _show_source(source: GoldSource) -> None:
-    from judge.compare.cells.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
 
     if source.agrees:
         click.echo(f"{source.name}: agrees with the gold")
@@ -341,7 +339,7 @@ def _show_source(source: GoldSource) -> None:
         click.echo(f"{source.name}: says nothing ({source.problem})")
     else:
         click.echo(f"{source.name}: says something else")
-        for line in difference_lines(source.comparison, SHOWN):
+        for line in api.difference_lines(source.comparison, SHOWN):
             click.echo(f"    {line}")
 
 
@@ -350,14 +348,11 @@ def _show_source(source: GoldSource) -> None:
 @click.argument("task", required=False)
 def drafts(suite: str, task: str | None) -> None:
     """Show what is being worked on in SUITE, or in one TASK of it."""
-    from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.edits import describe  # noqa: PLC0415
-
-    for draft in Casebook(suite, ids=[task] if task else ()).drafts(task):
+    for draft in annotation.Casebook(suite, ids=[task] if task else ()).drafts(task):
         aim = "replaces case" if draft.replaces else "becomes case"
         click.echo(f"{draft.task_id}\t{draft.id}\t{draft.author}\t{aim} {draft.number}")
         for edit in (*draft.edits, *draft.answers):
-            click.echo(f"    {describe(edit)}")
+            click.echo(f"    {annotation.describe(edit)}")
 
 
 @click.command(cls=HelpCommand)
@@ -366,9 +361,7 @@ def drafts(suite: str, task: str | None) -> None:
 @click.argument("draft")
 def discard(suite: str, task: str, draft: str) -> None:
     """End a DRAFT without saving it; its number becomes free."""
-    from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
-
-    book = Casebook(suite, ids=[task])
+    book = annotation.Casebook(suite, ids=[task])
     book.discard(book.draft(task, draft))
 
 
@@ -385,9 +378,7 @@ def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
     `judge annotate` saved can be taken back. The record says who did it, and both workbooks stay in
     the suite's folder annotations/versions.
     """
-    from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
-
-    book = Casebook(suite, ids=[task])
+    book = annotation.Casebook(suite, ids=[task])
     taken = book.take_back(task, case, author, why=why)
     if taken.record["restores"] is None:
         click.echo(f"case {case} of task {task} is removed: {taken.input_path.name}")
@@ -401,9 +392,7 @@ def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
 @json_option("the records")
 def log(suite: str, task: str | None, as_json: bool) -> None:
     """Show who saved what in SUITE, and which cells of the answer moved."""
-    from judge.annotate.casebook import Casebook  # noqa: PLC0415  `--help` needs none of it
-
-    records = Casebook(suite, ids=[task] if task else ()).history(task)
+    records = annotation.Casebook(suite, ids=[task] if task else ()).history(task)
     if as_json:
         click.echo(json.dumps(records, ensure_ascii=False))
         return
@@ -437,9 +426,7 @@ def check(suite: str, task: str | None, as_json: bool, summary: bool, sandbox: s
     Exits with 3 if a rule is broken. Findings that only need a look (structure, leftover answers,
     data far from A1) do not change the exit code.
     """
-    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
-
-    with Annotator(suite, sandbox=sandbox, ids=[task] if task else ()) as annotator:
+    with annotation.Annotator(suite, sandbox=sandbox, ids=[task] if task else ()) as annotator:
         ids = [task] if task else [each.id for each in annotator.book.suite.tasks]
         findings = [finding for each in ids for finding in annotator.check(each)]
     if as_json:
@@ -474,14 +461,11 @@ def _list(findings: Sequence[BrokenRule]) -> None:
 
 
 def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
-    from judge.annotate.rules import RULES  # noqa: PLC0415  `--json` needs none of it
-    from judge.cli.output import print_table, table  # noqa: PLC0415
-    from judge.console.terminal import make_console  # noqa: PLC0415
 
     cases = Counter(finding.rule for finding in findings)
     tasks = Counter(rule for rule, _ in {(finding.rule, finding.task_id) for finding in findings})
     shown = table("!rule", "asks that", "tasks that break it", "findings")
-    for rule, asks in RULES.items():
+    for rule, asks in annotation.RULES.items():
         shown.add_row(rule, asks, str(tasks[rule]), str(cases[rule]))
     console = make_console()
     print_table(shown, console)
@@ -513,19 +497,17 @@ def page(
     change is kept in a draft at once; the same command resumes an unsaved draft. Ctrl-C ends the
     server.
     """
-    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.web.server import Page, check_grid  # noqa: PLC0415  likewise
-    from judge.annotate.web.session import AnnotationSession  # noqa: PLC0415  likewise
-
-    check_grid()
-    with Annotator(suite, sandbox=sandbox, ids=[task_id]) as annotator:
+    annotation.check_grid()
+    with annotation.Annotator(suite, sandbox=sandbox, ids=[task_id]) as annotator:
         annotator.book.check_writable()
         solutions = annotator.references(task_id, references) if references else []
-        session = AnnotationSession(annotator, task_id, author, references=solutions, base=base)
+        session = annotation.AnnotationSession(
+            annotator, task_id, author, references=solutions, base=base
+        )
         warming = threading.Thread(target=session.warm_up)
         try:
             serve_page(
-                Page(session, annotator.book.suite.name, author),
+                annotation.Page(session, annotator.book.suite.name, author),
                 "judge annotate",
                 said=f"task {task_id} for {author}",
                 port=port,
@@ -573,25 +555,17 @@ def strength(suite: str, as_json: bool, **options: Any) -> None:
     Shows for each task how many solutions each case kills, how many of them no other case kills,
     the fewest cases that keep all kills, and the solutions that no case kills.
     """
-    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
-    from judge.suites.load import load_suite  # noqa: PLC0415
-
     limits = read_limits(options)
     jobs = options["jobs"] or cores()
     wanted = split_ids(options["ids"])
-    loaded = load_suite(suite, ids=wanted).select(wanted)
+    loaded = api.load_suite(suite, ids=wanted).select(wanted)
     pairs = _read_solutions(options["files"], loaded, wanted)
     if not pairs:
         raise UsageError("none of the chosen tasks has a solution", hint="Check --ids.")
-    with Annotator.engines(options["sandbox"], jobs=jobs) as (sandbox, recalculator):
-        from judge.annotate.strength import measure  # noqa: PLC0415  `--help` needs none of it
-        from judge.compare.profiles import get_profile  # noqa: PLC0415
-        from judge.grading.batch import Settings  # noqa: PLC0415
-        from judge.grading.case import GradingRules  # noqa: PLC0415
-
-        rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
-        settings = Settings(sandbox, recalculator, rules, limits, jobs=jobs)
-        found = measure(pairs, settings, options["out"], mutants=options["mutants"])
+    with annotation.Annotator.engines(options["sandbox"], jobs=jobs) as (sandbox, recalculator):
+        rules = api.GradingRules(api.get_profile("standard"), engines=recalculator.identity)
+        settings = api.Settings(sandbox, recalculator, rules, limits, jobs=jobs)
+        found = annotation.measure(pairs, settings, options["out"], mutants=options["mutants"])
     if as_json:
         click.echo(json.dumps([_strength_as_json(each) for each in found], ensure_ascii=False))
     else:
@@ -601,12 +575,10 @@ def strength(suite: str, as_json: bool, **options: Any) -> None:
 def _read_solutions(files: Sequence[Path], suite: Any, ids: Sequence[str]) -> Pairs:
     from dataclasses import replace  # noqa: PLC0415  `--help` needs none of it
 
-    from judge.suites.submissions import load_submissions  # noqa: PLC0415
-
     pairs: Pairs = []
     samples: dict[str, int] = {}
     for file in files:
-        for submission in load_submissions(file, suite, ids=ids or None):
+        for submission in api.load_submissions(file, suite, ids=ids or None):
             # Several files may number their samples alike.
             sample = samples.get(submission.task_id, 0)
             samples[submission.task_id] = sample + 1
@@ -631,8 +603,6 @@ def _strength_as_json(each: TaskStrength) -> dict[str, object]:
 
 
 def _print_strength(found: Sequence[TaskStrength]) -> None:
-    from judge.cli.output import print_table, table  # noqa: PLC0415  `--json` needs none of it
-    from judge.console.terminal import make_console  # noqa: PLC0415
 
     shown = table("!task", ">solutions", "killed by case (alone)", "fewest", ">never killed", "")
     for each in found:

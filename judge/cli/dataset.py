@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich import progress
 
+from judge import api
+from judge.api.infer_options import InferOptions
 from judge.cli import dataset_authoring
 from judge.cli.help import HelpCommand, HelpGroup
 from judge.cli.options import (
@@ -31,6 +32,7 @@ from judge.console.terminal import make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.files.documents import read_text
+from judge.files.json_lines import read_lines
 from judge.files.writing import naming_what_is_written
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
@@ -42,6 +44,7 @@ from judge.suites.validate import Severity, findings_of_corrections, validate_su
 
 if TYPE_CHECKING:
     from judge.authoring.triage import TriagedPost, TriageState
+    from judge.inference.chat import ChatModel
 
 
 _WIDTH = 70
@@ -362,20 +365,19 @@ def triage(posts: Path, **options: Any) -> None:
     if --model names one, and a person decides: --sheet writes a file to fill, --decide takes it
     back. Answers and decisions are kept, and nothing is asked twice.
     """
-    from judge.authoring.posts import read_posts  # noqa: PLC0415  loaded when posts are read
-    from judge.authoring.triage import TriageState, read_sheet  # noqa: PLC0415  likewise
-    from judge.files.json_lines import read_lines  # noqa: PLC0415  likewise
+    from judge.authoring import triage as triages  # noqa: PLC0415  for a quick --help
+    from judge.authoring.posts import read_posts  # noqa: PLC0415
 
     lines = list(read_lines(posts, UsageError))
     read = read_posts(lines, posts.name)
     decide: Path | None = options["decide"]
-    decisions = read_sheet(_read(decide), decide.name) if decide else {}
+    decisions = triages.read_sheet(_read(decide), decide.name) if decide else {}
     for target in (options["sheet"], options["kept"]):
         # Somebody may be filling it just now.
         if target is not None and target.exists():
             raise UsageError(f"{target} already exists", hint="Name another file.")
     folder = options["folder"] or posts.with_suffix(".triage")
-    with contextlib.closing(TriageState(folder)) as state:
+    with contextlib.closing(triages.TriageState(folder)) as state:
         if options["model"]:
             _ask(state, state.triage(read), options)
         if decide:
@@ -393,48 +395,33 @@ def triage(posts: Path, **options: Any) -> None:
 
 
 def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, Any]) -> None:
-    from judge.api.inferring import read_key  # noqa: PLC0415  loaded when a model is asked
-    from judge.authoring.triage_model import ModelChoice, ask_about  # noqa: PLC0415  see below
-    from judge.inference.client import OpenAIChatModel  # noqa: PLC0415  likewise
-    from judge.inference.config import check_key, find_model, load_models  # noqa: PLC0415  likewise
-    from judge.inference.prompt import load_template  # noqa: PLC0415  likewise
+    from judge.authoring.triage_model import ModelChoice, ask_about  # noqa: PLC0415  as above
+    from judge.inference.prompt import load_template  # noqa: PLC0415
 
-    models = load_models()
-    spec = find_model(
-        options["model"],
-        models,
-        base_url=options["base_url"],
-        key_env=options["api_key_env"],
+    asked = InferOptions(
+        model=options["model"], base_url=options["base_url"], api_key_env=options["api_key_env"]
     )
-    if not (options["base_url"] and options["api_key_env"]):
-        check_key(spec, models.values())
     template = load_template("triage")
-    wanted = sum(bool(each.questions) for each in triaged)
-    key = read_key(spec.key_env)
+    number = sum(bool(each.questions) for each in triaged)
 
-    async def run() -> list[str]:
-        chat_model = OpenAIChatModel(spec.base_url, key)
-        try:
-            name = spec.model or await chat_model.only_model()
-            choice = ModelChoice(chat_model, name, spec.params, template, options["jobs"])
-            return await ask_about(
-                triaged,
-                choice,
-                lambda each, judgements: state.keep_judgements(each.post, judgements),
-            )
-        finally:
-            await chat_model.close()
+    async def ask(chat_model: ChatModel, name: str, params: Mapping[str, Any]) -> list[str]:
+        choice = ModelChoice(chat_model, name, params, template, options["jobs"])
+        return await ask_about(
+            triaged,
+            choice,
+            lambda each, judgements: state.keep_judgements(each.post, judgements),
+        )
 
-    failures = asyncio.run(run()) if wanted else []
+    failures = api.ask_model(asked, ask) if number else []
     for line in failures:
         click.echo(f"no answer: {line}", err=True)
-    click.echo(f"{spec.name}: {wanted - len(failures)} of {wanted} open posts answered")
+    click.echo(f"{options['model']}: {number - len(failures)} of {number} open posts answered")
 
 
 def _write(
     triaged: Sequence[TriagedPost], options: dict[str, Any], lines: Sequence[tuple[int, bytes]]
 ) -> None:
-    from judge.authoring.triage import write_sheet  # noqa: PLC0415  loaded when it is used
+    from judge.authoring.triage import write_sheet  # noqa: PLC0415  for a quick --help
 
     if options["sheet"]:
         # With the mark by which spreadsheet programs know UTF-8.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
 from judge.authoring.kinds import DraftTask, given_options, kind_named, kind_names
@@ -30,6 +31,10 @@ from judge.core.option import Section
 from judge.errors import UsageError
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.files.yaml_documents import read_yaml
+from judge.suites import load_suite
+from judge.suites.corrections import corrected_suite
+from judge.suites.locate import SHIPPED, data_folder
+from judge.suites.sources import load_sources
 from judge.suites.validate import SuiteFinding
 
 if TYPE_CHECKING:
@@ -50,13 +55,10 @@ def export_tasks(
     suite: str, target: Path, agent_image: str | None, verifier_image: str | None
 ) -> None:
     """Writes a suite as tasks of Harbor, and says what was written."""
-    from judge.authoring.harbor import HarborImages, export_harbor  # noqa: PLC0415  for --help
-    from judge.suites import load_suite  # noqa: PLC0415  likewise
+    from judge.authoring.harbor import HarborImages, export_harbor  # noqa: PLC0415  for a quick --help
 
     if verifier_image is None:
-        from judge.sandbox.backends.verifier import verifier_tag  # noqa: PLC0415  likewise
-
-        verifier_image = verifier_tag()
+        verifier_image = api.verifier_tag()
     made = export_harbor(load_suite(suite), HarborImages(verifier_image, agent_image), target)
     click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases; verifiers: {verifier_image}")
     if made.left_out:
@@ -124,7 +126,7 @@ class Choice:
                 hint="State the rules with --rules FILE.",
             )
         if self.propose is not None:
-            from judge.authoring.proposals.propose import text_of  # noqa: PLC0415  for --help
+            from judge.authoring.proposals.propose import text_of  # noqa: PLC0415  for a quick --help
 
             text = text_of(proposals, len(listed[0].rules))
             with naming_what_is_written(self.propose):
@@ -489,26 +491,27 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
 
 
 def _export_card(suite: str, target: Path, licence: str | None, source: str | None) -> None:
-    from judge.authoring.card import Origin, export_card  # noqa: PLC0415  for a quick --help
-    from judge.suites import load_suite  # noqa: PLC0415  likewise
-    from judge.suites.locate import SHIPPED, data_folder  # noqa: PLC0415  likewise
-    from judge.suites.sources import load_sources  # noqa: PLC0415  likewise
+    from judge.authoring import card  # noqa: PLC0415  for a quick --help
 
     loaded = load_suite(suite)
     published = {load_source.name: load_source for load_source in load_sources(data_folder())}.get(
         suite
     )
-    origin = Origin(loaded.name, licence or "", source or "")
+    origin = card.Origin(loaded.name, licence or "", source or "")
     if published is not None:
-        origin = Origin(published.title, licence or published.licence, source or published.homepage)
+        origin = card.Origin(
+            published.title, licence or published.licence, source or published.homepage
+        )
     elif suite in SHIPPED:
-        origin = Origin(loaded.name, licence or "Apache-2.0", source or "ships with sheetjudge")
+        origin = card.Origin(
+            loaded.name, licence or "Apache-2.0", source or "ships with sheetjudge"
+        )
     if not origin.licence:
         raise UsageError(
             f"{suite}: the licence of its data is not on record, and a card has to name it",
             hint="--licence NAME, such as --licence 'CC BY-SA 4.0'",
         )
-    made = export_card(loaded, origin, target)
+    made = card.export_card(loaded, origin, target)
     click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases, {made.files} input files")
     if made.absent:
         click.echo(f"{made.absent} input files that the suite names are not there", err=True)
@@ -521,9 +524,8 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
             "finished one",
             hint="Give one of the two.",
         )
+
     from judge.authoring.corrected import export_corrected  # noqa: PLC0415  for a quick --help
-    from judge.suites import load_suite  # noqa: PLC0415  likewise
-    from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
 
     loaded = load_suite(suite)
     corrected = corrected_suite(loaded, corrections)

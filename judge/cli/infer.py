@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from judge import api
 from judge.api.infer_options import REMEMBERED, InferOptions
-from judge.api.inferring import find_spec
-from judge.api.planning import GUARDED, Resumed
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
     given_options,
@@ -24,19 +23,20 @@ from judge.cli.options import (
     options_of,
     read_limits,
 )
+from judge.cli.signals import run_until_signal
+from judge.console.terminal import make_console
 from judge.core.option import Section
-from judge.errors import StoreError
-from judge.grading.store import RUN_FILE
+from judge.core.task_ids import split_ids
+from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
 from judge.inference.address import public_url
-from judge.inference.dryrun import DryRun
-from judge.inference.plan import InferencePlan
-from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary
 
 if TYPE_CHECKING:
-    from judge.api.commands import ArrivalScorer
     from judge.api.inferring import PlannedRun
+    from judge.api.planning import Resumed
     from judge.api.reporting import ScoredRun
-    from judge.inference.progress import InferenceSummary
+    from judge.inference.dryrun import DryRun
+    from judge.inference.plan import InferencePlan
+    from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary
 
 
 # What the command does besides, or instead of, asking.
@@ -70,16 +70,13 @@ def infer(context: click.Context, /, **options: Any) -> None:
     exit code 9, unless --trust-folder is given. Keys are read from the environment and never
     written anywhere.
     """
-    from judge.api.inferring import make_plan  # noqa: PLC0415
-    from judge.api.planning import resume  # noqa: PLC0415
-
     shown = {name: options.pop(name) for name in _NOT_INFERENCE}
     if shown["export_log"]:
         _export(options["out"], shown["export_log"], as_json=shown["as_json"])
         return
     for name in {*REMEMBERED} - given_options(context):  # the run's own, if there is one
         options[name] = None
-    resumed = resume(InferOptions(limits=read_limits(options), **options))
+    resumed = api.resume(InferOptions(limits=read_limits(options), **options))
     if resumed.dropped_key:
         click.echo(
             f"the key in {resumed.dropped_key} belongs to the run's former endpoint and is not "
@@ -95,11 +92,9 @@ def infer(context: click.Context, /, **options: Any) -> None:
     if shown["import_inspect"]:
         _import_inspect(resumed.options, shown["import_inspect"], as_json=shown["as_json"])
         return
-    planned = make_plan(resumed)
+    planned = api.make_plan(resumed)
     if shown["dry_run"]:
-        from judge.inference.dryrun import dry_run  # noqa: PLC0415
-
-        dry = dry_run(planned.plan)
+        dry = api.dry_run(planned.plan)
         if shown["as_json"]:
             _print_json(dry.to_json(planned.plan))
         else:
@@ -109,22 +104,19 @@ def infer(context: click.Context, /, **options: Any) -> None:
 
 
 def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> None:
-    from judge.api.inferring import ask, check_ready, is_offline, nearest_alias  # noqa: PLC0415
-    from judge.api.progress import progress_for  # noqa: PLC0415
-    from judge.cli.signals import run_until_signal  # noqa: PLC0415
 
-    check_ready(planned)
+    api.check_ready(planned)
     options = planned.options
-    if not quiet and not is_offline(options):
+    if not quiet and not api.is_offline(options):
         pace = "in batches" if options.batch else f"{options.concurrency} at a time"
         show_start(planned.plan, str(planned.out), pace)
-        if nearest := nearest_alias(options):
+        if nearest := api.nearest_alias(options):
             click.echo(f"note: {nearest.removeprefix('. ')}", err=True)
     scorer = _scorer(planned) if score else None
     try:
         with InferenceProgress(quiet=quiet) as progress:
             summary = run_until_signal(
-                ask(
+                api.ask(
                     planned,
                     on_event=progress,
                     on_batch=progress.batch,
@@ -133,7 +125,7 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
             )
         scored: list[ScoredRun] = []
         if scorer and summary.finished:
-            scored = scorer.finish(progress=lambda _: progress_for(quiet=quiet))
+            scored = scorer.finish(progress=lambda _: api.progress_for(quiet=quiet))
     except KeyboardInterrupt:
         click.echo(f"to continue: judge infer --out {planned.out}", err=True)
         raise
@@ -153,7 +145,7 @@ def _show(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from judge.cli.tables import print_ending, print_run  # noqa: PLC0415
+    from judge.cli import tables  # noqa: PLC0415  `--help` needs none of it
 
     requests = planned.options.batch_file
     if as_json:
@@ -167,26 +159,23 @@ def _show(
         return
     show_summary(summary, str(planned.out))
     for run in scored:
-        print_run(run)
+        tables.print_run(run)
     if scored and not quiet:
-        print_ending(scored)
+        tables.print_ending(scored)
     if summary.finished and not scored:
         click.echo(f"to grade: judge score {planned.out}")
 
 
-def _scorer(planned: PlannedRun) -> ArrivalScorer:
-    from judge.api import ScoreOptions  # noqa: PLC0415
-    from judge.api.commands import ArrivalScorer  # noqa: PLC0415
+def _scorer(planned: PlannedRun) -> api.ArrivalScorer:
 
     options = planned.options
-    return ArrivalScorer(
+    return api.ArrivalScorer(
         planned.out,
-        ScoreOptions(sandbox=options.sandbox, limits=options.limits, jobs=options.jobs or 1),
+        api.ScoreOptions(sandbox=options.sandbox, limits=options.limits, jobs=options.jobs or 1),
     )
 
 
 def _check_complete(summary: InferenceSummary, out: Path) -> None:
-    from judge.errors import IncompleteRunError, InferenceError  # noqa: PLC0415
 
     hint = f"judge infer --out {out}"
     if summary.stopped is not None:
@@ -201,14 +190,11 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
 
 
 def _export(out: Path | None, log: Path, *, as_json: bool) -> None:
-    from judge.errors import UsageError  # noqa: PLC0415
-    from judge.grading.store import RunDirectory  # noqa: PLC0415
-    from judge.inference.logs import export_log  # noqa: PLC0415
 
     if out is None:
         raise UsageError("--export-log needs --out, the run to export")
-    with RunDirectory(out) as store:
-        count = export_log(store, log)
+    with api.RunDirectory(out) as store:
+        count = api.export_log(store, log)
     if as_json:
         _print_json({"conversations": count, "log": str(log)})
     else:
@@ -216,41 +202,31 @@ def _export(out: Path | None, log: Path, *, as_json: bool) -> None:
 
 
 def _import(options: InferOptions, log: Path, *, as_json: bool) -> None:
-    from judge.core.task_ids import split_ids  # noqa: PLC0415
-    from judge.grading.store import RunDirectory  # noqa: PLC0415
-    from judge.inference.logs import import_log  # noqa: PLC0415
-    from judge.suites import load_suite  # noqa: PLC0415
-    from judge.suites.locate import whole_source  # noqa: PLC0415
 
     source = str(options.dataset or "sample")
-    suite = load_suite(source)
+    suite = api.load_suite(source)
     out = Path(options.out or Path("results") / log.stem)
-    with RunDirectory(out) as store:
-        count = import_log(log, suite, whole_source(source), store, split_ids(options.ids) or None)
+    with api.RunDirectory(out) as store:
+        count = api.import_log(
+            log, suite, api.whole_source(source), store, split_ids(options.ids) or None
+        )
     _show_imported(count, out, as_json=as_json)
 
 
 def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
-    from judge.core.task_ids import split_ids  # noqa: PLC0415
-    from judge.errors import IncompleteRunError, UsageError  # noqa: PLC0415
-    from judge.grading.store import RunDirectory  # noqa: PLC0415
-    from judge.inference.inspect_logs import import_inspect_log, suite_named_in  # noqa: PLC0415
-    from judge.suites import load_suite  # noqa: PLC0415
-    from judge.suites.locate import whole_source  # noqa: PLC0415
-    from judge.suites.whereabouts import source_of_digest  # noqa: PLC0415
 
     source = None if options.dataset is None else str(options.dataset)
-    if source is None and (named := suite_named_in(log)) is not None:
-        source = source_of_digest(digest=named[1], name=named[0])
+    if source is None and (named := api.suite_named_in(log)) is not None:
+        source = api.source_of_digest(digest=named[1], name=named[0])
     if source is None:
         raise UsageError(
             f"{log}: which suite does it answer?", hint="Give --dataset SUITE (a folder or a name)."
         )
-    suite = load_suite(source)
+    suite = api.load_suite(source)
     out = Path(options.out or Path("results") / log.stem)
-    with RunDirectory(out) as store:
-        done = import_inspect_log(
-            log, suite, whole_source(source), store, split_ids(options.ids) or None
+    with api.RunDirectory(out) as store:
+        done = api.import_inspect_log(
+            log, suite, api.whole_source(source), store, split_ids(options.ids) or None
         )
     _show_imported(done.submissions, out, as_json=as_json)
     lacking = []
@@ -337,8 +313,6 @@ class InferenceProgress:
     def __enter__(self) -> Self:
         if self._live:
             from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
-
-            from judge.console.terminal import make_console  # noqa: PLC0415  only a live terminal needs it
 
             columns = (BarColumn(bar_width=24), TextColumn("{task.description}"))
             self._bar = Progress(*columns, console=make_console(err=True), transient=True)
@@ -495,11 +469,14 @@ def ask_for_word(resumed: Resumed, *, asks_model: bool) -> Resumed:
 
 
 def _lines(resumed: Resumed, *, asks_model: bool) -> list[str]:
+    from judge.api.planning import GUARDED  # noqa: PLC0415  seldom needed
+    from judge.grading.store import RUN_FILE  # noqa: PLC0415
+
     options = resumed.options
     values = {name: getattr(options, name) for name in resumed.taken}
     if asks_model and options.model:
         # As it will be: an alias or a models file may say more than the options do.
-        spec = find_spec(options, key_said=False)
+        spec = api.find_spec(options, key_said=False)
         values |= {
             "model": spec.name
             if spec.model in {None, spec.name}

@@ -10,10 +10,12 @@ from urllib.parse import quote
 
 import click
 
+from judge import api
 from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, option, options_of, sandbox_option
 from judge.cli.output import write_file, write_text
+from judge.console.terminal import make_console
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,14 +78,12 @@ def report(
         return
     if case is not None:
         raise UsageError(f"--case is for --format gif and webp, not for {form}")
-    from judge.report.build import method_of  # noqa: PLC0415  `judge report --help` needs none of it
-    from judge.report.report import Report  # noqa: PLC0415
 
-    method = method_of(seed=seed, resamples=resamples)
+    method = api.method_of(seed=seed, resamples=resamples)
     if form == "html":
         write_text(_html(run, dataset, suspects, method, sandbox), out or run / HTML_FILE)
         return
-    made = Report.of_run(run, dataset=dataset, suspects=suspects, method=method)
+    made = api.Report.of_run(run, dataset=dataset, suspects=suspects, method=method)
     forms: dict[str, Callable[[], str]] = {
         "json": made.to_json,
         "markdown": made.to_markdown,
@@ -96,8 +96,6 @@ def _write_film(
     run: Path, case: str | None, sample: int, form: str, sandbox: str, out: Path | None
 ) -> None:
     """One episode as a GIF or a WebP."""
-    from judge.report.film import film_of_case  # noqa: PLC0415  as above
-
     if case is None:
         raise UsageError("which episode should be shown?", hint="Add --case ID/N.")
     task_id, slash, number = case.rpartition("/")
@@ -105,7 +103,7 @@ def _write_film(
         raise UsageError(f"--case {case}: write the task and the number of the case, as 59196/1")
     if str(out) == "-":
         raise UsageError("a moving picture is not for a terminal", hint="Give --out FILE.")
-    data = film_of_case(run, task_id, int(number), sample=sample, form=form, sandbox=sandbox)
+    data = api.film_of_case(run, task_id, int(number), sample=sample, form=form, sandbox=sandbox)
     out = (
         out or run / f"{quote(task_id, safe=' ', errors='surrogatepass')}.{sample}.{number}.{form}"
     )
@@ -123,15 +121,10 @@ def _html(
         TimeRemainingColumn,
     )
 
-    from judge.console.terminal import make_console  # noqa: PLC0415
-    from judge.report.film import FilmStudio  # noqa: PLC0415
-    from judge.report.html import report_html  # noqa: PLC0415
-    from judge.sandbox import open_sandbox  # noqa: PLC0415
-
     console = make_console(err=True)
     columns = ("task pages", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
-        contextlib.closing(FilmStudio(lambda: open_sandbox(sandbox))) as studio,
+        contextlib.closing(api.FilmStudio(lambda: api.open_sandbox(sandbox))) as studio,
         Progress(
             *columns, console=console, transient=True, disable=not console.is_terminal
         ) as progress,
@@ -141,7 +134,7 @@ def _html(
         def show(done: int, total: int) -> None:
             progress.update(bar, completed=done, total=total)
 
-        return report_html(
+        return api.report_html(
             run,
             dataset=dataset,
             suspects=suspects,

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand, HelpGroup, OneOf
 from judge.cli.options import json_option, option, sandbox_option
+from judge.cli.output import print_table, table
 from judge.console.terminal import make_console, styled
 from judge.errors import SandboxError
 from judge.version import __version__
@@ -62,17 +64,14 @@ def build(
 
     What already exists is left as it is.
     """
-    from judge.sandbox.build import build_all  # noqa: PLC0415  `--help` needs none of it
 
     def report(line: str) -> None:
         click.echo(line, err=True)
 
     if verifier:
-        from judge.sandbox.backends.verifier import build_verifier_image  # noqa: PLC0415  likewise
-
-        built = {"verifier": build_verifier_image(report)}
+        built = {"verifier": api.build_verifier_image(report)}
     else:
-        built = build_all(
+        built = api.build_all(
             backend, with_office=office, with_desktop=desktop, base=base, report=report
         )
     if as_json:
@@ -84,10 +83,9 @@ def build(
 @json_option("it")
 def info(sandbox: str, as_json: bool) -> None:
     """Show which sandbox would be used, and what is in it."""
-    from judge.sandbox import open_sandbox  # noqa: PLC0415  `--help` needs none of it
     from judge.sandbox.catalogue import ROOTS  # noqa: PLC0415  `--help` needs none of it
 
-    opened = open_sandbox(sandbox)
+    opened = api.open_sandbox(sandbox)
     try:
         facts = opened.info
         services = [root for root in ROOTS if opened.has_root(root)]
@@ -198,9 +196,6 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
 
 def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     """Prints a table: a line for each attack, a column for each backend."""
-    from judge.cli.output import print_table, table  # noqa: PLC0415  `--json` needs none of it
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415
-
     console = make_console()
     shown = table("!attack", "what must hold", *(each.backend for each in attacked))
     found = [{outcome.name: outcome for outcome in each.outcomes} for each in attacked]
@@ -222,8 +217,6 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
 
 
 def _cell(outcome: AttackOutcome | None) -> Text:
-    from judge.console.terminal import styled  # noqa: PLC0415
-
     if outcome is None:
         return styled(("not tried", "dim"))
     return styled(("held", "green") if outcome.held else ("FAILED", "bold red"))
@@ -241,9 +234,7 @@ def doctor(attack: bool, as_json: bool) -> None:
 
     Exits with 5 if no sandbox is available, or if one did not withstand an attack.
     """
-    from judge.sandbox import probe_sandboxes  # noqa: PLC0415  `--help` needs none of it
-
-    findings = probe_sandboxes()
+    findings = api.probe_sandboxes()
     backends = [finding.backend for finding in findings if finding.backend and finding.ok]
     if not as_json:
         _print_findings(findings)

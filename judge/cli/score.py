@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.api.options import ScoreOptions
-from judge.api.replaying import ReplayedEpisode, replay
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
     checker_options,
@@ -23,13 +23,13 @@ from judge.cli.options import (
     option,
     options_of,
 )
-from judge.cli.output import print_table, table
-from judge.cli.tables import verdict_piece
-from judge.console.terminal import styled
 from judge.console.visible import visible
 from judge.core.option import Section
 from judge.errors import IncompleteRunError, JudgeError
 from judge.grading.options import GradingOptions
+
+if TYPE_CHECKING:
+    from judge.api.replaying import ReplayedEpisode
 
 
 @click.command(cls=HelpCommand)
@@ -68,9 +68,7 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
 
     The same command again continues what was interrupted and judges nothing twice.
     """
-    from judge import api  # noqa: PLC0415  `judge score --help` needs none of it
-    from judge.api.progress import progress_for  # noqa: PLC0415
-    from judge.cli.tables import print_ending, print_run  # noqa: PLC0415
+    from judge.cli import tables  # noqa: PLC0415  `judge score --help` needs none of it
 
     chosen = ScoreOptions(**judging_options(options))
     if replay:
@@ -79,7 +77,7 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
     failures: list[JudgeError] = []
     try:
         runs = api.score(
-            results, chosen, progress=lambda _: progress_for(quiet=quiet), failures=failures
+            results, chosen, progress=lambda _: api.progress_for(quiet=quiet), failures=failures
         )
     except KeyboardInterrupt:
         click.echo("verdicts so far are kept; the same command continues the run", err=True)
@@ -95,9 +93,9 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
         )
     else:
         for run in runs:
-            print_run(run)
+            tables.print_run(run)
         if not quiet:
-            print_ending(runs)
+            tables.print_ending(runs)
     for failure in failures[1:]:
         click.echo(f"error: {failure.message}", err=True)
     if failures:
@@ -108,14 +106,10 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
 
 
 def _replay(results: Path, options: ScoreOptions, *, as_json: bool, quiet: bool) -> None:
-
     found = replay_and_show(results, options, quiet=quiet or as_json)
     if as_json:
         click.echo(json.dumps(found, ensure_ascii=False, default=str))
     check_replayed(results, found)
-
-
-_MAX_TURNS = 8
 
 
 def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[dict[str, Any]]:
@@ -129,6 +123,8 @@ def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[di
     Returns:
         The same as plain data.
     """
+    from judge.cli import tables  # noqa: PLC0415  as above
+
     done = 0
 
     def tell(episode: ReplayedEpisode, total: int) -> None:
@@ -137,9 +133,9 @@ def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[di
         if not quiet:
             click.echo(f"{done}/{total} episodes: {visible(episode.task_id)}", err=True)
 
-    found = replay(run, options, on_episode=tell)
+    found = api.replay(run, options, on_episode=tell)
     if not quiet:
-        _show(found)
+        tables.print_replayed(found)
     return [_plain(each) for each in found]
 
 
@@ -160,33 +156,3 @@ def check_replayed(run: Path, found: Sequence[dict[str, Any]]) -> None:
 
 def _plain(episode: ReplayedEpisode) -> dict[str, Any]:
     return {**asdict(episode), "agrees": episode.agrees}
-
-
-def _show(found: Sequence[ReplayedEpisode]) -> None:
-    click.echo(f"{len(found)} episodes performed again")
-    shown = table("!task", ">case", ">turns", "before", "now", "file", "what differs")
-    for each in found:
-        sample = f" #{each.sample}" if each.sample else ""
-        shown.add_row(
-            styled(f"{each.task_id}{sample}"),
-            str(each.case),
-            str(each.turns),
-            *(
-                styled(verdict_piece(None if x is None else str(x)))
-                for x in (each.before, each.after)
-            ),
-            "same" if each.same_file else "other",
-            styled(each.problem or _differing(each)),
-        )
-    print_table(shown)
-
-
-def _differing(episode: ReplayedEpisode) -> str:
-    said = []
-    for turn in episode.differing[:_MAX_TURNS]:
-        parts = [f"{turn.lines} lines of the tree"] if turn.lines else []
-        parts += [f"action {number}" for number in turn.outcomes]
-        said.append(f"turn {turn.number}: {', '.join(parts)}")
-    if len(episode.differing) > _MAX_TURNS:
-        said.append(f"and {len(episode.differing) - _MAX_TURNS} more turns")
-    return "; ".join(said) or "nothing"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.api.options import JudgingOptions, ScoreOptions
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
@@ -35,6 +36,7 @@ from judge.console.visible import visible
 from judge.core.option import Section, options_in
 from judge.core.task_ids import split_ids
 from judge.errors import SuiteError, UsageError
+from judge.files.documents import dump_json
 from judge.grading.options import GradingOptions
 
 if TYPE_CHECKING:
@@ -138,8 +140,6 @@ def verify(
 
 def _verify(suite: str, options: Mapping[str, Any], *, as_json: bool) -> None:
     """Checks the cases and shows what was found."""
-    from judge import api  # noqa: PLC0415  `judge verify --help` needs none of it
-
     left_out: dict[str, str] = {}
     live = sys.stderr.isatty()
     with click.progressbar(
@@ -250,10 +250,6 @@ def audit_suite(
     as_json: bool,
 ) -> None:
     """Audits a suite and prints, or writes, what was found."""
-    from judge.api.suspecting import suspects  # noqa: PLC0415
-    from judge.files.documents import dump_json  # noqa: PLC0415
-    from judge.suspects.records import document_of, write_suspects  # noqa: PLC0415
-
     given = judging_options(options)
     usual = options_in(GradingOptions)
     if given.pop("checker") or any(given.pop(name) != usual[name].default for name in UNUSED):
@@ -270,22 +266,22 @@ def audit_suite(
             bar.length = total
             bar.update(1)
 
-        audit = suspects(
+        audit = api.suspects(
             suite,
             submissions=submissions,
             on_task=on_task,
             **given,
         )
     if out is not None:
-        write_suspects(out, audit)
+        api.write_suspects(out, audit)
     if as_json:
-        click.echo(dump_json(document_of(audit)))
+        click.echo(dump_json(api.document_of(audit)))
     else:
         _print_audit(audit, out)
 
 
 def _print_audit(audit: Audit, out: Path | None) -> None:
-    from judge.suspects.model import Certainty  # noqa: PLC0415
+    from judge.suspects.model import Certainty  # noqa: PLC0415  `--help` needs none of it
 
     certainties = list(Certainty)
     counts = Counter((suspect.sign, suspect.certainty) for suspect in audit.suspects)
@@ -359,12 +355,6 @@ def review_suite(
         options: the other options of ``judge verify``.
         served: who reviews, and where.
     """
-    from judge.api import suspecting  # noqa: PLC0415  `judge verify --help` needs none of it
-    from judge.review.page import ReviewPage  # noqa: PLC0415  likewise
-    from judge.review.session import ReviewSession  # noqa: PLC0415  likewise
-    from judge.suites import load_suite  # noqa: PLC0415  likewise
-    from judge.suspects.records import read_suspects, write_suspects  # noqa: PLC0415  likewise
-
     if options["corrections"] or options["corrections_from"] is not None:
         raise UsageError(
             "a review is of the published golds, without corrections",
@@ -379,10 +369,10 @@ def review_suite(
                 hint=f"`judge verify {suite} --audit --out {path}` writes it.",
             )
         click.echo(f"auditing {suite}", err=True)
-        write_suspects(path, suspecting.suspects(suite, submissions=submissions))
-    loaded, audit = load_suite(suite), read_suspects(path)
-    outputs, _ = suspecting.outputs_of(submissions, loaded)
-    session = ReviewSession(
+        api.write_suspects(path, api.suspects(suite, submissions=submissions))
+    loaded, audit = api.load_suite(suite), api.read_suspects(path)
+    outputs, _ = api.outputs_of(submissions, loaded)
+    session = api.ReviewSession(
         loaded,
         audit,
         path,
@@ -394,7 +384,7 @@ def review_suite(
     if session.left_out:
         click.echo(f"{session.left_out} suspects are of other files, and are left out", err=True)
     serve_page(
-        ReviewPage(session),
+        api.ReviewPage(session),
         "judge review",
         said=f"{len(session.suspects)} suspects for {session.by}",
         port=served.port,

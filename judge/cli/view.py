@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import option
 from judge.cli.signals import Ended
@@ -42,13 +43,12 @@ def serve_page(
         Ended: SIGTERM or SIGHUP came.
     """
     from judge.web import local_page  # noqa: PLC0415  `--help` needs none of it
-    from judge.web.redirect import redirect_to  # noqa: PLC0415  likewise
 
     listener = local_page.listen(page, port)
     click.echo(f"{said}: {page.address}\nCtrl-C ends it.")
     on_listening()
     try:
-        with contextlib.closing(listener), redirect_to(page.address, title) as redirect:
+        with contextlib.closing(listener), api.redirect_to(page.address, title) as redirect:
             # Whoever came by the printed address needs no file either.
             page.on_open = redirect.remove
             if no_browser:
@@ -86,8 +86,6 @@ def view(results: Path, port: int, dataset: str | None) -> None:
     A list of all runs with their scores, the report of each run, comparisons of runs, and the
     progress of runs that have not finished.
     """
-    from judge.report.view import ViewPage  # noqa: PLC0415  `judge view --help` needs no server
-
-    page = ViewPage(results, dataset)
+    page = api.ViewPage(results, dataset)
     serve_page(page, "judge view", said=f"runs of {results}", port=port, no_browser=True)
     raise KeyboardInterrupt
