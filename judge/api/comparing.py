@@ -25,6 +25,7 @@ from judge.core.answer import Origin
 from judge.core.finding import Finding
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import read_json
+from judge.files.paths import GivenPath, as_path
 from judge.files.yaml_documents import read_yaml
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -32,8 +33,8 @@ _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 
 
 def compare_at_position(
-    gold_path: Path,
-    output_path: Path,
+    gold_path: GivenPath,
+    output_path: GivenPath,
     position: str,
     checker: Mapping[str, object],
     options: Mapping[str, Any],
@@ -68,9 +69,9 @@ def compare_at_position(
     check_contradictions(profile, checker, style=options["style"], recalc=options["recalc"])
     spec = range_spec(position, options["answer_sheet"], checker)
     with _Files() as files, _engines(options) as engines:
-        gold = files.open("the gold", gold_path)
+        gold = files.open("the gold", as_path(gold_path))
         prepare(spec, gold=gold, output=None, typed=True)
-        output = files.open("the output", output_path)
+        output = files.open("the output", as_path(output_path))
         before = None if input_path is None else files.open("the input", input_path)
         plan = prepare(spec, gold=gold, output=output, typed=True)
         return compute_and_check(
@@ -121,7 +122,9 @@ def _unreadable(message: str, role: str, error: WorkbookError) -> WorkbookError:
     return WorkbookError(message, hint=hint)
 
 
-def compare_by_board(gold: Path, output: Path, path: Path, options: Mapping[str, Any]) -> Finding:
+def compare_by_board(
+    gold: GivenPath, output: GivenPath, path: GivenPath, options: Mapping[str, Any]
+) -> Finding:
     """Compares two workbooks by the board of a file.
 
     Args:
@@ -135,7 +138,8 @@ def compare_by_board(gold: Path, output: Path, path: Path, options: Mapping[str,
         WorkbookError: a workbook cannot be read.
         GoldFaultError: nothing of what the board asks is in the gold.
     """
-    board = _read_board(path)
+    gold, output = as_path(gold), as_path(output)
+    board = _read_board(as_path(path))
     golden = Book(open_workbook(gold), Side.GOLD)
     answer = Book(open_workbook(output), Side.ANSWER)
     profile = get_profile(options["profile"])
@@ -169,7 +173,11 @@ def _read_board(path: Path) -> Board:
 
 
 def compare_by_rules(
-    gold: Path, output: Path, rules_path: Path, evaluator: str | None, options: Mapping[str, Any]
+    gold: GivenPath,
+    output: GivenPath,
+    rules_path: GivenPath,
+    evaluator: str | None,
+    options: Mapping[str, Any],
 ) -> Finding:
     """Compares two workbooks by the rules of a file.
 
@@ -185,7 +193,8 @@ def compare_by_rules(
         WorkbookError: a workbook cannot be read.
         GoldFaultError: the rules cannot be judged with this gold.
     """
-    chosen = _read_rules(rules_path, evaluator)
+    gold, output = as_path(gold), as_path(output)
+    chosen = _read_rules(as_path(rules_path), evaluator)
     golden = Book(open_workbook(gold), Side.GOLD, prints_beside(gold))
     answer = Book(open_workbook(output), Side.ANSWER, prints_beside(output))
     rules = Rules(get_profile(options["profile"]), options["style"], max_differences=200)
