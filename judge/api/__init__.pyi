@@ -76,9 +76,9 @@ from judge.suites.load import load_suite as load_suite
 from judge.suites.locate import whole_source as whole_source
 from judge.suites.submissions import load_submissions as load_submissions
 from judge.suites.whereabouts import source_of_digest as source_of_digest
-from judge.suspects.records import document_of as document_of
-from judge.suspects.records import read_suspects as read_suspects
-from judge.suspects.records import write_suspects as write_suspects
+from judge.suspects.model import document_of as document_of
+from judge.suspects.model import read_suspects as read_suspects
+from judge.suspects.model import write_suspects as write_suspects
 from judge.web.redirect import redirect_to as redirect_to
 from judge.workbook.facts.book import BookFacts as BookFacts
 from judge.workbook.facts.render import facts_to_json as facts_to_json

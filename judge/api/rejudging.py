@@ -56,7 +56,7 @@ from judge.suites.corrections import CorrectedSuite, corrected_as_recorded, corr
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import load_submissions
-from judge.suspects.standing import keep_suspicions
+from judge.suspects.decisions import keep_suspicions
 from judge.timestamp import utc_now
 
 

@@ -36,7 +36,7 @@ from judge.suites import Suite
 from judge.suites.submission_index import SubmissionIndex
 
 if TYPE_CHECKING:
-    from judge.suspects.standing import Suspicions
+    from judge.suspects.decisions import Suspicions
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +198,7 @@ def suspicions_in(store: RunDirectory) -> Suspicions | None:
     """
     if not os.path.lexists(store.path / SUSPECTS_FILE):
         return None
-    from judge.suspects.standing import kept_suspicions  # noqa: PLC0415  few runs keep any
+    from judge.suspects.decisions import kept_suspicions  # noqa: PLC0415  few runs keep any
 
     return kept_suspicions(store)
 

@@ -236,7 +236,7 @@ class RunScorer:
             check_same_source(store, run, source)
             store.lock()
             if (suspects := as_path(self._options.suspects)) is not None:
-                from judge.suspects.standing import keep_suspects_of  # noqa: PLC0415  few runs do
+                from judge.suspects.decisions import keep_suspects_of  # noqa: PLC0415  few runs do
 
                 keep_suspects_of(suspects, store, suite)
             if source.outputs is not None:

@@ -395,7 +395,7 @@ def triage(posts: Path, **options: Any) -> None:
 
 
 def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, Any]) -> None:
-    from judge.authoring.triage_model import ModelChoice, ask_about  # noqa: PLC0415  as above
+    from judge.authoring.triage import ModelChoice, ask_about  # noqa: PLC0415  as above
     from judge.inference.prompt import load_template  # noqa: PLC0415
 
     asked = InferOptions(

@@ -525,7 +525,7 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
             hint="Give one of the two.",
         )
 
-    from judge.authoring.corrected import export_corrected  # noqa: PLC0415  for a quick --help
+    from judge.authoring.export import export_corrected  # noqa: PLC0415  for a quick --help
 
     loaded = load_suite(suite)
     corrected = corrected_suite(loaded, corrections)

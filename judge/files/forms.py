@@ -7,14 +7,20 @@ value ``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`
 :data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that is not declared may hold
 anything; one that is required has to be there.
 
-Declarations belong in modules without ``from __future__ import annotations``, which would hide
-which of their fields are required.
+A record may also be a frozen dataclass, of which :func:`read` makes an object and :func:`plain` the
+JSON: there, ``tuple[X, ...]`` is an array, ``Mapping[str, X]`` an object with any fields, a
+``StrEnum`` one of its values, and a field with a default may be missing.
+
+Declarations of a ``TypedDict`` belong in modules without ``from __future__ import annotations``,
+which would hide which of their fields are required.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import enum
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -32,7 +38,7 @@ from typing import (
     is_typeddict,
 )
 
-from judge.files.documents import MalformedError, json_type
+from judge.files.documents import MalformedError, json_type, written
 
 Document = TypeVar("Document")
 
@@ -64,6 +70,55 @@ def checked(document: object, declared: type[Document]) -> Document:
     kind: Any = declared  # a TypedDict can be hashed, which mypy does not know of every class
     _check(document, _form_of(kind), "")
     return cast("Document", document)
+
+
+def read(document: object, declared: type[Document]) -> Document:
+    """The object that a document describes.
+
+    Args:
+        document: a value of JSON.
+        declared: a dataclass.
+
+    Raises:
+        MalformedError: names the first field that has another type.
+    """
+    kind: Any = declared
+    _check(document, _form_of(kind), "")
+    return cast("Document", _built(document, kind))
+
+
+def plain(value: Any) -> Any:
+    """An object, or a part of one, as :func:`read` reads it."""
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Mapping):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    return value.value if isinstance(value, enum.StrEnum) else value
+
+
+def _built(value: Any, declared: Any) -> Any:
+    """What :func:`_check` checked, as the type that declares it."""
+    origin, arguments = get_origin(declared), get_args(declared)
+    if value is None:
+        return None
+    if origin in {Union, UnionType}:
+        (declared,) = (argument for argument in arguments if argument is not NoneType)
+        return _built(value, declared)
+    if dataclasses.is_dataclass(declared):
+        hints = get_type_hints(declared, include_extras=True)
+        names = (field.name for field in dataclasses.fields(declared) if field.name in value)
+        kind: Any = declared
+        return kind(**{name: _built(value[name], hints[name]) for name in names})
+    if origin is tuple:
+        return tuple(_built(each, arguments[0]) for each in value)
+    return declared(value) if _is_choice(declared) else value
+
+
+def _is_choice(declared: Any) -> bool:
+    return isinstance(declared, type) and issubclass(declared, enum.StrEnum)
 
 
 def declared_only(document: Document, declared: type[Document]) -> Document:
@@ -100,6 +155,13 @@ class _Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class _Choice:
+    """One of some strings."""
+
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Array:
     each: _Form
 
@@ -124,7 +186,7 @@ class _Field:
     is_required: bool
 
 
-_Form = _Scalar | _Array | _Object | _Nullable
+_Form = _Scalar | _Choice | _Array | _Object | _Nullable
 
 
 def _is_number(value: object) -> bool:
@@ -171,6 +233,10 @@ def _form_of(declared: Any) -> _Form:
         return _Object(
             None, tuple(_Field(name, _form_of(hints[name]), name in required) for name in hints)
         )
+    if dataclasses.is_dataclass(declared):
+        return _form_of_dataclass(declared)
+    if _is_choice(declared):
+        return _Choice(tuple(each.value for each in declared))
     if origin in {Required, NotRequired}:
         return _form_of(arguments[0])
     if origin is Annotated:
@@ -178,11 +244,27 @@ def _form_of(declared: Any) -> _Form:
     if origin in {Union, UnionType} and NoneType in arguments:
         (inner,) = (argument for argument in arguments if argument is not NoneType)
         return _Nullable(_form_of(inner))
-    if origin is list:
+    if origin in {list, tuple}:
         return _Array(_form_of(arguments[0]))
-    if origin is dict:
+    if origin in {dict, Mapping}:
         return _Object(_form_of(arguments[1]))
     return _SCALARS[declared]
+
+
+def _form_of_dataclass(declared: Any) -> _Form:
+    hints = get_type_hints(declared, include_extras=True)
+    unset = dataclasses.MISSING
+    return _Object(
+        None,
+        tuple(
+            _Field(
+                field.name,
+                _form_of(hints[field.name]),
+                field.default is unset and field.default_factory is unset,
+            )
+            for field in dataclasses.fields(declared)
+        ),
+    )
 
 
 def _check(value: object, form: _Form, place: str) -> None:
@@ -193,10 +275,10 @@ def _check(value: object, form: _Form, place: str) -> None:
         case _Scalar(name, fits):
             if not fits(value):
                 raise MalformedError(_said(place, name, value))
+        case _Choice(values):
+            _check_choice(value, values, place)
         case _Array(each_form):
-            if not isinstance(value, list):
-                raise MalformedError(_said(place, "an array", value))
-            for number, each in enumerate(value):
+            for number, each in enumerate(_array(value, place)):
                 _check(each, each_form, f"{place}[{number}]")
         case _Object(any_field, fields):
             if not isinstance(value, dict):
@@ -205,6 +287,18 @@ def _check(value: object, form: _Form, place: str) -> None:
                 for name in value:
                     _check(value[name], any_field, _inside(place, name))
             _check_fields(value, fields, place)
+
+
+def _check_choice(value: object, values: tuple[str, ...], place: str) -> None:
+    if value not in values:
+        where = f"field {place!r}: " if place else ""
+        raise MalformedError(f"{where}expected one of {', '.join(values)}, found {written(value)}")
+
+
+def _array(value: object, place: str) -> list[object]:
+    if not isinstance(value, list):
+        raise MalformedError(_said(place, "an array", value))
+    return value
 
 
 def _check_fields(value: dict[str, object], fields: tuple[_Field, ...], place: str) -> None:

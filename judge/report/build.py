@@ -57,8 +57,8 @@ from judge.report.suspect_model import ScoresWithoutSuspects, SuspectsSummary
 from judge.report.usage import usage_of
 from judge.suites import Suite
 from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
+from judge.suspects.decisions import Suspicions
 from judge.suspects.model import Certainty
-from judge.suspects.standing import Suspicions
 
 
 def method_of(*, seed: int | None = None, resamples: int | None = None) -> Method:

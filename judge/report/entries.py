@@ -12,7 +12,7 @@ from judge.report.entry_model import CaseEntry, TaskEntry
 from judge.report.files import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
 from judge.report.load import LoadedSubmission
 from judge.report.suspect_model import CaseSuspect
-from judge.suspects.standing import Suspicions
+from judge.suspects.decisions import Suspicions
 
 
 def task_entry(

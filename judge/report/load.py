@@ -34,7 +34,7 @@ from judge.report.large import is_large, without_details, without_texts
 from judge.report.set_aside import suspicions_of_run
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
-from judge.suspects.standing import (
+from judge.suspects.decisions import (
     Suspicions,
     fit_to_suite,
     kept_suspicions,

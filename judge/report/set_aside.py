@@ -10,8 +10,8 @@ from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, TaskScores, score_submission, score_tasks
 from judge.core.task import Task
 from judge.core.verdict import Verdict
+from judge.suspects.decisions import Standing, Suspicions
 from judge.suspects.model import Certainty
-from judge.suspects.standing import Standing, Suspicions
 
 LEVELS = {
     Certainty.SURE: "without sure suspects",

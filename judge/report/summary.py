@@ -34,7 +34,7 @@ from judge.report.usage import UsageTally
 
 if TYPE_CHECKING:
     from judge.report.set_aside import SuspectsTally
-    from judge.suspects.standing import Suspicions
+    from judge.suspects.decisions import Suspicions
 
 REPORT_SCHEMA_VERSION = 1
 

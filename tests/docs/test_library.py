@@ -334,6 +334,14 @@ def test_the_stub_is_the_table_of_names() -> None:
         _ = judge.nothing  # type: ignore[attr-defined]
 
 
+def test_a_name_of_the_library_is_not_a_package_of_the_same_name() -> None:
+    """``judge.api.suspects`` is the function, also after ``judge.suspects`` was imported."""
+    import judge.suspects as package  # noqa: PLC0415  the order is what is tested
+
+    assert judge_api.suspects.__module__ == "judge.api.suspecting"
+    assert judge_api.suspects is not package
+
+
 def test_importing_and_asking_for_the_version_load_nothing() -> None:
     look = "import sys, judge; print(sorted(each for each in sys.modules if 'judge' in each))"
     shown = subprocess.run(

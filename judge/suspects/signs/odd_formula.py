@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from judge.suspects.books import Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
-from judge.suspects.rewriting import apart_by_rewriting
 from judge.workbook.formula_shift import shift_formula
 
 MIN_FORMULAS = 4
