@@ -1,4 +1,4 @@
-"""What the answer in a gold consists of, and how the answers of two golds differ."""
+"""The answer in a gold: its cells, how two golds differ, and judging a workbook by a gold."""
 
 from __future__ import annotations
 

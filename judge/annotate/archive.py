@@ -1,4 +1,10 @@
-"""What was saved in a suite's folder: the records, and every workbook that they name."""
+"""What is kept in a suite's folder: saved cases, drafts, and every workbook that they name.
+
+Records are appended one by one and files replaced as a whole, and both are on the disk when a
+function here returns. A suite may come from a stranger, its records and drafts with it. Opening a
+suite finishes saves that a crash interrupted, which writes files: which ones, and where, is only
+taken from a record that says what the judge itself would have written.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Mutators of the cells on which an answer depends: what programs forget that work on given data.
 
 Each changes one cell, or two, of a group of constants (:class:`judge.annotate.support.Group`), so
-that its effect on the answer is not mixed with that of other changes.
+that its effect on the answer is not mixed with that of other changes. Text is written in another
+form: numbers as text, other letter case, other spaces.
 """
 
 from __future__ import annotations

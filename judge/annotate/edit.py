@@ -1,7 +1,8 @@
 """Editing a workbook so that nothing else in it changes.
 
 Parts of the package are changed only if an edit requires it; all others are copied byte for byte,
-and within a worksheet only the touched cells are rewritten.
+and within a worksheet only the touched cells are rewritten. Formulas that depend on a changed cell
+lose their stored value, or get the new one.
 """
 
 from __future__ import annotations

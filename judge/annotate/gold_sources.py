@@ -1,7 +1,7 @@
-"""Which sources of a gold are independent of each other, and how they vote.
+"""The sources of a gold: what each says, which of them are independent, and how they vote.
 
 A program that writes the formula of the gold into the workbook repeats the gold: it is right where
-the formula is, and wrong where it is. Such sources have one voice, however many there are.
+the formula is, and wrong where it is. Such sources count as one, however many there are.
 """
 
 from __future__ import annotations

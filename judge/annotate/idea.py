@@ -1,4 +1,7 @@
-"""What mutators work on, and what they give."""
+"""Ideas for corner cases, and what mutators make them from.
+
+A mutator works on the tables of an input, and on the cells on which its answer depends.
+"""
 
 from __future__ import annotations
 

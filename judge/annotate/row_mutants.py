@@ -1,4 +1,7 @@
-"""Mutators of rows and of the workbook as a whole; see :mod:`judge.annotate.mutants`."""
+"""Mutators of rows, of records that share their keys, and of the workbook as a whole.
+
+See :mod:`judge.annotate.mutants`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Inserting and deleting rows: what is below moves, and whatever refers to it is updated.
+"""Changes of structure: rows inserted and deleted, sheets renamed, cells merged, date systems.
 
-Formulas, merged cells, conditional formats, validations, links, filters, tables, names and charts
-follow. What is anchored by other means (drawings, comments, pivot tables) stays, and is reported.
+What is below an inserted row moves, and whatever refers to it is updated: formulas, merged cells,
+conditional formats, validations, links, filters, tables, names and charts. What is anchored by
+other means (drawings, comments, pivot tables) stays, and is reported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""How strong the cases of a suite are: which wrong solutions each of them kills."""
+"""How strong the cases of a suite are: which wrong solutions each of them kills.
+
+Wrong solutions are made of right ones, by the mistakes that people and models make. Each mutant
+changes one place; a case is worth having if it distinguishes mutants from the right solution.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """The cells on which an answer depends: where a change of the input can matter.
 
-Two things say so: the gold's formulas, by what they refer to, directly and through other formulas;
-and the programs that all cases accept, by what they read.
+Two sources name them: the gold's formulas, by what they refer to, directly and through other
+formulas; and the programs that all cases accept, by what they read. To see that, a program is run
+once more with a tracing layer. The output of that run is thrown away, so that tracing cannot change
+a verdict; its report comes from a program that may be hostile, and is read with bounds.
 """
 
 from __future__ import annotations

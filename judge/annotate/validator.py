@@ -1,4 +1,7 @@
-"""Whether an idea is a case for its question, and whether its answer is settled."""
+"""Whether an idea is a case for its question, and whether its answer is settled.
+
+Where no source says what the answer of an input is, programs are compared with themselves.
+"""
 
 from __future__ import annotations
 

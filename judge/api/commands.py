@@ -1,4 +1,4 @@
-"""Score runs, run one program, check a suite."""
+"""Score runs, run one program, check a suite; also score while submissions arrive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A judge that is opened once and asked often: what scoring and everything like it use."""
+"""A judge that is opened once and called often, and what it takes and gives.
+
+Everything that judges (scoring, rewards, comparing two workbooks) goes through it.
+"""
 
 from __future__ import annotations
 

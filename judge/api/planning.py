@@ -1,4 +1,9 @@
-"""The plan of a run of inference, out of its options."""
+"""The plan of a run of inference: its options, those of a run that is continued, and the settings.
+
+The options that a run remembers are in its folder, and a folder may come from anyone. Those that
+decide whom to ask, with which key, what is read and what is paid are taken silently from runs that
+this user started on this machine, and from other folders only when the user says so.
+"""
 
 from __future__ import annotations
 

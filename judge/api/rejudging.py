@@ -1,8 +1,9 @@
-"""Runs judged again from their stored outputs, and verdicts changed by hand.
+"""Runs judged again from their stored outputs or programs, and verdicts changed by hand.
 
 What decides a verdict is taken from the suite and from the call. A results directory can come from
 anybody, so what its run.json says of rules, options, corrections and trust counts only if the call
-asks for it by name; what was not taken over is listed (decision 0035).
+asks for it by name; what was not taken over is listed (decision 0035). A rerun runs the stored
+programs, and trusts nothing that the folder claims.
 """
 
 from __future__ import annotations

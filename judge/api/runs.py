@@ -1,4 +1,4 @@
-"""Audits of a run: draw a sample, write its sheet, read the marks back."""
+"""Finished runs: compared with each other, and audited by a person who marks a sample."""
 
 from __future__ import annotations
 

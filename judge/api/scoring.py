@@ -1,4 +1,7 @@
-"""One run scored into its results directory, and what its run.json says of it."""
+"""One run scored into its results directory: where it is, and what its run.json says of it.
+
+What there is to score is a run, a file of solutions, or a folder of finished outputs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the tasks of a suite that have come so far, as a folder or as a ``.tar.gz``."""
+"""Writes suites as a folder or as a ``.tar.gz``: tasks that are ready, or a corrected suite."""
 
 from __future__ import annotations
 

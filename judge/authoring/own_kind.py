@@ -1,4 +1,7 @@
-"""What all kinds of tasks in suites of the judge's own format have in common: ``suite.json``."""
+"""What all kinds of tasks in suites of the judge's own format have in common: ``suite.json``.
+
+A task is checked before it is added: its golds have to be accepted, its untouched inputs refused.
+"""
 
 from __future__ import annotations
 

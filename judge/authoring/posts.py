@@ -1,4 +1,12 @@
-"""Raw forum posts, in whatever fields they were collected. Pure."""
+"""Raw forum posts, in whatever fields they were collected, and the filters for them. Pure.
+
+A filter answers if the post is clear, and says "unsure" otherwise: a chat model may then be asked,
+and a person decides in any case.
+
+Source: SpreadsheetBench, section on data sourcing and filtering: posts that are solved, that ask
+about spreadsheets alone, that have a workbook, and that do not ask about parts of the software such
+as buttons and forms.
+"""
 
 from __future__ import annotations
 

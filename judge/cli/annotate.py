@@ -1,4 +1,7 @@
-"""``judge annotate``: make test cases, check them, and measure how strong they are."""
+"""``judge annotate``: make test cases, check them, and measure how strong they are.
+
+``annotate suggest`` has a module of its own, which is imported when it is called.
+"""
 
 from __future__ import annotations
 

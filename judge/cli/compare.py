@@ -1,4 +1,4 @@
-"""``judge compare``: compare one workbook with another at an answer position."""
+"""``judge compare``: two workbooks compared at a position, by rules, or by a check board."""
 
 from __future__ import annotations
 

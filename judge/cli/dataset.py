@@ -1,4 +1,7 @@
-"""``judge dataset``: list, show, count, validate and fetch suites."""
+"""``judge dataset``: list, show, count, validate and fetch suites; sort forum posts.
+
+The commands that write suites are in :mod:`judge.cli.dataset_authoring`.
+"""
 
 from __future__ import annotations
 

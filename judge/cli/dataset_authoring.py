@@ -1,4 +1,7 @@
-"""``judge dataset new``, ``add-task``, ``edit-task``, ``review`` and ``export``."""
+"""``judge dataset new``, ``add-task``, ``edit-task``, ``review`` and ``export``.
+
+Where rules are proposed, a person keeps or drops them: on a terminal, by options, or in a file.
+"""
 
 from __future__ import annotations
 

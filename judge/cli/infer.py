@@ -1,4 +1,7 @@
-"""``judge infer``: ask a chat model for solutions."""
+"""``judge infer``: ask a chat model for solutions, and show how it goes.
+
+The options of a run that somebody else started are shown, and the user confirms them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plain tables of what a command lists."""
+"""How commands print tables, and write what ``--out`` names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``judge sandbox``: build what solutions run in, and show what is available."""
+"""``judge sandbox`` and ``judge doctor``: build sandboxes, test them, show what a machine has."""
 
 from __future__ import annotations
 

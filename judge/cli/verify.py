@@ -1,4 +1,4 @@
-"""``judge verify``: check that a suite can be judged."""
+"""``judge verify``: check that a suite can be judged, audit its golds, review suspect ones."""
 
 from __future__ import annotations
 

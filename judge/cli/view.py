@@ -1,4 +1,4 @@
-"""``judge view``: a results folder in the browser."""
+"""``judge view``, and how any command serves a page of this machine in the browser."""
 
 from __future__ import annotations
 

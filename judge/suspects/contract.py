@@ -1,4 +1,4 @@
-"""The contract of a sign, and what signs share when they report."""
+"""The contract of a sign, the registry of all signs, and what signs share when they report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The cases of a task, as signs read them: each workbook is opened once."""
+"""The cases of a task as signs read them: workbooks, computed formulas, traces of values.
+
+Each workbook is opened once. A trace is a value that can be recognized elsewhere: a name, a date, a
+large number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The annotator's page: its files, by name from a fixed list, and the requests of its script."""
+"""The annotator's page: its files, the requests of its script, and its state as plain data.
+
+Files are served by name from a fixed list.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A part of a worksheet as the page shows it: text, looks and merged cells as plain data."""
+"""A part of a worksheet as the page shows it: text, formats and merged cells as plain data.
+
+The answer's cells are coloured: which got another colour, and what conditional formats would paint.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Proposes the rules of a task from its inputs and golds."""
+"""Proposes the rules of a task from its inputs and golds, in words that a person can judge.
+
+Differences that no type of rule can state are listed as well.
+"""
 
 from __future__ import annotations
 
