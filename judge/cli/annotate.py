@@ -73,8 +73,7 @@ DEFAULT = "page"
 class AnnotateGroup(LazyGroup):
     """The commands, of which one need not be named."""
 
-    lazy = COMMANDS
-    overview: ClassVar = {"Commands": " ".join(COMMANDS)}
+    commands_by_title: ClassVar = {"Commands": COMMANDS}
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -85,7 +84,13 @@ class AnnotateGroup(LazyGroup):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=AnnotateGroup)
+@click.group(
+    cls=AnnotateGroup,
+    examples=(
+        "annotate mysuite/ 1 --reference right.py",
+        "annotate suggest mysuite/ 1 --reference right.py",
+    ),
+)
 def annotate() -> None:
     """Make test cases for the tasks of a suite, and measure how strong they are.
 
@@ -167,7 +172,9 @@ def _user() -> str:
         return f"user {os.getuid()}"
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand, examples=("annotate add mysuite/ 1 B3=0 'C4=n/a' --reference right.py",)
+)
 @click.argument("suite")
 @click.argument("task")
 @click.argument("assignments", nargs=-1, metavar="[CELL=VALUE]...")
@@ -188,7 +195,9 @@ def add(
         _change(annotator, draft, assignments, options)
 
 
-@click.command("set", cls=HelpCommand)
+@click.command(
+    "set", cls=HelpCommand, examples=("annotate set mysuite/ 1 2 B3=0 --reference right.py",)
+)
 @click.argument("suite")
 @click.argument("task")
 @click.argument("case")
@@ -346,7 +355,7 @@ def _show_source(source: GoldSource) -> None:
             click.echo(f"    {line}")
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("annotate drafts mysuite/",))
 @click.argument("suite")
 @click.argument("task", required=False)
 def drafts(suite: str, task: str | None) -> None:
@@ -358,7 +367,7 @@ def drafts(suite: str, task: str | None) -> None:
             click.echo(f"    {annotation.describe(edit)}")
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("annotate discard mysuite/ 1 d1",))
 @click.argument("suite")
 @click.argument("task")
 @click.argument("draft")
@@ -368,7 +377,9 @@ def discard(suite: str, task: str, draft: str) -> None:
     book.discard(book.draft(task, draft))
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand, examples=("annotate remove mysuite/ 1 4 --why 'no such data in practice'",)
+)
 @click.argument("suite")
 @click.argument("task")
 @click.argument("case", type=click.IntRange(min=1))
@@ -389,7 +400,7 @@ def remove(suite: str, task: str, case: int, why: str, author: str) -> None:
         click.echo(f"case {case} of task {task} is again what it was before the last save")
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("annotate log mysuite/",))
 @click.argument("suite")
 @click.argument("task", required=False)
 @json_option("the records")
@@ -417,7 +428,7 @@ def log(suite: str, task: str | None, as_json: bool) -> None:
             click.echo(f"    {cell}")
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("annotate check mysuite/", "annotate check mysuite/ 1"))
 @click.argument("suite")
 @click.argument("task", required=False)
 @json_option("the findings")
@@ -476,7 +487,7 @@ def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
     console.print(f"{total} tasks, {whole} without any finding")
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("annotate mysuite/ 1 --reference right.py",))
 @click.argument("suite")
 @click.argument("task_id", metavar="TASK")
 @reference_option
@@ -526,7 +537,11 @@ def page(
         click.echo("ended; drafts are kept")
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=("annotate strength mysuite/ --submissions solutions.jsonl --mutants",),
+    first="files mutants out ids jobs as_json",
+)
 @click.argument("suite")
 @option(
     "--submissions",

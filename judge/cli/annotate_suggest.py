@@ -39,7 +39,14 @@ _MODEL_OPTIONS = (
 )
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "annotate suggest mysuite/ 1 --reference right.py",
+        "annotate suggest mysuite/ 1 --reference right.py --accept 2",
+    ),
+    first="references files base accept decide only model seed show_all as_json",
+)
 @click.argument("suite")
 @click.argument("task")
 @reference_option

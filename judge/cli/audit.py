@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from judge.report.audit import AuditRates
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "audit results/mine --sample 50",
+        "audit results/mine --read results/mine/audit.xlsx",
+    ),
+)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @option(
     "--sample",

@@ -29,7 +29,14 @@ _INSECURE = option(
 )
 
 
-@click.group(cls=HelpGroup)
+@click.group(
+    cls=HelpGroup,
+    examples=(
+        "cluster certificates keys/",
+        "cluster scheduler --listen tls://0.0.0.0:8786 --certificates keys/",
+        "cluster worker tls://head:8786 --certificates keys/",
+    ),
+)
 def cluster() -> None:
     """Start schedulers and workers for `judge score --cluster`.
 
@@ -38,7 +45,7 @@ def cluster() -> None:
     """
 
 
-@cluster.command()
+@cluster.command(examples=("cluster scheduler --listen tls://0.0.0.0:8786 --certificates keys/",))
 @option(
     "--listen",
     default="tcp://127.0.0.1:8786",
@@ -54,7 +61,7 @@ def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) ->
     run_until_signal(api.serve_scheduler(place, lambda at: click.echo(f"scheduler at {at}")))
 
 
-@cluster.command()
+@cluster.command(examples=("cluster worker tls://head:8786 --processes 8 --certificates keys/",))
 @click.argument("address")
 @option(
     "--processes",
@@ -73,7 +80,7 @@ def worker(
     run_until_signal(api.serve_workers(place, lambda at: click.echo(f"worker at {at}")))
 
 
-@cluster.command("certificates")
+@cluster.command("certificates", examples=("cluster certificates keys/",))
 @click.argument("folder", type=click.Path(path_type=Path))
 @option(
     "--days", type=click.IntRange(min=1), default=90, show_default=True, help="How long they last."

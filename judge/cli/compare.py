@@ -32,7 +32,15 @@ _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "compare gold.xlsx output.xlsx --at \"'Sheet 1'!B2:B9\"",
+        "compare gold.xlsx output.xlsx --rules rules.json",
+    ),
+    first="position rules_path board_path profile tolerance ignore_case recalc input_path"
+    " show as_json",
+)
 @click.argument("gold", type=_FILE)
 @click.argument("output", type=_FILE)
 @option("--at", "position", section=Section.ANSWER, help="Answer position: `'Sheet1'!A1:B9,C3`.")

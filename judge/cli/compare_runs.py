@@ -24,7 +24,14 @@ if TYPE_CHECKING:
     from judge.report.pairing import RunComparison
 
 
-@click.command("compare-runs", cls=HelpCommand)
+@click.command(
+    "compare-runs",
+    cls=HelpCommand,
+    examples=(
+        "compare-runs results/a results/b",
+        "compare-runs results/a results/b --format html --out both.html",
+    ),
+)
 @click.argument("first", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument(
     "others", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)

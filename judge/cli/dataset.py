@@ -53,7 +53,15 @@ if TYPE_CHECKING:
 _WIDTH = 70
 
 
-@click.group(cls=HelpGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=HelpGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=(
+        "dataset list",
+        "dataset show sample 1001",
+        "dataset fetch spreadsheetbench-verified-400",
+    ),
+)
 def dataset() -> None:
     """List, show, validate, fetch and write suites.
 
@@ -62,7 +70,7 @@ def dataset() -> None:
     """
 
 
-@dataset.command("list")
+@dataset.command("list", examples=("dataset list", "dataset list sample"))
 @click.argument("suite", required=False)
 @json_option()
 def list_(suite: str | None, as_json: bool) -> None:
@@ -88,7 +96,7 @@ def list_(suite: str | None, as_json: bool) -> None:
     click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")
 
 
-@dataset.command()
+@dataset.command(examples=("dataset show sample 1001",))
 @click.argument("suite")
 @click.argument("task_id", metavar="TASK")
 @json_option()
@@ -115,7 +123,7 @@ def show(suite: str, task_id: str, as_json: bool) -> None:
     print_table(shown)
 
 
-@dataset.command()
+@dataset.command(examples=("dataset stats sample",))
 @click.argument("suite")
 @json_option()
 def stats(suite: str, as_json: bool) -> None:
@@ -141,7 +149,7 @@ def stats(suite: str, as_json: bool) -> None:
     print_table(shown)
 
 
-@dataset.command()
+@dataset.command(examples=("dataset validate mysuite/",))
 @click.argument("suite")
 @corrections_options
 @json_option()
@@ -177,7 +185,7 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
         )
 
 
-@dataset.command()
+@dataset.command(examples=("dataset fetch spreadsheetbench-verified-400",))
 @click.argument("name")
 @option(
     "--from",
@@ -344,7 +352,13 @@ _READ = click.Path(exists=True, dir_okay=False, path_type=Path)
 _WRITE = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "dataset triage posts.jsonl --sheet decisions.csv",
+        "dataset triage posts.jsonl --decide decisions.csv --kept kept.jsonl",
+    ),
+)
 @click.argument("posts", type=_READ)
 @option(
     "--state",

@@ -282,7 +282,7 @@ _field_options = together(
 """The options that set the fields of a task."""
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("dataset new mysuite/",))
 @click.argument("folder", type=_FOLDER)
 @option(
     "--kind",
@@ -300,7 +300,15 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     click.echo(f"{folder}: an empty suite\njudge dataset add-task {folder} ID {example}")
 
 
-@click.command("add-task", cls=HelpCommand)
+@click.command(
+    "add-task",
+    cls=HelpCommand,
+    examples=(
+        "dataset add-task mysuite/ 1 --case input.xlsx gold.xlsx --position B2:B9",
+        "dataset add-task mysuite/ 2 --from gold.xlsx --input input.xlsx --yes",
+    ),
+    first="case input from yes instruction type position answer rules by",
+)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
 @option(
@@ -361,7 +369,12 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     click.echo(f"task {task_id}: draft, {cases} case{'s' if cases > 1 else ''}")
 
 
-@click.command("edit-task", cls=HelpCommand)
+@click.command(
+    "edit-task",
+    cls=HelpCommand,
+    examples=("dataset edit-task mysuite/ 1 --instruction @question.txt",),
+    first="instruction type position answer rules by",
+)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
 @_field_options
@@ -376,7 +389,10 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
     click.echo(f"task {task_id}: {_said(draft.task(task_id).standing)}")
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=("dataset review mysuite/", "dataset review mysuite/ 1 --state checked --by Ben"),
+)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="[ID]", required=False)
 @option("--state", type=OneOf([each.value for each in State]), help="The new state.")
@@ -424,7 +440,13 @@ def review(
     )
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "dataset export mysuite/ mysuite.tar.gz",
+        "dataset export sample card/ --format dataset-card",
+    ),
+)
 @click.argument("suite")
 @click.argument("target", type=click.Path(path_type=Path))
 @option(

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from judge.live.session import Result
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand, examples=("desktop 4001 --dataset sample-desktop --out results/me",)
+)
 @click.argument("task")
 @option(
     "--dataset",

@@ -13,7 +13,7 @@ from judge.cli.options import json_option
 from judge.errors import WorkbookError
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("facts output.xlsx",))
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option("all facts")
 def facts(file: Path, as_json: bool) -> None:

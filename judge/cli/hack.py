@@ -20,7 +20,13 @@ if TYPE_CHECKING:
     from judge.annotate.hack import Hack
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "hack mysuite/ 1 case.xlsx --submissions results/a --reference right.py",
+        "hack sample 1001 case.xlsx --submissions results/mine --dry-run",
+    ),
+)
 @click.argument("suite")
 @click.argument("task")
 @click.argument("workbook", type=click.Path(exists=True, dir_okay=False, path_type=Path))

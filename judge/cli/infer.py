@@ -49,7 +49,15 @@ _NOT_INFERENCE = (
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "infer --model deepseek-coder --dataset sample --limit 2 --dry-run",
+        "infer --model vllm --base-url http://127.0.0.1:8000/v1 --limit 2",
+        "infer --out results/mine",
+    ),
+    first="model mode dataset out ids limit base_url api_key_env dry_run score",
+)
 @option("--import-log", type=_PATH, section=Section.ELSEWHERE,
         help="Make a run out of a conv_*.jsonl; ask nothing.")  # fmt: skip
 @option("--import-inspect", type=_PATH, metavar="LOG", section=Section.ELSEWHERE,

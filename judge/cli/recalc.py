@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 SHOWN_CELLS = 40
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "recalc output.xlsx",
+        "recalc output.xlsx --at \"'Sheet 1'!B2:B9\" --output computed.xlsx",
+    ),
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
 @options_of(
@@ -116,7 +122,7 @@ def _print(result: Recalculation) -> None:
         click.echo(f"written: {result.written}", err=True)
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("engines",))
 @sandbox_option
 @json_option("the findings")
 def engines(sandbox: str, as_json: bool) -> None:

@@ -35,7 +35,14 @@ if TYPE_CHECKING:
 _MAX_CASES = 40
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "rejudge results/mine --profile strict",
+        "rejudge results/mine --case 59196/2 --verdict AC --by Ann --why typo",
+    ),
+    first="profile recalc dataset apply rerun case verdict by why as_json",
+)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @grading_options
 @checker_options

@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 HTML_FILE = "report.html"
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "report results/mine",
+        "report results/mine --format csv --table tasks --out tasks.csv",
+    ),
+)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @option(
     "--format",

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from judge.core.verdict import CaseResult
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=("run 1001 solution.py --dataset sample",),
+    first="dataset show profile recalc sandbox as_json",
+)
 @click.argument("task")
 @click.argument("solution", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option(

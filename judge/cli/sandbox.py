@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from judge.sandbox.selftest import AttackOutcome
 
 
-@click.group(cls=HelpGroup)
+@click.group(cls=HelpGroup, examples=("sandbox build", "sandbox info"))
 def sandbox() -> None:
     """Build and inspect the sandbox."""
 
 
-@sandbox.command()
+@sandbox.command(examples=("sandbox build", "sandbox build --office --desktop"))
 @option(
     "--backend",
     type=OneOf(["auto", "docker", "bubblewrap", "all"]),
@@ -78,7 +78,7 @@ def build(
         click.echo(json.dumps(built, ensure_ascii=False))
 
 
-@sandbox.command()
+@sandbox.command(examples=("sandbox info --sandbox docker",))
 @sandbox_option
 @json_option("it")
 def info(sandbox: str, as_json: bool) -> None:
@@ -113,7 +113,7 @@ def info(sandbox: str, as_json: bool) -> None:
             click.echo(f"    {name}: {value}")
 
 
-@sandbox.command()
+@sandbox.command(examples=("sandbox attack --sandbox bubblewrap",))
 @sandbox_option
 @json_option("the outcomes")
 def attack(sandbox: str, as_json: bool) -> None:
@@ -222,7 +222,7 @@ def _cell(outcome: AttackOutcome | None) -> Text:
     return styled(("held", "green") if outcome.held else ("FAILED", "bold red"))
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("doctor", "doctor --attack"))
 @option(
     "--attack",
     is_flag=True,

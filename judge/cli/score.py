@@ -32,7 +32,15 @@ if TYPE_CHECKING:
     from judge.api.replaying import ReplayedEpisode
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "score solutions.jsonl --dataset sample --out results/mine",
+        "score results/mine --profile strict",
+        "score jobs/ --dataset sample --outputs '{task}/{case}/*.xlsx'",
+    ),
+    first="dataset out ids limit jobs profile recalc outputs sandbox as_json",
+)
 @click.argument("results", type=click.Path(path_type=Path))
 @grading_options
 @checker_options

@@ -45,7 +45,15 @@ if TYPE_CHECKING:
     from judge.suspects.model import Audit
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "verify sample",
+        "verify sample --audit --out suspects.json",
+        "verify sample --review --suspects suspects.json",
+    ),
+    first="ids limit jobs audit review suspects submissions out profile as_json",
+)
 @click.argument("suite")
 @options_of(ScoreOptions, "ids limit")
 @grading_options

@@ -64,7 +64,7 @@ def serve_page(
         page.give_up()
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("view results/", "view results/ --port 8080"))
 @click.argument(
     "results",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
