@@ -11,14 +11,13 @@ from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.range_check import RangeSide
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import Gold, Task, TestCase
+from judge.formulas.references import references
 from judge.grading.case import CaseJudge, Judgement
 from judge.grading.running import RunOutcome, run_program
 from judge.recalc.policy import Recalculator
-from judge.recalc.references import references
 from judge.sandbox.contract import SandboxSession
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue

@@ -20,13 +20,11 @@ from typing import Any
 from urllib.parse import quote
 
 from judge.annotate.edits import Edit, edit_from_json, edit_to_json
-from judge.console.visible import visible
+from judge.console import visible
 from judge.errors import StoreError, UsageError
-from judge.files.documents import dump_json, json_type, read_regular
+from judge.files.documents import dump_json, json_type, read_regular, utc_now
 from judge.files.json_lines import LineAppender, read_json_lines
-from judge.files.locks import take_lock
-from judge.files.writing import write_whole
-from judge.timestamp import utc_now
+from judge.files.writing import take_lock, write_whole
 from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.reader import Workbook, open_workbook
 

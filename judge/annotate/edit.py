@@ -25,11 +25,11 @@ from judge.annotate.edits import (
     address,
 )
 from judge.annotate.rows import date_system, merged, renamed, row_losses, with_rows_moved
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import UsageError, WorkbookError
-from judge.recalc.formula import traits
+from judge.formulas.references import Reference, references
+from judge.formulas.traits import traits
 from judge.recalc.policy import Recalculator
-from judge.recalc.references import Reference, references
 from judge.recalc.rewrite import with_values
 from judge.recalc.wanted import FILLED_LIMIT
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, folded, parse_window

@@ -42,12 +42,12 @@ from judge.annotate.rows import move_formula, row_map
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, UsageError, WorkbookError
+from judge.formulas.shift import shift_formula
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
@@ -56,7 +56,6 @@ from judge.workbook.address import MAX_COLUMN, parse_window
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.formula_cells import filling_cells
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.reader import Workbook, open_workbook
 
 __all__ = [

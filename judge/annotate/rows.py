@@ -7,11 +7,15 @@ other means (drawings, comments, pivot tables) stays, and is reported.
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from collections.abc import Callable
 
 from judge.errors import UsageError, WorkbookError
+from judge.formulas.lexer import Kind, sheet_of
+from judge.formulas.references import Area, area_text, corner, with_areas
+from judge.formulas.shift import with_sheet_renamed
 from judge.workbook.address import MAX_ROW, Window, cell_key, folded, parse_cell
 from judge.workbook.editing.parts import (
     QUOTED,
@@ -83,21 +87,7 @@ def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
         raise UsageError(f"there is already a sheet {new!r}")
     tag = tags[names.index(old)]
     xml = xml[: tag.start()] + with_attribute(tag[0], "name", new) + xml[tag.end() :]
-    quoted = "'" + new.replace("'", "''") + "'!"
-    mention = re.compile(
-        rf"'{re.escape(old.replace(chr(39), chr(39) * 2))}'!"
-        rf"|(?<![\w.'\]]){re.escape(old)}!" if re.fullmatch(r"\w[\w.]*", old)
-        else rf"'{re.escape(old.replace(chr(39), chr(39) * 2))}'!",
-        re.IGNORECASE,
-    )  # fmt: skip
-
-    def change(formula: str) -> str:
-        # Text in double quotes names no sheet.
-        return '"'.join(
-            piece if index % 2 else mention.sub(lambda _: quoted, piece)
-            for index, piece in enumerate(formula.split('"'))
-        )
-
+    change = functools.partial(with_sheet_renamed, old=old, new=new)
     replaced: dict[str, bytes | None] = {main: rewrite_formulas(xml, change)}
     for name in formula_parts(package)[1:]:
         before = package.read(name)
@@ -191,19 +181,6 @@ _STAYING = {
     "pivotTable": "pivot tables stay where they are",
 }
 
-_CELL_PART = r"\$?[A-Za-z]{1,3}\$?[1-9]\d{0,6}"
-_TOKEN = re.compile(
-    rf"""
-    "(?:[^"]|"")*"
-    | \[(?:[^\[\]]|\[[^\[\]]*\])*\]
-    | (?<![\w.$!'])
-      (?:(?P<quoted>'(?:[^']|'')+')!|(?P<plain>[^\W\d][\w.]*)!)?
-      (?: (?P<first>{_CELL_PART})(?::(?P<last>{_CELL_PART}))?
-        | (?P<first_row>\$?\d{{1,7}}):(?P<last_row>\$?\d{{1,7}}) )
-      (?![\w.(!])
-    """,
-    re.VERBOSE,
-)
 _PLACES = re.compile(rb"(?P<name>\b(?:ref|sqref|activeCell))\s*=\s*\"(?P<text>[^\"]*)\"")
 _PLACE_TEXT = re.compile(rb"(?P<open><\w+:sqref>)(?P<text>[^<]*)")
 _AREA = re.compile(r"(?P<c1>\$?[A-Z]{1,3}\$?)(?P<r1>\d+)(?::(?P<c2>\$?[A-Z]{1,3}\$?)(?P<r2>\d+))?")
@@ -291,29 +268,22 @@ def move_formula(formula: str, home: str | None, sheet: str, rows: RowMap) -> st
         rows: where they moved to.
     """
 
-    def changed(match: re.Match[str]) -> str:
-        if match["first"] is None and match["first_row"] is None:
-            return match[0]
-        named = match["quoted"][1:-1].replace("''", "'") if match["quoted"] else match["plain"]
-        if (named or home or "").casefold() != sheet.casefold():
-            return match[0]
-        prefix = match[0][: match[0].rindex("!") + 1] if "!" in match[0] else ""
-        if match["first_row"] is not None:
-            return _moved_pair(prefix, "", match["first_row"], "", match["last_row"], rows)
-        column, number = _split(match["first"])
-        if match["last"] is None:
+    def moved(area: Area) -> str:
+        named = home if area.sheet is None else sheet_of(area.sheet)
+        if area.first.kind is Kind.COLUMNS or (named or "").casefold() != sheet.casefold():
+            return area_text(formula, area)
+        prefix = "" if area.sheet is None else area.sheet.text
+        if area.first.kind is Kind.ROWS:
+            first, _, last = area.first.text.partition(":")
+            return _moved_pair(prefix, "", first, "", last, rows)
+        column, number = corner(area.first)
+        if area.last is area.first:
             place = rows(int(number), int(number))
             return "#REF!" if place is None else f"{prefix}{column}{place[0]}"
-        last_column, last_number = _split(match["last"])
+        last_column, last_number = corner(area.last)
         return _moved_pair(prefix, column, number, last_column, last_number, rows)
 
-    return _TOKEN.sub(changed, formula)
-
-
-def _split(cell: str) -> tuple[str, str]:
-    number = re.search(r"\d+$", cell)
-    assert number is not None
-    return cell[: number.start()], number[0]
+    return with_areas(formula, moved)
 
 
 def _moved_pair(

@@ -20,9 +20,9 @@ from judge.annotate.tables import Kind, Table, kind_of_value
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.errors import WorkbookError
+from judge.formulas.references import references
+from judge.formulas.traits import traits
 from judge.recalc.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
-from judge.recalc.formula import traits
-from judge.recalc.references import references
 from judge.sandbox.contract import OutputStatus, RunRequest, SandboxSession
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue

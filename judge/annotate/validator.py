@@ -24,10 +24,9 @@ from judge.annotate.relations import OnceEach, Values, once_each
 from judge.annotate.rules import answers_apart
 from judge.annotate.strength import Trial
 from judge.annotate.tables import Kind, kind_of_value
-from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.records.cases import CaseComparison
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, WorkbookError

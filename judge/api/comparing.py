@@ -21,8 +21,8 @@ from judge.compare.rules.checker import judge_rules
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.prints import prints_beside
 from judge.compare.rules.raised import Side
-from judge.core.answer import Origin
 from judge.core.finding import Finding
+from judge.core.submission import Origin
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import read_json
 from judge.files.paths import GivenPath, as_path

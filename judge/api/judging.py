@@ -23,17 +23,16 @@ from judge.compare.cells.options import check_contradictions
 from judge.compare.cells.workbooks import compare_files
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.registry import check_options
-from judge.core.answer import Origin
 from judge.core.score import SubmissionScore, score_submission
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import CheckerSpec, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import IncompleteRunError, UsageError
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge
-from judge.grading.finished import outcome_of_output, read_output
 from judge.grading.jobs import CaseJob, Job, JudgedCase, Worker
 from judge.grading.keys import CaseKeys
+from judge.grading.running import outcome_of_output, read_output
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator, replaced_cells, untrusted_cells

@@ -17,8 +17,7 @@ from typing import Any, TypeVar
 from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remembered
 from judge.core.option import Section, options_in
 from judge.core.records.runs import InferenceIdentity, RunDocument
-from judge.core.task import Task
-from judge.core.task_ids import split_ids
+from judge.core.task import Task, split_ids
 from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm, WindowPlace
 from judge.errors import StoreError, UsageError
 from judge.files.paths import as_path

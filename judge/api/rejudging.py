@@ -28,7 +28,7 @@ from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, S
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.files.documents import read_regular
+from judge.files.documents import read_regular, utc_now
 from judge.files.paths import GivenPath
 from judge.grading.batch import Event, Settings, grade
 from judge.grading.case_records import CaseKey, case_records, result_of_record
@@ -58,7 +58,6 @@ from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import load_submissions
 from judge.suspects.decisions import keep_suspicions
-from judge.timestamp import utc_now
 
 
 def rerun_cases(

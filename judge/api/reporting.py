@@ -14,7 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.core.asking import asking_of
+from judge.core.conversation import asking_of
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, best_samples, score_submission
@@ -26,9 +26,8 @@ from judge.files.documents import dump_json
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.batch import BatchResult, Settings, current_records
 from judge.grading.case import LEFT_OUT
-from judge.grading.known_cases import KnownCases
-from judge.grading.overrides import read_overrides
-from judge.grading.recorded import RecordedResults
+from judge.grading.case_records import KnownCases
+from judge.grading.overrides import RecordedResults, read_overrides
 from judge.grading.store import CASES_FILE, SUSPECTS_FILE, RunDirectory
 from judge.report.entries_file import MAX_HELD, EntriesFile
 from judge.report.summary import ReportBuilder

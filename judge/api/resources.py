@@ -14,12 +14,11 @@ from judge.compare.cells.style_check import check_style_names
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.console.terminal import print_label
+from judge.console import print_label
 from judge.core.task import Task
 from judge.errors import SandboxError
-from judge.grading.batch import Settings
+from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.options import GradingOptions
-from judge.grading.recipe import WorkerRecipe
 from judge.grading.verify import CheckAll
 from judge.recalc.select import check_recalculation
 from judge.sandbox import check_sandbox_kind, open_sandbox
@@ -44,7 +43,7 @@ def check_judging(options: JudgingOptions) -> None:
     check_recalculation(options.recalc, options.engine)
     check_contradictions(profile, options.checker, style=options.style, recalc=options.recalc)
     if options.cluster is not None:
-        from judge.cluster.place import parse_place  # noqa: PLC0415  most runs need no cluster
+        from judge.cluster.config import parse_place  # noqa: PLC0415  most runs need no cluster
         from judge.cluster.session import check_installed  # noqa: PLC0415
 
         check_installed(parse_place(options.cluster, insecure=options.insecure_cluster).kind)
@@ -173,7 +172,7 @@ class JudgingResources:
         options = self._options
         if options.cluster is None:
             return None
-        from judge.cluster.place import parse_place  # noqa: PLC0415
+        from judge.cluster.config import parse_place  # noqa: PLC0415
         from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
 
         if self._session is None:

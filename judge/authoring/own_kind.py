@@ -12,7 +12,7 @@ from typing import Any
 
 from judge.authoring.kinds import DraftKind, DraftTask, Record
 from judge.compare.profiles import get_profile
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import SuiteError, UsageError

@@ -29,10 +29,10 @@ from judge.authoring.posts import (
     propose,
 )
 from judge.errors import InferenceError, UsageError
+from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.chat import CallError, ChatModel, ChatRequest
 from judge.inference.prompt import Template
-from judge.timestamp import utc_now
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 DECISIONS_FILE = "decisions.jsonl"

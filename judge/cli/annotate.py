@@ -34,9 +34,9 @@ from judge.cli.options import (
 from judge.cli.output import print_table, table
 from judge.cli.signals import Ended
 from judge.cli.view import serve_page
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.core.option import Section
-from judge.core.task_ids import split_ids
+from judge.core.task import split_ids
 from judge.errors import JudgeError, SuiteError, UsageError
 
 if TYPE_CHECKING:

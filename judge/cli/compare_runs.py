@@ -12,7 +12,7 @@ from judge import api
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, option
 from judge.cli.output import print_table, table, write_text
-from judge.console.terminal import make_console, styled
+from judge.console import make_console, styled
 from judge.errors import UsageError
 
 if TYPE_CHECKING:

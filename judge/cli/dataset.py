@@ -31,7 +31,7 @@ from judge.cli.options import (
     who,
 )
 from judge.cli.output import print_table, table
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.files.documents import read_text

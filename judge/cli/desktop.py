@@ -13,7 +13,7 @@ from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import option, page_options, sandbox_option
 from judge.cli.view import serve_page
-from judge.console.terminal import make_console, styled
+from judge.console import make_console, styled
 
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions

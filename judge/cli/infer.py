@@ -27,9 +27,9 @@ from judge.cli.options import (
     read_limits,
 )
 from judge.cli.signals import run_until_signal
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.core.option import Section
-from judge.core.task_ids import split_ids
+from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
 from judge.inference.address import public_url
 

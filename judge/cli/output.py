@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.files.writing import naming_what_is_written
 
 if TYPE_CHECKING:

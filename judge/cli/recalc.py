@@ -12,7 +12,7 @@ from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, options_of, sandbox_option
 from judge.cli.output import print_table, table
-from judge.console.terminal import styled
+from judge.console import styled
 from judge.errors import RecalcError
 from judge.grading.options import GradingOptions
 from judge.workbook.cell import ErrorValue

@@ -15,7 +15,7 @@ from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, option, options_of, sandbox_option
 from judge.cli.output import write_file, write_text
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.errors import UsageError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from judge.cli.options import (
     limit_options,
     option,
 )
-from judge.console.terminal import make_console, styled
+from judge.console import make_console, styled
 from judge.core.option import Section
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from judge import api
 from judge.cli.help import HelpCommand, HelpGroup, OneOf
 from judge.cli.options import json_option, option, sandbox_option
 from judge.cli.output import print_table, table
-from judge.console.terminal import make_console, styled
+from judge.console import make_console, styled
 from judge.errors import SandboxError
 from judge.version import __version__
 
@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from judge.sandbox.selftest import AttackOutcome
 
 
+def _what_to_build_for() -> list[str]:
+    from  import AUTO, buildable_backends  # noqa: PLC0415  only for this command
+
+    return [AUTO, *buildable_backends(), "all"]
+
+
 @click.group(cls=HelpGroup, examples=("sandbox build", "sandbox info"))
 def sandbox() -> None:
     """Build and inspect the sandbox."""
@@ -34,7 +40,7 @@ def sandbox() -> None:
 @sandbox.command(examples=("sandbox build", "sandbox build --office --desktop"))
 @option(
     "--backend",
-    type=OneOf(["auto", "docker", "bubblewrap", "all"]),
+    type=OneOf(_what_to_build_for),
     default="auto",
     show_default=True,
     help="What to build for; auto: bubblewrap, and Docker if its daemon answers.",

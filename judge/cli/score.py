@@ -23,7 +23,7 @@ from judge.cli.options import (
     option,
     options_of,
 )
-from judge.console.visible import visible
+from judge.console import visible
 from judge.core.option import Section
 from judge.errors import IncompleteRunError, JudgeError
 from judge.grading.options import GradingOptions

@@ -31,10 +31,9 @@ from judge.cli.options import (
 )
 from judge.cli.output import print_table, table
 from judge.cli.view import serve_page
-from judge.console.terminal import stream_behind
-from judge.console.visible import visible
+from judge.console import stream_behind, visible
 from judge.core.option import Section, options_in
-from judge.core.task_ids import split_ids
+from judge.core.task import split_ids
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json
 from judge.grading.options import GradingOptions

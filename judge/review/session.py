@@ -17,10 +17,9 @@ from typing import Any
 from judge.core.records.cases import CaseComparison
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
-from judge.files.documents import dump_json
+from judge.files.documents import dump_json, utc_now
 from judge.files.json_lines import LineAppender
-from judge.files.locks import take_lock
-from judge.files.writing import naming_what_is_written
+from judge.files.writing import naming_what_is_written, take_lock
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_window import GridBounds
 from judge.review.corrections import (
@@ -52,7 +51,6 @@ from judge.suspects.decisions import (
 )
 from judge.suspects.material import Output
 from judge.suspects.model import Audit, Evidence, EvidenceFile, Suspect
-from judge.timestamp import utc_now
 from judge.workbook.address import Window, parse_window
 from judge.workbook.cell import CellRef
 

@@ -23,7 +23,7 @@ from importlib import resources
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.files.writing import folder_beside
 from judge.sandbox import elf, layout
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.sandbox.debian import Recipe
 from judge.sandbox.roots import COMPLETE, Report, fresh_folder, is_complete
 

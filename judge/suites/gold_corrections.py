@@ -18,7 +18,7 @@ from pathlib import Path
 from judge.core.task import TestCase
 from judge.errors import SuiteError, UsageError, WorkbookError
 from judge.files.documents import read_regular, written
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.workbook.address import cell_name, parse_cell
 from judge.workbook.cell import CellRange, CellRef, CellValue

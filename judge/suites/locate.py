@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from judge.errors import SuiteError, did_you_mean
-from judge.files.places import cache_folder, shipped_folder
+from judge.files.paths import cache_folder, shipped_folder
 from judge.suites.archive import ARCHIVE_SUFFIXES, unpack_once
 from judge.suites.formats import SuiteFormat, definition_names, format_of_folder, suite_formats
 from judge.suites.sources import load_sources

@@ -7,9 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from judge.core.asking import fault_of_asking
-from judge.core.sample_numbers import SampleNumbers
-from judge.core.submission import Submission
+from judge.core.conversation import fault_of_asking
+from judge.core.submission import SampleNumbers, Submission
 from judge.core.verdict import Verdict
 from judge.files.documents import MalformedError, parse_json, written
 from judge.replies.recorded import recorded_program

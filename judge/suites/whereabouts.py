@@ -13,7 +13,7 @@ from pathlib import Path
 
 from judge.errors import StoreError
 from judge.files.documents import read_json
-from judge.files.places import state_folder
+from judge.files.paths import state_folder
 from judge.files.writing import write_whole
 from judge.suites.locate import SHIPPED, data_folder, fetched_folder, whole_source
 from judge.suites.sources import load_sources

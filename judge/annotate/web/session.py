@@ -24,8 +24,7 @@ from judge.annotate.web.typed import GOLD, INPUT, read_change
 from judge.annotate.web.view import Recoloured, recoloured, show_window
 from judge.compare.cells.answer_range import prepare
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, UsageError

@@ -10,7 +10,7 @@ from typing import Any
 from judge.compare.files.options import NAME as METRICS
 from judge.compare.files.registry import INFEASIBLE, METRIC_NAMES, WORKBOOK
 from judge.compare.rules.options import NAME as RULES
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CheckerSpec, Gold
 from judge.suites.desktop.format import ASKED_FILE, SUFFIXES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path, PurePath
 
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
 from judge.core.task import TaskQuestion
 from judge.suites.formats import (
     DATA_FOLDER,

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 from judge.compare.files.options import NAME as METRICS
 from judge.compare.files.options import asks_signal
 from judge.compare.registry import check_options
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import (
     LEFT_OUT_OPTION,
     AbsentInput,

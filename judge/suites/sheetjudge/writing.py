@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from judge.core.score_table import ScoreTable
+from judge.core.score import ScoreTable
 from judge.core.task import Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.suites.sheetjudge import FORMAT_NAME, VERSION

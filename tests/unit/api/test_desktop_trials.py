@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.desktop import sandboxed
 from judge.api.desktop_trials import PERSON, TrialOptions, live_session, opened_trial
 from judge.cli.desktop import desktop
+from judge.desktop import sandboxed
 from judge.desktop.contract import Signal
 from judge.desktop.episodes import read_episodes
 from judge.desktop.recording import HUMAN
