@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _what_to_build_for() -> list[str]:
-    from  import AUTO, buildable_backends  # noqa: PLC0415  only for this command
+    from judge.sandbox.select import AUTO, buildable_backends  # noqa: PLC0415  only for this command
 
     return [AUTO, *buildable_backends(), "all"]
 
