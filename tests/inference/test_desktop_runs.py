@@ -37,7 +37,7 @@ from judge.grading.store import RunDirectory
 from judge.inference.plan import InferencePlan
 from judge.inference.run import Resources, run_inference
 from judge.inference.started import StartedRuns
-from judge.report.data import report_data
+from judge.report.report import report_data
 from judge.suites import load_suite
 from tests.e2e.conftest import require_backend
 from tests.fakes.chat_model import Line, ScriptedModel

@@ -13,7 +13,7 @@ from judge.cli.report import report
 from judge.desktop.contract import Action, ActionOutcome
 from judge.errors import SandboxError, StoreError
 from judge.files.media import image_size, image_type
-from judge.report.film import FilmStudio, film_of_case
+from judge.report.desktop.film import FilmStudio, film_of_case
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from tests.episode_run import DONE, MadeEpisode, MadeTurn, click, desktop_suite, make_episodes

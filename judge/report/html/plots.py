@@ -51,6 +51,9 @@ def _whisker(estimate: Mapping[str, Any], name: str, y: float) -> Markup:
     return markup
 
 
+_SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
+
+
 def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
     """The end of an axis on which all differences of some pairs, with their intervals, are seen.
 
@@ -69,9 +72,6 @@ def difference_scale(pairs: Sequence[Mapping[str, Any]]) -> float:
     ]
     widest = max(ends, default=1.0)
     return next((end for end in _SCALES if widest <= end), 1.0)
-
-
-_SCALES = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0)
 
 
 def difference_strip(difference: Mapping[str, Any], name: str, scale: float = 1.0) -> Markup:
@@ -175,7 +175,7 @@ class _LogAxis:
         ]
 
     def at(self, value: float) -> float:
-        """Where a value stands."""
+        """The position of a value."""
         share = (math.log10(value) - self._low) / (self._high - self._low)
         return self._start + share * (self._end - self._start)
 
@@ -239,15 +239,15 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
     Returns:
         The plot; None where fewer than two groups have a score.
     """
-    known = [group for group in groups if group["scores"]["soft_restriction"]["value"] is not None]
-    if len(known) < 2:
+    scored = [group for group in groups if group["scores"]["soft_restriction"]["value"] is not None]
+    if len(scored) < 2:
         return None
-    width = (_WIDTH - _LEFT - _RIGHT) / len(known)
+    width = (_WIDTH - _LEFT - _RIGHT) / len(scored)
     parts = [_y_rule(_y(percent / 100), str(percent)) for percent in range(0, 101, 25)]
     for key, offset in (("soft_restriction", -6), ("hard_restriction", 6)):
         css = key.partition("_")[0]
-        places = [_LEFT + width * (number + 0.5) + offset for number in range(len(known))]
-        values = [each["scores"][key] for each in known]
+        places = [_LEFT + width * (number + 0.5) + offset for number in range(len(scored))]
+        values = [group["scores"][key] for group in scored]
         line = " ".join(
             f"{'ML'[bool(number)]}{x:.1f} {_y(value['value']):.1f}"
             for number, (x, value) in enumerate(zip(places, values, strict=True))
@@ -270,9 +270,9 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
             " lower" if number % 2 else "",
             _short(_LEFT + width * (number + 0.5)),
             _HEIGHT - _BOTTOM + 18,
-            each["label"],
+            group["label"],
         )
-        for number, each in enumerate(known)
+        for number, group in enumerate(scored)
     ]
     parts += _axis_names(name, "score, %")
     return _plot(parts, f"scores by {name}")
@@ -282,7 +282,7 @@ def effect(groups: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
 
 def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
-    """How many episodes took how much; the part that was accepted is filled.
+    """A histogram of episodes, with the accepted part of each bar filled.
 
     Args:
         bars: entries with ``low``, ``high``, ``episodes`` and ``accepted``.
@@ -291,7 +291,7 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
     Returns:
         The plot; None where there is nothing to count.
     """
-    highest = max((each["episodes"] for each in bars), default=0)
+    highest = max((entry["episodes"] for entry in bars), default=0)
     if not highest:
         return None
     step = _whole_step(highest)
@@ -303,12 +303,12 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
     parts = [_y_rule(y(count), str(count)) for count in range(0, highest + 1, step)]
     bar = Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>')
-    for number, each in enumerate(bars):
+    for number, entry in enumerate(bars):
         left, thick = _LEFT + width * (number + 0.12), width * 0.76
-        for css, count in (("tried", each["episodes"]), ("solved", each["accepted"])):
+        for css, count in (("tried", entry["episodes"]), ("solved", entry["accepted"])):
             top = y(count)
             parts.append(bar.format(css, *map(_short, (left, top, thick, _HEIGHT - _BOTTOM - top))))
-        low, high = each["low"], each["high"]
+        low, high = entry["low"], entry["high"]
         parts.append(
             Markup('<text class="axis mid" x="{}" y="{}">{}</text>').format(
                 _short(left + thick / 2),
@@ -321,7 +321,7 @@ def histogram(bars: Sequence[Mapping[str, Any]], name: str) -> Markup | None:
 
 
 def _whole_step(highest: int) -> int:
-    """A round distance of at most six rules."""
+    """A round distance between rules, of which there are six at most."""
     power: int = 10 ** max(0, len(str(highest)) - 2)
     steps = [factor * power for factor in (1, 2, 5, 10, 20, 50)]
     return next((step for step in steps if highest / step <= 6), steps[-1])

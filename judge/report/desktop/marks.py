@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 MAX_MARKS = 200
 _MAX_TEXT_LENGTH = 400
-_FURTHEST = 20_000
-_SAME_PLACE = 4
-"""Pixels between press and release up to which it is a click and no drag."""
+_MAX_COORDINATE = 20_000
+_MAX_CLICK_DISTANCE = 4
+"""Pixels between press and release of a click; a longer way is a drag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Mark:
         y: likewise.
         to_x: where a drag ends; otherwise as ``x``.
         to_y: likewise.
-        times: clicks at one place, one after the other.
+        times: clicks at the same point, one after the other.
         text: of the mouse the keys that are held down, the button unless it is the left one, how
             far was scrolled; otherwise the text typed, or the keys.
     """
@@ -55,27 +55,27 @@ def marks_of(events: Iterable[Sequence[object]]) -> list[Mark]:
         At most :data:`MAX_MARKS`, in order. Moves are only marked where nothing else was done.
     """
     read = list(_read(events))
-    found: list[Mark] = []
+    marks: list[Mark] = []
     for mark in _marks(read):
-        previous = found[-1] if found else None
+        previous = marks[-1] if marks else None
         if previous is not None and _continues(previous, mark):
             text = previous.text + mark.text if mark.kind == "type" else previous.text
-            found[-1] = replace(previous, times=previous.times + 1, text=text[:_MAX_TEXT_LENGTH])
-        elif len(found) < MAX_MARKS:
-            found.append(mark)
-    if not found and read:
+            marks[-1] = replace(previous, times=previous.times + 1, text=text[:_MAX_TEXT_LENGTH])
+        elif len(marks) < MAX_MARKS:
+            marks.append(mark)
+    if not marks and read:
         return [_mark("move", read[-1])]
-    return found
+    return marks
 
 
 def _continues(previous: Mark, mark: Mark) -> bool:
-    """Whether a mark is more of the same: a double click, further text, further scrolling."""
-    same_place = (previous.x, previous.y) == (mark.x, mark.y)
+    """Whether a mark continues the previous one: a double click, more text, more scrolling."""
+    same_point = (previous.x, previous.y) == (mark.x, mark.y)
     if mark.kind == "type":
-        return previous.kind == "type" and same_place
+        return previous.kind == "type" and same_point
     return (
         mark.kind in {"click", "scroll"}
-        and same_place
+        and same_point
         and (previous.kind, previous.text) == (mark.kind, mark.text)
     )
 
@@ -116,7 +116,7 @@ def _pressed(start: _Event, end: _Event, held: Iterable[str]) -> Mark:
     """A click, or a drag if the mouse moved in between; with the keys that are held down."""
     button = () if start.detail in {"", "left", "1"} else (start.detail,)
     text = " ".join((*held, *button))
-    if math.dist((start.x, start.y), (end.x, end.y)) <= _SAME_PLACE:
+    if math.dist((start.x, start.y), (end.x, end.y)) <= _MAX_CLICK_DISTANCE:
         return _mark("click", start, text)
     return Mark("drag", start.x, start.y, end.x, end.y, text=text[:_MAX_TEXT_LENGTH])
 
@@ -128,14 +128,14 @@ def _mark(kind: str, event: _Event, text: str = "") -> Mark:
 def _read(events: Iterable[Sequence[object]]) -> Iterator[_Event]:
     for event in events:
         kind, x, y, *rest = (*event[:4], None, None, None)
-        place = _place(x), _place(y)
-        if isinstance(kind, str) and place[0] is not None and place[1] is not None:
+        pixel = _pixel(x), _pixel(y)
+        if isinstance(kind, str) and pixel[0] is not None and pixel[1] is not None:
             detail = "" if rest[0] is None else str(rest[0])[:_MAX_TEXT_LENGTH]
-            yield _Event(kind, place[0], place[1], detail)
+            yield _Event(kind, pixel[0], pixel[1], detail)
 
 
-def _place(value: object) -> int | None:
+def _pixel(value: object) -> int | None:
     """A pixel; None for anything else."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
-    return int(value) if abs(value) <= _FURTHEST else None
+    return int(value) if abs(value) <= _MAX_COORDINATE else None

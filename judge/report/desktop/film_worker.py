@@ -50,12 +50,12 @@ def smaller(frame: dict[str, Any]) -> bytes:
 
 
 def font(name: str, size: int) -> Any:
-    """A font that comes with what solutions may import; the one of Pillow if it is not there."""
+    """A font that matplotlib brings; the one of Pillow if it is missing."""
     from PIL import ImageFont  # noqa: PLC0415  only in the sandbox
 
     if (name, size) not in _FONTS:
-        found = importlib.util.find_spec("matplotlib")
-        folder = Path(found.origin).parent if found and found.origin else Path("/nowhere")
+        spec = importlib.util.find_spec("matplotlib")
+        folder = Path(spec.origin).parent if spec and spec.origin else Path("/nowhere")
         path = folder / "mpl-data" / "fonts" / "ttf" / name
         _FONTS[name, size] = (
             ImageFont.truetype(str(path), size) if path.is_file() else ImageFont.load_default(size)
@@ -121,14 +121,14 @@ def fitted(draw: Any, text: str, chosen: Any, width: int) -> str:
 
 
 def draw_mark(image: Any, mark: dict[str, Any], number: int, scale: float) -> None:
-    """A click, a drag or a turn of the wheel; what was typed is in the lines."""
+    """Draws a click, a drag or a turn of the wheel; typed text is in the lines."""
     from PIL import ImageDraw  # noqa: PLC0415  only in the sandbox
 
     kind = mark["kind"]
     if kind in {"type", "keys", "move"}:
         return
     draw = ImageDraw.Draw(image)
-    x, y, to_x, to_y = (mark[each] * scale for each in ("x", "y", "to_x", "to_y"))
+    x, y, to_x, to_y = (mark[name] * scale for name in ("x", "y", "to_x", "to_y"))
     if kind == "drag":
         angle = math.atan2(to_y - y, to_x - x)
         wings = [
@@ -160,7 +160,7 @@ def finished(frame: dict[str, Any]) -> bytes:
     """All turns as one file that plays for ever; smaller until it fits."""
     if not _FILM:
         raise ValueError("there is no turn")
-    pictures, times = [each for each, _ in _FILM], [ms for _, ms in _FILM]
+    pictures, times = [picture for picture, _ in _FILM], [ms for _, ms in _FILM]
     while True:
         data = encoded(pictures, times, frame["form"])
         longest = max(pictures[0].size)
@@ -191,7 +191,7 @@ def encoded(pictures: list[Any], times: list[int], form: str) -> bytes:
 
 
 def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
-    """What is requested, or what is wrong with what came."""
+    """The answer to a frame: what it requests, or what is wrong with it."""
     try:
         match frame["do"]:
             case "shrink":

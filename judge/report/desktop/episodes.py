@@ -1,11 +1,14 @@
-"""What a report says of desktop episodes."""
+"""The desktop episodes of a run as a report has them, and how they are read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from judge.core.statistics import Estimate
+from judge.desktop.episodes import EPISODES_FOLDER, Episode, episode_path, read_episode
+from judge.errors import StoreError
 
 ENDINGS = {
     "done": "said to be done",
@@ -15,7 +18,7 @@ ENDINGS = {
     "context-length": "context too long",
     "closed": "page closed",
 }
-"""How an episode ends, as it is on record -> in words."""
+"""How an episode ended, as it is on record -> in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +130,7 @@ class SettingRow:
 
 @dataclass(frozen=True, slots=True)
 class EndingCount:
-    """How many episodes ended in a way.
+    """How many episodes ended in some way.
 
     Attributes:
         ended: as it is on record; empty for those that were interrupted.
@@ -182,7 +185,7 @@ class EpisodesSummary:
 
 @dataclass(frozen=True, slots=True)
 class PairedMean:
-    """What the episodes of two runs took, on the tasks that both have.
+    """Turns, actions or seconds of the episodes of two runs, on the tasks that both have.
 
     Attributes:
         key: ``steps``, ``turns`` or ``seconds``.
@@ -216,3 +219,94 @@ class EpisodePair:
     first: str
     second: str
     means: tuple[PairedMean, ...]
+
+
+Key = tuple[str, int, int]
+"""Task id, sample, case."""
+
+_MAX_NAME_LENGTH = 200
+_SETTING_PARTS = 3
+_MAX_PIXELS = 100_000
+
+
+def read_entries(run: Path, keys: Iterable[Key]) -> tuple[dict[Key, EpisodeEntry], tuple[str, ...]]:
+    """The episodes of some cases, without their turns.
+
+    Args:
+        run: the results directory.
+        keys: of the cases.
+
+    Returns:
+        The entries of those that have an episode; and a note if some cannot be read.
+    """
+    if not (run / EPISODES_FOLDER).is_dir():
+        return {}, ()
+    entries: dict[Key, EpisodeEntry] = {}
+    problems: list[str] = []
+    for key in keys:
+        path = episode_path(run, *key)
+        if not path.exists():
+            continue
+        try:
+            entries[key] = entry_of(read_episode(path))
+        except StoreError as error:
+            problems.append(error.message)
+    if not problems:
+        return entries, ()
+    return entries, (f"{len(problems)} episodes cannot be shown ({problems[0]})",)
+
+
+def entry_of(episode: Episode) -> EpisodeEntry:
+    """The entry of an episode in a report."""
+    head, end = episode.head, episode.end
+    options = head["options"]
+    published = options.get("as_published")
+    actions = [action for turn in episode.turns for action in turn["actions"]]
+    observation, action_space = setting_parts(head["setting"])
+    return EpisodeEntry(
+        model=head["model"][:_MAX_NAME_LENGTH],
+        observation=observation,
+        action_space=action_space,
+        gui_only=options.get("gui_only") is True,
+        as_published=tuple(map(str, published)) if isinstance(published, list) else (),
+        ended=None if end is None else end["ended"],
+        turns=len(episode.turns),
+        steps=sum(not action["refused"] for action in actions) if end is None else end["steps"],
+        failed_steps=sum(bool(action["error"]) or action["refused"] for action in actions),
+        empty_turns=sum(bool(turn["problem"]) for turn in episode.turns),
+        seconds=None if end is None else end["seconds"],
+        ready_s=head["ready_s"],
+        changed=None if end is None else end["changed"],
+        problem="" if end is None else end["problem"],
+        screen=_size(options),
+        window=_window_text(options.get("window")),
+        clutter=_count(options.get("clutter")),
+    )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 <= value < _MAX_PIXELS else 0
+
+
+def _size(options: Mapping[str, object]) -> str:
+    """``1920x1080``; empty where a record does not say."""
+    width, height = _count(options.get("width")), _count(options.get("height"))
+    return f"{width}x{height}" if width and height else ""
+
+
+def _window_text(window: object) -> str:
+    """``100,50,1280x720``, as ``--window`` has it; empty for the whole screen."""
+    if not isinstance(window, Mapping):
+        return ""
+    return f"{_count(window.get('x'))},{_count(window.get('y'))},{_size(window)}"
+
+
+def setting_parts(setting: str) -> tuple[str, str]:
+    """Observation and action space of ``desktop/screenshot/pyautogui``; empty where not named."""
+    parts = [*setting[:_MAX_NAME_LENGTH].split("/"), "", "", ""]
+    return parts[1], "/".join(filter(None, parts[2:_SETTING_PARTS]))
+
+
+def ending_in_words(ended: str | None) -> str:
+    """How an episode ended."""
+    return ENDINGS.get(ended, ended[:_MAX_NAME_LENGTH]) if ended else "interrupted"

@@ -23,8 +23,8 @@ from judge.files.documents import MIB, dump_json
 from judge.files.media import image_type
 from judge.grading.case_records import case_records, result_of_record
 from judge.grading.store import RunDirectory
-from judge.report.episode_marks import Mark, marks_of
-from judge.report.episodes import ending_in_words
+from judge.report.desktop.episodes import ending_in_words
+from judge.report.desktop.marks import Mark, marks_of
 from judge.report.unseen import shown_plainly
 from judge.sandbox import open_sandbox
 from judge.sandbox.bundle import program_text
@@ -34,12 +34,12 @@ FORMS = ("gif", "webp")
 """The forms of a moving picture."""
 
 MAX_FILM_BYTES = 10 * MIB
-"""Its longest file: what pages with Markdown take of a picture."""
+"""The largest file: pages with Markdown accept pictures of this size."""
 
 MAX_TURNS = 120
 """A longer episode is cut."""
 
-_PROGRAM = ("judge.inference.picture_worker", "judge.report.film_worker")
+_PROGRAM = ("judge.inference.picture_worker", "judge.report.desktop.film_worker")
 _WIDTH, _HEIGHT = 960, 540
 _TURN_MS, _END_MS = 1_800, 3_000
 _SIDE, _QUALITY = 1_280, 60
@@ -78,7 +78,7 @@ def film_of_case(
         record = case_records(store).get((task_id, sample, case))
     verdict = "" if record is None else result_of_record(record).verdict.description
     with contextlib.closing(FilmStudio(lambda: open_sandbox(sandbox))) as studio:
-        return studio.film(read_episode(path), EpisodeFiles(run), form, said=verdict)
+        return studio.film(read_episode(path), EpisodeFiles(run), form, verdict=verdict)
 
 
 class FilmStudio:
@@ -95,7 +95,7 @@ class FilmStudio:
         self._is_broken = False
 
     def shrink(self, picture: bytes) -> bytes | None:
-        """A picture as a smaller file; None where none is made, or no sandbox is available."""
+        """A picture as a smaller file; None if none can be made, or no sandbox is available."""
         if self._is_broken:
             return None
         frame = {
@@ -110,19 +110,19 @@ class FilmStudio:
         except StoreError:
             return None
         except JudgeError:
-            # Without a sandbox there are only the pictures as they are.
+            # Without a sandbox, pictures stay as they are.
             self._is_broken = True
             return None
         return made if made and image_type(made) == "image/webp" else None
 
-    def film(self, episode: Episode, files: EpisodeFiles, form: str, *, said: str) -> bytes:
+    def film(self, episode: Episode, files: EpisodeFiles, form: str, *, verdict: str) -> bytes:
         """An episode as a moving picture, turn by turn.
 
         Args:
             episode: the episode.
             files: its screenshots.
             form: one of :data:`FORMS`.
-            said: the verdict, for the last turn.
+            verdict: the verdict in words, shown with the last turn.
 
         Raises:
             StoreError: it has no turn, or a screenshot cannot be decoded.
@@ -130,7 +130,7 @@ class FilmStudio:
         """
         if not episode.turns:
             raise StoreError(f"{episode.path}: has no turn, so there is nothing to show")
-        for frame in _frames(episode, files, said):
+        for frame in _frames(episode, files, verdict):
             self._call({"do": "turn", **frame}, _TIMEOUT_S)
         end = {"do": "finish", "form": form, "most_bytes": MAX_FILM_BYTES}
         made = self._call(end, _FINISH_TIMEOUT_S)
@@ -157,7 +157,7 @@ class FilmStudio:
             answer = json.loads(self._channel.call(json.dumps(frame).encode(), timeout_s))
             error, made = answer.get("error"), base64.b64decode(answer.get("made") or "")
         except (TimeoutError, SandboxError) as failure:
-            # The picture ended the service (memory, a fault of a decoder): the next gets another.
+            # The picture ended the service (memory, a fault of a decoder); the next gets a new one.
             self._channel.close()
             self._channel = None
             raise StoreError(f"a screenshot could not be read: {failure}") from failure
@@ -168,8 +168,8 @@ class FilmStudio:
         return made
 
 
-def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[str, Any]]:
-    """What is shown of each turn."""
+def _frames(episode: Episode, files: EpisodeFiles, verdict: str) -> Iterator[dict[str, Any]]:
+    """The frames of the film, one for each turn."""
     turns = episode.turns[:MAX_TURNS]
     elapsed_s = 0.0
     for turn in turns:
@@ -183,7 +183,7 @@ def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[s
         lines = [head, *_lines(turn, marks)]
         if is_last:
             end = ending_in_words(None if episode.end is None else episode.end["ended"])
-            lines[0] += f" · end: {end}" + (f" · {said}" if said else "")
+            lines[0] += f" · end: {end}" + (f" · {verdict}" if verdict else "")
         yield {
             "picture": None if picture is None else base64.b64encode(picture).decode("ascii"),
             "width": _WIDTH,
@@ -197,16 +197,16 @@ def _frames(episode: Episode, files: EpisodeFiles, said: str) -> Iterator[dict[s
 
 
 def _lines(turn: TurnRecord, marks: list[Mark]) -> Iterator[str]:
-    """What was done, and what became of it."""
-    done = " ".join(_done(each) for each in turn["actions"])
+    """The actions of a turn, and the failures among them."""
+    done = " ".join(_done(action) for action in turn["actions"])
     typed = " ".join(
         f"{'types' if mark.kind == 'type' else 'presses'} {mark.text}"
         for mark in marks
         if mark.kind in {"type", "keys"}
     )
     yield done or typed or turn["problem"]
-    failed = [each["error"].strip().rpartition("\n")[2] for each in turn["actions"]]
-    yield next((f"failed: {each}" for each in failed if each), typed if done else "")
+    failed = [action["error"].strip().rpartition("\n")[2] for action in turn["actions"]]
+    yield next((f"failed: {error}" for error in failed if error), typed if done else "")
 
 
 def _done(action: ActionRecord) -> str:

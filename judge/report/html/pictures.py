@@ -1,21 +1,25 @@
-"""The pictures that pages of a report show, by the SHA-256 of their bytes.
+"""The pictures and other input files that the pages of a report show. Bounded.
 
 Pictures come from strangers. They are never decoded here: type and size are those of the header,
-and what is too large, or no picture at all, becomes a line of text.
+and a file that is too large, or no picture at all, becomes a line of text.
 """
 
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge.errors import StoreError
-from judge.files.documents import MIB, read_regular
+from judge.core.task import FileKind, InputFile, Task, TestCase
+from judge.errors import JudgeError, StoreError, SuiteError
+from judge.files.documents import MAX_FILE_BYTES, MIB, opened_regular, read_regular
 from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER, image_size, image_type
+from judge.workbook.cell import ErrorValue
+from judge.workbook.preview import SheetPreview, Value, read_preview, read_table
 
 MAX_PICTURE_BYTES = 8 * MIB
 """The largest file that is shown."""
@@ -24,16 +28,16 @@ MAX_PIXELS = 50_000_000
 """The largest picture that a browser is asked to decode."""
 
 PICTURES_BYTES = 24 * MIB
-"""What all pictures of a report that is one file may take in it."""
+"""Bytes of all pictures in a report that is one file."""
 
 PAGE_PICTURES_BYTES = 96 * MIB
-"""What the pictures of one page may take that a server gives."""
+"""Bytes of all pictures on one page that a server sends."""
 
 Shrink = Callable[[bytes], bytes | None]
 """Makes a picture smaller; None where that cannot be done."""
 
 _MAX_MISSES = 20
-"""After so many pictures that did not fit, no other is tried."""
+"""Pictures that may fail to fit before no other is tried."""
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -80,7 +84,7 @@ class PictureShelf:
         path = self._places.get(digest)
         if path is None:
             kept = (self._folder / f"{digest}{suffix}" for suffix in PICTURE_SUFFIXES.values())
-            path = next((each for each in kept if each.is_file()), None)
+            path = next((path for path in kept if path.is_file()), None)
         shown = {"problem": "the picture is no longer available"}
         if path is not None:
             shown = self.of_file(path)
@@ -128,8 +132,12 @@ class PictureShelf:
         Returns:
             SHA-256 -> the bytes as base64, in the order of the hashes.
         """
-        sizes = {each["sha256"]: each["bytes"] for each in self._known.values() if "sha256" in each}
-        others = sorted(sizes.keys() - self._turns, key=lambda each: (sizes[each], each))
+        sizes = {
+            picture["sha256"]: picture["bytes"]
+            for picture in self._known.values()
+            if "sha256" in picture
+        }
+        others = sorted(sizes.keys() - self._turns, key=lambda digest: (sizes[digest], digest))
         turns = sorted((size for size in sizes if size in self._turns), key=self._turns.__getitem__)
         taken = self._taken(others, most_bytes, self.text_of)
         left = most_bytes - sum(map(len, taken.values()))
@@ -182,3 +190,91 @@ class PictureShelf:
             "height": height,
             "bytes": len(data),
         }
+
+
+_MAX_FILES = 40
+_MAX_SHEETS = 4
+_MAX_ROWS = 12
+_MAX_COLUMNS = 16
+_MAX_CELL_LENGTH = 60
+_MAX_TEXT_LENGTH = 4_000
+_MAX_TEXT_BYTES = 4 * _MAX_TEXT_LENGTH
+
+
+def shown_inputs(task: Task, case: TestCase, pictures: PictureShelf) -> list[dict[str, Any]]:
+    """The inputs of a case that no grid shows.
+
+    Args:
+        task: the task; if its answer is a file, its first input is in a grid.
+        case: the case.
+        pictures: where pictures are named.
+
+    Returns:
+        For each file ``name``, ``kind`` and, if it cannot be shown, ``problem``; a picture has
+        ``picture`` (see :meth:`PictureShelf.of_file`), a table ``sheets`` (each with ``name``,
+        ``rows`` of strings, ``total_rows`` or null, ``total_columns`` or null and ``cut``), text
+        ``text``.
+    """
+    files = case.inputs[1:] if task.answer.is_file else case.inputs
+    shown = [_shown(file, pictures) for file in files[:_MAX_FILES]]
+    shown += [
+        {"name": file.name, "kind": file.kind.value, "problem": f"is missing: {file.advice}"}
+        for file in case.absent[:_MAX_FILES]
+    ]
+    return shown
+
+
+def _shown(file: InputFile, pictures: PictureShelf) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": file.path.name, "kind": file.kind.value}
+    if file.kind is FileKind.IMAGE:
+        return {**entry, "picture": pictures.of_file(file.path)}
+    try:
+        match file.kind:
+            case FileKind.WORKBOOK:
+                sheets = read_preview(file.path, _MAX_ROWS)
+            case FileKind.TABLE:
+                sheets = (read_table(file.path, _MAX_ROWS),)
+            case _:
+                return {**entry, "text": _text(file.path)}
+    except JudgeError as error:
+        return {**entry, "problem": error.message.removeprefix(f"{file.path}: ")}
+    shown = [_sheet(sheet) for sheet in sheets[:_MAX_SHEETS]]
+    return {**entry, "sheets": shown, "more_sheets": max(len(sheets) - _MAX_SHEETS, 0)}
+
+
+def _sheet(sheet: SheetPreview) -> dict[str, Any]:
+    rows = [_row(row) for row in sheet.rows[:_MAX_ROWS]]
+    is_cut = sheet.more_rows or any(len(row) > _MAX_COLUMNS for row in sheet.rows)
+    return {
+        "name": sheet.name,
+        "rows": rows,
+        "total_rows": sheet.total_rows,
+        "total_columns": sheet.total_columns,
+        "cut": is_cut,
+    }
+
+
+def _row(row: Sequence[Value]) -> list[str]:
+    texts = (_cell(value) for value in row[:_MAX_COLUMNS])
+    return [
+        text if len(text) <= _MAX_CELL_LENGTH else text[:_MAX_CELL_LENGTH] + "…" for text in texts
+    ]
+
+
+def _cell(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, ErrorValue):
+        return value.code
+    if isinstance(value, dt.datetime):
+        return str(value).removesuffix(" 00:00:00")
+    return str(value)
+
+
+def _text(path: Path) -> str:
+    with opened_regular(path, SuiteError, MAX_FILE_BYTES) as file:
+        data = b"" if file is None else file.read(_MAX_TEXT_BYTES)
+    text = data.decode("utf-8", "replace")
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[:_MAX_TEXT_LENGTH] + "…"
