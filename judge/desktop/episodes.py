@@ -158,7 +158,7 @@ class EpisodeEnd(TypedDict):
     steps: Count
     """Actions that were performed."""
     output: Sha256 | None
-    """SHA-256 of the file that was collected; None where there is none."""
+    """SHA-256 of the file that was collected; None if there is none."""
     output_bytes: Count
     changed: bool
     problem: str
