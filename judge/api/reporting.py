@@ -23,7 +23,7 @@ from judge.grading.store import CASES_FILE, RunDirectory
 from judge.report.entries_file import MAX_HELD, EntriesFile
 from judge.report.summary import ReportBuilder
 from judge.suites import Suite
-from judge.suites.submission_index import SubmissionIndex
+from judge.suites.submissions import SubmissionIndex
 from judge.suspects.standing import kept_suspicions
 
 

@@ -110,8 +110,8 @@ class Call:
         attempts: requests that were sent for it, those that failed included.
         latency_s: seconds of the one that was answered; None where the reply came from the cache,
             or was not timed.
-        prompt_tokens: tokens of the request.
-        completion_tokens: tokens of the reply.
+        prompt_tokens: tokens asked.
+        completion_tokens: tokens answered.
     """
 
     attempts: float = 0.0
@@ -129,8 +129,8 @@ class Asking:
         setting: the inference setting.
         rounds: rounds of the conversation.
         is_counted: whether tokens are on record.
-        prompt_tokens: tokens of the request.
-        completion_tokens: tokens of the reply.
+        prompt_tokens: tokens asked.
+        completion_tokens: tokens answered.
         cost_usd: US dollars.
         seconds: of all calls together, waiting between attempts included.
         is_truncated: whether the reply that the program came from was cut off.
@@ -179,9 +179,9 @@ def asking_of(record: Mapping[str, object]) -> Asking:
         is_truncated=record.get("truncated") is True,
         stands_alone=stands_alone if isinstance(stands_alone, bool) else None,
         calls=tuple(
-            _call(call)
-            for call in (calls if isinstance(calls, list) else ())
-            if isinstance(call, Mapping)
+            _call(each)
+            for each in (calls if isinstance(calls, list) else ())
+            if isinstance(each, Mapping)
         ),
     )
 
@@ -202,9 +202,9 @@ def fault_of_asking(record: Mapping[str, object]) -> str | None:
     numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
     if isinstance(tokens, Mapping):
         numbers += [(f"tokens.{name}", tokens.get(name)) for name in ("prompt", "completion")]
-    for index, call in enumerate(calls if isinstance(calls, list) else ()):
+    for place, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, Mapping):
-            numbers += [(f"calls[{index}].{name}", call.get(name)) for name in _CALL_NUMBERS]
+            numbers += [(f"calls[{place}].{name}", call.get(name)) for name in _CALL_NUMBERS]
     for name, value in numbers:
         number = _number(value)
         if number is not None and not abs(number) < _MOST:

@@ -165,9 +165,9 @@ def in_words(value: object) -> str:
             return str(value["date"]).removesuffix("T00:00:00").replace("T", " ")
         if value.keys() == {"error"}:
             return str(value["error"])
-        return ", ".join(f"{name} {in_words(item)}" for name, item in value.items()) or "nothing"
+        return ", ".join(f"{name} {in_words(each)}" for name, each in value.items()) or "nothing"
     if isinstance(value, list | tuple):
-        nested = any(isinstance(item, list | tuple | dict) and len(item) > 1 for item in value)
+        nested = any(isinstance(each, list | tuple | dict) and len(each) > 1 for each in value)
         return ("; " if nested else ", ").join(map(in_words, value)) or "nothing"
     return repr(value)
 
@@ -200,20 +200,20 @@ class FoundDifference:
         values = f"expected {in_words(self.expected)}, found {in_words(self.actual)}"
         has_values = (self.expected, self.actual) != (None, None)
         if not self.words:
-            line = f"{self.place}: {self.kind.replace('_', ' ')}"
-            line = f"{line}: {values}" if has_values else line
-            return f"{line} ({self.detail})" if self.detail else line
+            said = f"{self.place}: {self.kind.replace('_', ' ')}"
+            said = f"{said}: {values}" if has_values else said
+            return f"{said} ({self.detail})" if self.detail else said
         parts = [self.detail] if self.detail else []
         # Objects are long as JSON; the sentence says what is compared, and the detail where.
         if has_values and len(values) <= _MAX_VALUES_LENGTH:
             parts.append(values)
-        line = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
-        return f"{line} ({'; '.join(parts)})" if parts else line
+        said = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
+        return f"{said} ({'; '.join(parts)})" if parts else said
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of comparing an answer with its gold.
+    """What a checker says about an answer.
 
     Attributes:
         agrees: whether the answer is right.
@@ -221,7 +221,7 @@ class Finding:
         record: the comparison as it is written to ``cases.jsonl``: ``equal``, ``cells`` and
             ``differing_cells`` (units compared, and how many of them differ),
             ``difference_counts``, ``differences`` and ``notes``, and whatever else the checker
-            records.
+            has to say.
         undecided: whether the only differences are values that could not be computed.
     """
 
@@ -303,20 +303,24 @@ def nearest(findings: Sequence[tuple[str, Finding]]) -> Finding:
     The first gold that the answer agrees with decides; if there is none, the nearest one does.
 
     Args:
-        findings: the name of each gold with its finding, in the order of the golds; at least one.
+        findings: name of the gold and what was found, in the order of the golds; at least one.
 
     Returns:
         That finding; with several golds, its notes name the gold.
     """
-    name, finding = next(
-        ((name, finding) for name, finding in findings if finding.agrees),
-        min(findings, key=lambda entry: entry[1].differing_share),
+    name, found = next(
+        ((name, found) for name, found in findings if found.agrees),
+        min(findings, key=lambda each: each[1].differing_share),
     )
     if len(findings) == 1:
-        return finding
-    notes = finding.record.get("notes")
-    outcome = f"the answer agrees with {name}" if finding.agrees else f"{name} is the nearest"
-    all_notes = [f"of {len(findings)} golds, {outcome}"]
-    all_notes += list(notes) if isinstance(notes, list | tuple) else []
-    record: CaseComparison = {**finding.record, "notes": all_notes, "gold": name}
-    return Finding(finding.agrees, finding.cause, record, finding.undecided)
+        return found
+    said = f"agrees with {name}" if found.agrees else f"{name} is the nearest"
+    notes = found.record.get("notes")
+    noted = [
+        f"of {len(findings)} golds, the answer {said}"
+        if found.agrees
+        else f"of {len(findings)} golds, {said}"
+    ]
+    noted += list(notes) if isinstance(notes, list | tuple) else []
+    record: CaseComparison = {**found.record, "notes": noted, "gold": name}
+    return Finding(found.agrees, found.cause, record, found.undecided)

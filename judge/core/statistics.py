@@ -271,7 +271,7 @@ def smallest_detectable_difference(
         n: tasks.
         sd: standard deviation of the differences; scores are from 0 to 1.
         alpha: level of the two-sided test.
-        power: the probability of finding it.
+        power: the chance with which it shall be found.
 
     Returns:
         The difference; None if there are fewer than two tasks, or so few that it would be larger
@@ -279,8 +279,8 @@ def smallest_detectable_difference(
     """
     if n < 2:
         return None
-    difference = (_quantile(1 - alpha) + NormalDist().inv_cdf(power)) * sd / math.sqrt(n)
-    return difference if difference <= 1 else None
+    found = (_quantile(1 - alpha) + NormalDist().inv_cdf(power)) * sd / math.sqrt(n)
+    return found if found <= 1 else None
 
 
 def smallest_detectable_change(
@@ -292,7 +292,7 @@ def smallest_detectable_change(
         n: tasks.
         discordant: share of the tasks that exactly one of the two runs solves, from 0 to 1.
         alpha: level of the two-sided test.
-        power: the probability of finding it.
+        power: the chance with which it shall be found.
 
     Returns:
         The difference; None if so few tasks differ that none would be detected, even if all of
@@ -390,10 +390,10 @@ def mean_over_tasks(
     """
     estimate = pass_hat_k if every else pass_at_k
     estimates = [estimate(n, c, k) for n, c in solved.values()]
-    numbers = [estimate for estimate in estimates if estimate is not None]
-    if not estimates or len(numbers) < len(estimates):
+    known = [each for each in estimates if each is not None]
+    if not estimates or len(known) < len(estimates):
         return None
-    return math.fsum(numbers) / len(numbers)
+    return math.fsum(known) / len(known)
 
 
 # -- inside ---------------------------------------------------------------------------------------

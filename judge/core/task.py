@@ -196,7 +196,7 @@ class TestCase:
     def paths(self) -> tuple[Path, ...]:
         """All files of the case: its inputs, then its golds."""
         golds = (gold.path for gold in self.golds if gold.path is not None)
-        return (*(file.path for file in self.inputs), *golds)
+        return (*(each.path for each in self.inputs), *golds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ def count_verdicts(results: Iterable[CaseResult]) -> dict[str, int]:
     return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
 
 
-_CAUSED_BY_SUBMISSION = frozenset(
+_TOLD = frozenset(
     {
         *(Verdict.CE, Verdict.RE, Verdict.TLE, Verdict.MLE),
         *(Verdict.OLE, Verdict.SV, Verdict.NO, Verdict.IW),
@@ -136,7 +136,7 @@ def cause_without_golds(result: CaseResult) -> str:
     Of differences it has the numbers and the first cell; causes of bad tests and of the
     judge's own failures may quote golds and are left to ``judge score``.
     """
-    if result.verdict in _CAUSED_BY_SUBMISSION or result.cause.startswith("sandbox:"):
+    if result.verdict in _TOLD or result.cause.startswith("sandbox:"):
         return result.cause
     if result.verdict in {Verdict.WA, Verdict.NC}:
         return _differences(result)
@@ -148,10 +148,10 @@ def cause_without_golds(result: CaseResult) -> str:
 def _differences(result: CaseResult) -> str:
     comparison = result.comparison
     counts = comparison.get("difference_counts") or {}
-    parts = [f"{number} {kind.replace('_', ' ')}" for kind, number in sorted(counts.items())]
+    told = [f"{number} {kind.replace('_', ' ')}" for kind, number in sorted(counts.items())]
     if (cells := comparison.get("cells")) and (differing := comparison.get("differing_cells")):
-        parts.insert(0, f"{differing} of {cells} differ")
-    first = next((item["cell"] for item in comparison.get("differences", ()) if item["cell"]), "")
+        told.insert(0, f"{differing} of {cells} differ")
+    first = next((each["cell"] for each in comparison.get("differences", ()) if each["cell"]), "")
     if first:
-        parts.append(f"first at {first}")
-    return ", ".join(parts) or result.verdict.description
+        told.append(f"first at {first}")
+    return ", ".join(told) or result.verdict.description

@@ -150,8 +150,8 @@ def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
     try:
         document = json.loads(shown, parse_constant=_nothing, parse_float=_number)
     except json.JSONDecodeError as problem:
-        line = f"line {problem.lineno}, " if problem.lineno > 1 else ""
-        raise MalformedError(f"not JSON at {line}column {problem.colno}: {problem.msg}") from None
+        place = f"line {problem.lineno}, " if problem.lineno > 1 else ""
+        raise MalformedError(f"not JSON at {place}column {problem.colno}: {problem.msg}") from None
     except RecursionError:
         raise MalformedError(_DEEP) from None
     except ValueError as problem:  # a number with thousands of digits
@@ -237,12 +237,10 @@ def _number(text: str) -> float | None:
 def _depth(document: Any) -> int:
     """How deep objects and arrays are nested, counted level by level."""
     level, depth = [document], 0
-    while level := [value for value in level if isinstance(value, dict | list)]:
+    while level := [each for each in level if isinstance(each, dict | list)]:
         depth += 1
         level = [
-            item
-            for value in level
-            for item in (value.values() if isinstance(value, dict) else value)
+            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
         ]
     return depth
 

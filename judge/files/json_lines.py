@@ -65,17 +65,17 @@ def read_lines(
 def read_placed_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, int, bytes]]:
-    """The same with the offset in the file at which each line begins.
+    """The same with the place in the file at which each line begins.
 
-    A line ends at its offset plus its length.
+    What is yielded as a line ends at that place plus its length.
     """
     with opened_regular(path, error, MAX_LINES_BYTES) as file:
         if file is None:
             return
-        number, offset = 0, 0
+        number, place = 0, 0
         while line := file.readline(MAX_LINE_BYTES + 2):
-            start, offset, number = offset, offset + len(line), number + 1
-            if offset > MAX_LINES_BYTES:  # a file that grows while it is read, or has no size
+            start, place, number = place, place + len(line), number + 1
+            if place > MAX_LINES_BYTES:  # a file that grows while it is read, or has no size
                 raise too_long(path, error, MAX_LINES_BYTES)
             if len(line) > MAX_LINE_BYTES + 1:
                 raise error(
@@ -91,7 +91,7 @@ def read_placed_lines(
 
 
 class LinesAt:
-    """Single lines of a file, read again by their offsets.
+    """Single lines of a file that were found before, read again by their places.
 
     Safe to use from several threads. The file is opened when the first line is read.
 
@@ -107,8 +107,8 @@ class LinesAt:
         self._opening = threading.Lock()
         self._file: IO[bytes] | None = None
 
-    def read(self, offset: int, length: int) -> bytes:
-        """A line by the offset at which it begins, and its length.
+    def read(self, place: int, length: int) -> bytes:
+        """A line by the place at which it begins, and its length.
 
         Raises:
             JudgeError: of the class ``error``: the file cannot be read, or has become shorter.
@@ -118,7 +118,7 @@ class LinesAt:
                 opened = opened_regular(self.path, self._error, MAX_LINES_BYTES)
                 self._file = self._stack.enter_context(opened)
             file = self._file
-        data = b"" if file is None else os.pread(file.fileno(), length, offset)
+        data = b"" if file is None else os.pread(file.fileno(), length, place)
         if len(data) < length:
             raise self._error(
                 f"{self.path}: has changed while it was in use", hint="Run the command again."
@@ -146,8 +146,8 @@ def read_json_lines(
 def read_placed_json_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, int, int, dict[str, Any]]]:
-    """The same with the offset at which each line begins, and its length."""
-    for number, offset, line in read_placed_lines(path, error, whole=whole):
+    """The same with the place at which each line begins, and its length."""
+    for number, place, line in read_placed_lines(path, error, whole=whole):
         try:
             record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
         except MalformedError as problem:
@@ -156,7 +156,7 @@ def read_placed_json_lines(
                 hint="It was not written by the judge. Remove the line and run the "
                 "command again: what is missing is made again.",
             ) from problem
-        yield number, offset, len(line), record
+        yield number, place, len(line), record
 
 
 class GrowingLines:
@@ -269,9 +269,9 @@ def _cut_torn_line(descriptor: int) -> None:
     size = end = os.fstat(descriptor).st_size
     while end:
         start = max(end - MIB, 0)
-        newline = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if newline >= 0:
-            end = start + newline + 1
+        found = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if found >= 0:
+            end = start + found + 1
             break
         end = start
     if end < size:

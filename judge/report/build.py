@@ -56,7 +56,7 @@ from judge.report.shares import has_shares, share_lines, shares_of
 from judge.report.suspect_model import ScoresWithoutSuspects, SuspectsSummary
 from judge.report.usage import usage_of
 from judge.suites import Suite
-from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
+from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 from judge.suspects.model import Certainty
 from judge.suspects.standing import Suspicions
 

@@ -23,7 +23,7 @@ from judge.errors import JudgeError, StoreError
 from judge.files.documents import dump_json, read_regular
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
-from judge.replies.recorded import recorded_program
+from judge.replies.extract import recorded_program
 from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
