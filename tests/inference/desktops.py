@@ -22,7 +22,7 @@ from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import load_template
 from judge.inference.run import Resources, run_inference
 from judge.inference.scripted import Line, ScriptedModel
-from tests.inference.planning import MakePlan
+from tests.inference.planning import MakePlan, check_declared
 
 CLICK = "I click.\n```python\npyautogui.click(1, 2)\n```"
 DONE = "```DONE```"
@@ -84,4 +84,7 @@ def run_desktop(
 
 def submissions(path: Path) -> list[dict[str, Any]]:
     """The records of a run's submissions."""
-    return list(RunDirectory(path).read_records(SUBMISSIONS_FILE))
+    records = list(RunDirectory(path).read_records(SUBMISSIONS_FILE))
+    for record in records:
+        check_declared(record)
+    return records
