@@ -18,8 +18,7 @@ from judge.recalc.rewrite import with_values
 from judge.recalc.wanted import FILLED_LIMIT
 from judge.workbook.address import folded, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
 
 MAX_PASSES = 50
 

@@ -10,8 +10,7 @@ from judge.annotate.rows import move_formula, row_map
 from judge.formulas.shift import shift_formula
 from judge.workbook.address import MAX_COLUMN, parse_window
 from judge.workbook.cell import CellRange, CellRef, CellValue
-from judge.workbook.formula_cells import filling_cells
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, filling_cells
 
 
 def answer_changes(

@@ -21,8 +21,7 @@ from judge.workbook.editing.parts import (
     escape_text,
     with_attribute,
 )
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import relationships
 
 RowMap = Callable[[int, int], tuple[int, int] | None]

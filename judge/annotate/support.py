@@ -19,8 +19,7 @@ from judge.formulas.traits import traits
 from judge.recalc.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
-from judge.workbook.formula_cells import filling_cells, sheet_formulas
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, filling_cells, sheet_formulas
 
 
 def _no_reads() -> Reads:

@@ -23,8 +23,8 @@ from judge.api.resources import JudgingResources
 from judge.api.turns import Turns
 from judge.closable import AsyncClosable
 from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.options import check_contradictions
-from judge.compare.cells.workbooks import compare_files
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.registry import check_options
 from judge.core.submission import Submission

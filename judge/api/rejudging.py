@@ -49,7 +49,7 @@ from judge.grading.store import MAX_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FIL
 from judge.recalc.names import Mode
 from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.suites import Suite
 from judge.suites.corrections import (
     CorrectedSuite,

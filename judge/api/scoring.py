@@ -41,7 +41,7 @@ from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times,
 from judge.grading.running import FinishedOutput, take_kept
 from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.identity import not_taken
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite

@@ -29,7 +29,7 @@ def compare_by_board(gold: Path, output: Path, path: Path, options: dict[str, An
         GoldFaultError: nothing of what the board asks is in the gold.
     """
     from judge.api.workbooks import Engines  # noqa: PLC0415
-    from judge.compare.boards.judging import finding_by_board  # noqa: PLC0415
+    from judge.compare.boards.checker import finding_by_board  # noqa: PLC0415
     from judge.compare.boards.standard import UnusableBoardError  # noqa: PLC0415
     from judge.compare.contract import GoldFaultError  # noqa: PLC0415
     from judge.compare.profiles import get_profile  # noqa: PLC0415

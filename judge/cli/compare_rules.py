@@ -42,9 +42,8 @@ def compare_by_rules(
     from judge.api.workbooks import Engines  # noqa: PLC0415
     from judge.compare.contract import Rules  # noqa: PLC0415
     from judge.compare.profiles import get_profile  # noqa: PLC0415
-    from judge.compare.rules.book import Book  # noqa: PLC0415
+    from judge.compare.rules.book import Book, prints_beside  # noqa: PLC0415
     from judge.compare.rules.checker import judge_rules  # noqa: PLC0415
-    from judge.compare.rules.prints import prints_beside  # noqa: PLC0415
     from judge.compare.rules.raised import Side  # noqa: PLC0415
     from judge.core.submission import Origin  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415

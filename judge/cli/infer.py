@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.api.arrivals import ArrivalScorer
     from judge.api.inferring import PlannedRun
     from judge.api.reporting import ScoredRun
-    from judge.inference.progress import InferenceSummary
+    from judge.inference.run_records import InferenceSummary
 
 # What the command does besides, or instead of, asking.
 _NOT_INFERENCE = (

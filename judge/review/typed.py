@@ -23,9 +23,8 @@ from judge.suites.gold_corrections import stored_value
 from judge.suspects.model import CaseFiles
 from judge.workbook.cell import CellRef
 from judge.workbook.editing.contents import Formula, SetCell, address, content_to_json
-from judge.workbook.position import parse_position
+from judge.workbook.position import match_sheet, parse_position
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.resolve import match_sheet
 
 SOURCE = "judge verify --review"
 

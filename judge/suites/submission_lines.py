@@ -6,7 +6,7 @@ that the record is in (null if none was left), and optionally ``name``, ``ended`
 ``problem``, as in :class:`judge.core.submission.KeptOutput`; the rest is for readers.
 """
 
-# Without `from __future__ import annotations`: see judge.files.forms.
+from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping

@@ -4,7 +4,8 @@ Each line is one decision of one reviewer about one suspect. The last one of eac
 the earlier ones stay. A decision belongs to the gold that the reviewer saw: if the audit is of
 another file, it no longer counts.
 """
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence

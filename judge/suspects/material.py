@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.sides import RangeSide
 from judge.compare.registry import checker_of
 from judge.core.submission import Origin
 from judge.core.task import Task, TestCase

@@ -1,5 +1,6 @@
 """``suspects.json``: the types of its fields, and an audit written to it and read from it."""
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 import enum
 from pathlib import Path

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet_tail import ConditionalRule
-from judge.workbook.styles.style import CellStyle, attribute_agrees
-from judge.workbook.styles.style_sheet import ConditionalStyle
+from judge.workbook.styles.style_sheet import CellStyle, ConditionalStyle, attribute_agrees
 
 COLOURS: Mapping[str, str] = {"fill": "background", "font_color": "text"}
 """What is compared -> what people call it."""

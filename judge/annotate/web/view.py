@@ -12,7 +12,7 @@ from judge.annotate.web.colours import rule_lines
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.reader import Workbook
-from judge.workbook.styles.style import AUTOMATIC_FONT, CellStyle
+from judge.workbook.styles.style_sheet import AUTOMATIC_FONT, CellStyle
 
 MAX_ROWS, MAX_COLUMNS = 200, 60
 """How much of a sheet is shown at a time."""

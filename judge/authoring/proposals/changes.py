@@ -14,7 +14,7 @@ from judge.authoring.proposals.pairs import Pair
 from judge.compare.cells.computing import NoEngines
 from judge.compare.rules import whole_objects as whole
 from judge.compare.rules.book import Book
-from judge.compare.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
+from judge.compare.rules.options import CHART_PROPERTIES, PIVOT_PROPERTIES
 from judge.compare.rules.standard import StandardJudge
 from judge.compare.rules.values import values_agree
 from judge.compare.rules.whole_looks import WholeLooks, differing_looks
@@ -28,9 +28,9 @@ from judge.workbook.address import (
     parse_cell,
     parse_window,
 )
-from judge.workbook.facts.reading import is_on
-from judge.workbook.facts.sheet_model import SheetFacts, Validation
+from judge.workbook.facts.sheets import SheetFacts, Validation
 from judge.workbook.reader import Workbook
+from judge.workbook.tree import is_on
 from judge.workbook.workbook_parts import Tab
 
 Rule = dict[str, object]

@@ -12,7 +12,7 @@ from judge.authoring.proposals.pairs import Pair
 from judge.authoring.proposals.unsaid import unsaid_of
 from judge.authoring.proposals.words import words_of
 from judge.errors import UsageError, WorkbookError
-from judge.workbook.facts.sheet_model import SheetFacts, Validation
+from judge.workbook.facts.sheets import SheetFacts, Validation
 from judge.workbook.reader import open_workbook
 
 _PROPERTIES = {

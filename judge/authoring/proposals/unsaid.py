@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.workbook.facts.chart_model import Chart
-from judge.workbook.facts.sheet_model import SheetFacts
+from judge.workbook.facts.charts import Chart
+from judge.workbook.facts.sheets import SheetFacts
 
 _DRAWN = {"colorScale", "dataBar", "iconSet"}
 _USUAL_GROUPINGS = {None, "clustered", "standard"}

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from judge.authoring.proposals.changes import Change
 from judge.compare.rules.whole_objects import shown_labels
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, column_letters
-from judge.workbook.facts.chart_model import Chart, Plot, Series
+from judge.workbook.facts.charts import Chart, Plot, Series
 from judge.workbook.facts.render import pivot_lines
-from judge.workbook.facts.sheet_model import Line, SheetFacts
+from judge.workbook.facts.sheets import Line, SheetFacts
 
 _SHOWN = 6
 """Things of one kind that a line names."""

@@ -1,5 +1,6 @@
 """report.json, as types: what is written, and what is read back."""
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
@@ -103,7 +104,7 @@ class Latencies(TypedDict):
 
 
 class UsageReport(TypedDict):
-    """What the requests to the chat model took: see :func:`judge.report.usage.usage_of`."""
+    """What the requests to the chat model took: see :class:`judge.report.counts.UsageTally`."""
 
     submissions: int
     calls: int
@@ -258,7 +259,7 @@ class ReportHead(FurtherReports):
 
 
 class ReportDocument(ReportHead):
-    """The document of report.json, as :func:`judge.report.summary.build_report` makes it.
+    """The document of report.json, as :func:`judge.report.report_json.build_report` makes it.
 
     The entries of a large run are read from the file when they are needed.
     """

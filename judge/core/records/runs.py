@@ -1,5 +1,6 @@
 """run.json and the files next to it, as types: submissions and changed verdicts."""
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 from typing import Required, TypedDict
 

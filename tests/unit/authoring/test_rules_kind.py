@@ -19,8 +19,8 @@ from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.contract import Examination, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of, register, unregister
-from judge.compare.rules.catalogue import faults_of
 from judge.compare.rules.checker import RulesChecker
+from judge.compare.rules.options import faults_of
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
 from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, InputFile, Task, TestCase
