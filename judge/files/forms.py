@@ -8,9 +8,6 @@ declaration, text is ``str``, an integer ``int``, a number ``float``, a truth va
 What Python has no type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`,
 :data:`TaskId`. A field that is not declared may hold anything; one that is required must not be
 missing. :func:`plain` writes a dataclass as the JSON that :func:`checked` reads.
-
-``TypedDict`` declarations with optional fields belong in modules without
-``from __future__ import annotations``, which would hide which of their fields are required.
 """
 
 from __future__ import annotations
@@ -280,7 +277,13 @@ def _form_of(declared: Any) -> _Form:
 def _record_of(declared: Any) -> _Record:
     hints = get_type_hints(declared, include_extras=True)
     if is_typeddict(declared):
-        required = declared.__required_keys__
+        # Where annotations are text, the class itself does not know which are marked.
+        required = frozenset(
+            name
+            for name, hint in hints.items()
+            if get_origin(hint) is Required
+            or (name in declared.__required_keys__ and get_origin(hint) is not NotRequired)
+        )
     else:
         fields = dataclasses.fields(declared)
         hints = {field.name: hints[field.name] for field in fields}

@@ -4,7 +4,8 @@ Decisions are in an append-only log next to ``suspects.json``. Each line is one 
 reviewer about one suspect. The last one of each reviewer counts; the earlier ones stay. A decision
 belongs to the gold that the reviewer saw: if the audit is of another file, it no longer counts.
 """
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence
