@@ -117,11 +117,11 @@ def _python_fences(text: str, name: str) -> Iterator[str]:
 def _last_readable(pieces: list[str]) -> StatedAnswer:
     for piece in reversed(pieces):
         try:
-            found = json.loads(_published_cleaning(piece).strip())
+            document = json.loads(_published_cleaning(piece).strip())
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            return StatedAnswer(found)
+        if isinstance(document, dict):
+            return StatedAnswer(document)
         return StatedAnswer(None, "the last JSON of the reply is not an object")
     return StatedAnswer(None, "the published script cannot read the reply's JSON")
 
@@ -169,8 +169,8 @@ def named_answer(reply: str) -> StatedAnswer:
 
 def _place(text: str, sign: str, start: int) -> int:
     """Where a sign is; the end of the text if it does not occur."""
-    found = text.find(sign, start)
-    return len(text) if found < 0 else found
+    position = text.find(sign, start)
+    return len(text) if position < 0 else position
 
 
 # -- as written -----------------------------------------------------------------------------------
@@ -190,13 +190,13 @@ def stated_answer(reply: str, names: Collection[str]) -> StatedAnswer:
         The object, as JSON: NaN and infinities become None.
     """
     text = answer_of(bounded_reply(reply).replace("\r\n", "\n"))
-    wanted = set(names)
+    required = set(names)
     best: dict[str, object] | None = None
     most = -1
-    for found in _objects(text):
-        here = 2 if wanted <= found.keys() else int(not wanted.isdisjoint(found))
+    for candidate in _objects(text):
+        here = 2 if required <= candidate.keys() else int(not required.isdisjoint(candidate))
         if here >= most:
-            best, most = found, here
+            best, most = candidate, here
     if best is None:
         return StatedAnswer(None, "the reply holds no JSON object")
     return StatedAnswer(best)
@@ -209,7 +209,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
     while match := _OPEN.search(text, position):
         start = match.start()
         try:
-            found, position = _read(text, start, decoder)
+            document, position = _read(text, start, decoder)
         except _FailedError as error:
             # What is not an object may hold one: code does. Text full of brackets is given up.
             failures += _DEEP_FAILURE if error.problem.is_deep else 1
@@ -218,8 +218,8 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
             if failures > _MAX_FAILURES or reread > _MAX_REREAD_CHARS:
                 return
             continue
-        if isinstance(found, dict):
-            yield {str(name): value for name, value in found.items()}
+        if isinstance(document, dict):
+            yield {str(name): value for name, value in document.items()}
 
 
 class _FailedError(Exception):
@@ -244,10 +244,10 @@ def _read(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int
     """
     cost = 0
     try:
-        found, end = decoder.raw_decode(text, start)
+        value, end = decoder.raw_decode(text, start)
         # Few have so many brackets; the relaxed reader counts their depth.
         if text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH:
-            return found, end
+            return value, end
     except json.JSONDecodeError as error:
         # To know its line, the error has gone through all that comes before it.
         cost = error.pos - start + error.pos // 16

@@ -199,7 +199,7 @@ def _nested(block: Block, nested: int) -> list[Block]:
     """A Markdown fence around the whole answer is looked into."""
     if nested and block.tag in {*_MARKDOWN_TAGS, ""} and _INNER_FENCE.search(block.text):
         inner = _find_blocks(block.text, nested - 1)
-        if any(each.is_python for each in inner):
+        if any(block_inside.is_python for block_inside in inner):
             return inner
     return [block]
 
@@ -366,8 +366,8 @@ def _json_code(text: str, depth: int = 0) -> str | None:
             continue
         # What was read is not read again from its middle: JSON within JSON would be read again at
         # every bracket of every level.
-        if (found := _find_code(document, depth)) is not None:
-            return found
+        if (code := _find_code(document, depth)) is not None:
+            return code
     return None
 
 
@@ -379,16 +379,16 @@ def _find_code(document: object, depth: int) -> str | None:
         return _json_code(document, depth + 1) if document.lstrip().startswith("{") else None
     if isinstance(document, list):
         for item in reversed(document):
-            if (found := _find_code(item, depth + 1)) is not None:
-                return found
+            if (code := _find_code(item, depth + 1)) is not None:
+                return code
     if isinstance(document, dict):
         for key in _JSON_KEYS:
             value = document.get(key)
             if isinstance(value, str) and value.strip() and not value.lstrip().startswith("{"):
                 return value
         for value in document.values():
-            if (found := _find_code(value, depth + 1)) is not None:
-                return found
+            if (code := _find_code(value, depth + 1)) is not None:
+                return code
     return None
 
 

@@ -146,7 +146,7 @@ def _from_blocks(blocks: list[Block]) -> Extraction | None:
 def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bool) -> Extraction:
     # What follows a program is often an example of its output or of a call: a block without a
     # statement that does anything is not a program.
-    last = next((each for each in reversed(whole) if reads_like_code(codes[each])), whole[0])
+    last = next((index for index in reversed(whole) if reads_like_code(codes[index])), whole[0])
     # Nor is a look at the finished workbook: unlike a solution, it writes nothing.
     makers = [index for index in whole if index < last and _makes_something(codes[index])]
     if makers and not _makes_something(codes[last]) and _stands_alone(codes[last], codes[:last]):
@@ -160,25 +160,25 @@ def _join(codes: list[str], last: int, whole: list[int]) -> str:
     """The block with what it takes from earlier blocks before it."""
     first = last
     needed = set(free_names(codes[last]))
-    for index in reversed([each for each in whole if each < last]):
+    for index in reversed([index for index in whole if index < last]):
         defined = defined_names(codes[index])
         if not needed.isdisjoint(defined):
             first = index
             needed -= defined
             needed |= free_names(codes[index])
     chosen: list[int] = []
-    known: set[str] = set()
-    for index in [each for each in whole if first <= each < last]:
+    defined_before: set[str] = set()
+    for index in [index for index in whole if first <= index < last]:
         # Between them, what works on the same names belongs to it (ws = wb.active).
-        if index == first or not known.isdisjoint(free_names(codes[index])):
+        if index == first or not defined_before.isdisjoint(free_names(codes[index])):
             chosen.append(index)
-            known |= defined_names(codes[index])
+            defined_before |= defined_names(codes[index])
     return "\n\n".join(codes[index].rstrip() for index in [*chosen, last]) + "\n"
 
 
 def _stands_alone(code: str, earlier: list[str]) -> bool:
     needed = free_names(code)
-    return all(needed.isdisjoint(defined_names(each)) for each in earlier)
+    return all(needed.isdisjoint(defined_names(code_before)) for code_before in earlier)
 
 
 def _makes_something(code: str) -> bool:

@@ -293,10 +293,10 @@ def _reads_like_a_program(text: str) -> bool:
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not is_code_line(first):
         return False
-    found = scan(text)
-    if not found.closed or _MARK.search(found.bare):
+    scanned = scan(text)
+    if not scanned.closed or _MARK.search(scanned.bare):
         return False
-    lines = found.bare.split("\n")
+    lines = scanned.bare.split("\n")
     return any(map(is_strong_line, lines)) and not any(map(is_prose_line, lines))
 
 
@@ -348,7 +348,11 @@ def dedent(text: str) -> str:
     # All of them share what the first and the last in alphabetical order share.
     first, last = min(indents, default=""), max(indents, default="")
     width = next(
-        (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]),
+        (
+            column
+            for column, pair in enumerate(zip(first, last, strict=False))
+            if pair[0] != pair[1]
+        ),
         min(len(first), len(last)),
     )
     return "\n".join(line[width:] for line in lines)

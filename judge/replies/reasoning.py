@@ -73,7 +73,7 @@ def _cut_reasoning(text: str) -> str:
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    found = None
-    for found in pattern.finditer(text):  # noqa: B007  the last one is what is wanted
+    last = None
+    for last in pattern.finditer(text):  # noqa: B007  the last one is what is wanted
         pass
-    return found
+    return last

@@ -71,7 +71,7 @@ class _Reader:
         return self._number() if _NUMBER.match(self.text, self.position) else self._name()
 
     def _object(self, depth: int) -> dict[str, object]:
-        found: dict[str, object] = {}
+        members: dict[str, object] = {}
         self.position += 1
         while (sign := self.skip()) != "}":
             if sign not in {'"', "'"}:
@@ -80,20 +80,20 @@ class _Reader:
             if self.skip() != ":":
                 raise NotLiteralError(self.position)
             self.position += 1
-            found[key] = self.value(depth + 1)
+            members[key] = self.value(depth + 1)
             self._comma("}")
         self.position += 1
-        return found
+        return members
 
     def _list(self, depth: int, opening: str) -> object:
-        closing, found, commas = _CLOSING[opening], [], 0
+        closing, items, commas = _CLOSING[opening], [], 0
         self.position += 1
         while self.skip() != closing:
-            found.append(self.value(depth + 1))
+            items.append(self.value(depth + 1))
             commas += self._comma(closing)
         self.position += 1
         # (3) is a number in parentheses, (3,) a list.
-        return found[0] if opening == "(" and len(found) == 1 and not commas else found
+        return items[0] if opening == "(" and len(items) == 1 and not commas else items
 
     def _comma(self, closing: str) -> bool:
         sign = self.skip()

@@ -61,27 +61,27 @@ class Pool(Generic[T]):
                     self._changed.notify_all()
                     raise error
                 self._changed.wait()
-            place = self._ready.popleft()
+            item = self._ready.popleft()
             self._changed.notify_all()
-            return place
+            return item
 
-    def give_back(self, place: T) -> None:
+    def give_back(self, item: T) -> None:
         """Puts a place that is as good as new in front of the others."""
         with self._changed:
             if not self._closed:
-                self._ready.appendleft(place)
+                self._ready.appendleft(item)
                 self._changed.notify_all()
                 return
-        place.close()
+        item.close()
 
-    def discard(self, place: T) -> None:
+    def discard(self, item: T) -> None:
         """Destroys a place in the background."""
         with self._changed:
             if not self._closed:
-                self._done.append(place)
+                self._done.append(item)
                 self._changed.notify_all()
                 return
-        place.close()
+        item.close()
 
     def close(self) -> None:
         """Destroys everything; safe to call twice."""
@@ -112,12 +112,12 @@ class Pool(Generic[T]):
                 if self._closed:
                     return
                 self._preparing += 1
-            place, error = self._try()
+            item, error = self._try()
             with self._changed:
                 self._preparing -= 1
                 self._error = error
-                if place is not None:
-                    self._ready.append(place)
+                if item is not None:
+                    self._ready.append(item)
                 self._changed.notify_all()
 
     def _try(self) -> tuple[T | None, SandboxError | None]:
@@ -135,6 +135,6 @@ class Pool(Generic[T]):
                     self._changed.wait()
                 if self._closed:
                     return
-                place = self._done.popleft()
+                item = self._done.popleft()
             with contextlib.suppress(SandboxError):
-                place.close()
+                item.close()

@@ -327,9 +327,9 @@ class _Pace:
         for connection in self._connections:
             connection.close()
 
-    def connect(self, *given: Any, **named: Any) -> socket.socket:
+    def connect(self, *arguments: Any, **named: Any) -> socket.socket:
         """A connection that is shut down when its server is given up."""
-        connection = socket.create_connection(*given, **named)
+        connection = socket.create_connection(*arguments, **named)
         with self._lock:
             self._connections.append(connection.dup())  # TLS takes the connection itself over
         return connection
@@ -378,8 +378,8 @@ class _Watched(urllib.request.AbstractHTTPHandler):
     def do_open(self, http_class: Any, req: Any, **http_conn_args: Any) -> Any:
         """Opens one, as the class of the same name does."""
 
-        def connection(*given: Any, **named: Any) -> Any:
-            made = http_class(*given, **named)
+        def connection(*arguments: Any, **named: Any) -> Any:
+            made = http_class(*arguments, **named)
             made._create_connection = self._pace.connect  # noqa: SLF001  no other way to the socket
             return made
 
@@ -448,18 +448,18 @@ def _check(source: PublishedSuite, archive: Path, sha256: str, record: Path) -> 
     """
     recorded = _recorded(record)
     size = archive.stat().st_size
-    known = source.sha256 or recorded.get(source.name)
-    if known is None and source.size_bytes in {None, size}:
+    checksum = source.sha256 or recorded.get(source.name)
+    if checksum is None and source.size_bytes in {None, size}:
         recorded[source.name] = sha256
         text = json.dumps(recorded, indent=2, sort_keys=True)
         write_whole(record, f"{text}\n".encode())
         return False
-    if known == sha256:
+    if checksum == sha256:
         return True
-    expected = f"sha256 {known}" if known else "sha256 not known"
+    expected = f"sha256 {checksum}" if checksum else "sha256 not known"
     if source.size_bytes is not None:
         expected += f", {source.size_bytes} bytes"
-    where = str(record) if known and source.sha256 is None else "sources.yaml"
+    where = str(record) if checksum and source.sha256 is None else "sources.yaml"
     raise SuiteError(
         f"the archive of {source.name} is not the expected one",
         faults=(
@@ -472,10 +472,10 @@ def _check(source: PublishedSuite, archive: Path, sha256: str, record: Path) -> 
 
 def _recorded(record: Path) -> dict[str, str]:
     """Checksums of archives that were fetched here, by suite."""
-    found = read_kept(record)
-    if not isinstance(found, dict):
+    document = read_kept(record)
+    if not isinstance(document, dict):
         return {}
-    return {name: sha256 for name, sha256 in found.items() if isinstance(sha256, str)}
+    return {name: sha256 for name, sha256 in document.items() if isinstance(sha256, str)}
 
 
 def _unpack(archive: Path, target: Path) -> None:

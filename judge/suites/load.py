@@ -69,7 +69,7 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
 def _concerns(faults: Collection[str], tasks: Collection[Task], ids: Collection[str]) -> bool:
     """Whether a fault is one of certain tasks, or may be."""
     whole = {task.id for task in tasks}
-    named = {f"(id {each})" for each in ids} | {f"/{each}/" for each in ids}
+    named = {f"(id {task_id})" for task_id in ids} | {f"/{task_id}/" for task_id in ids}
     return not set(ids) <= whole or any(name in fault for fault in faults for name in named)
 
 
@@ -85,11 +85,11 @@ def remember_suite(suite: Suite, source: str) -> None:
         suite: the suite.
         source: what it was loaded from.
     """
-    place = whole_source(source)
+    whole = whole_source(source)
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         path = _path(suite.digest)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, json.dumps({"source": place}).encode())
+        write_whole(path, json.dumps({"source": whole}).encode())
 
 
 def source_of_digest(digest: str, name: str) -> str | None:

@@ -172,15 +172,21 @@ def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located
         # The archive of a repository holds one folder, and that the folder with the suite.
         with contextlib.suppress(SuiteError):
             return _in_folder(folders[0], name, depth + 1)
-    inner = [(entry, found) for entry in entries if (found := format_of_folder(entry)) is not None]
+    inner = [
+        (entry, suite_format)
+        for entry in entries
+        if (suite_format := format_of_folder(entry)) is not None
+    ]
     if len(inner) == 1:
-        root, found = inner[0]
-        return Located(name or _name_of(root), root, found)
+        root, suite_format = inner[0]
+        return Located(name or _name_of(root), root, suite_format)
     if inner:
         names = ", ".join(entry.name for entry, _ in inner)
         raise SuiteError(
             f"{folder} holds several suites: {names}",
-            faults=tuple(f"{entry.name}/{found.definition}" for entry, found in inner),
+            faults=tuple(
+                f"{entry.name}/{suite_format.definition}" for entry, suite_format in inner
+            ),
             hint=f"name one of them: {inner[0][0]}",
         )
     definitions = definition_names()

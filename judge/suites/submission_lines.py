@@ -92,13 +92,13 @@ class LineReader:
         self,
         suite: Suite,
         folder: Path | None,
-        wanted: Collection[str] | None = None,
+        ids: Collection[str] | None = None,
         *,
         programs: bool = True,
     ) -> None:
         self._suite = suite
         self._folder = folder
-        self._wanted = wanted
+        self._wanted = ids
         self._programs = programs
         self.taken = TakenKeys()
         self.unknown: dict[str, int] = {}
@@ -172,14 +172,14 @@ def _quoted(field: str) -> str:
 
 
 def _look_alike(
-    name: str, record: Mapping[str, object], known: Collection[str], *, text: bool = False
+    name: str, record: Mapping[str, object], synonyms: Collection[str], *, text: bool = False
 ) -> str | None:
     """The field of a record that was probably meant by a name.
 
     Args:
         name: the field that is needed.
         record: the record.
-        known: other names that people use for it.
+        synonyms: other names that people use for it.
         text: whether only a field with text in it counts.
     """
     plain: dict[str, str] = {}
@@ -188,9 +188,9 @@ def _look_alike(
         if field not in own and (not text or _says_something(value)):
             letters = "".join(filter(str.isalnum, field[:_MAX_FIELD_CHARS].lower()))
             plain.setdefault(letters, field)
-    for each in (name, *known):
-        if (found := plain.get(each)) is not None:
-            return found
+    for synonym in (name, *synonyms):
+        if (field_meant := plain.get(synonym)) is not None:
+            return field_meant
     near: list[str] = difflib.get_close_matches(name, plain, n=1, cutoff=_NEAR)
     return plain[near[0]] if near else None
 
@@ -256,12 +256,12 @@ def _typed(
     if "response" not in record:
         raise LineError(lacking("response", record))
     _check_meant("response", record)
-    found = _without_program(task_id, record, suite, _OWN_FIELDS | {"response"})
-    sample = found.sample
+    submission = _without_program(task_id, record, suite, _OWN_FIELDS | {"response"})
+    sample = submission.sample
     if record.get("sample") is None:
         while taken.line_of((task_id, sample)) is not None:
             sample += 1
-    return replace(found, sample=sample, answer=_text(record, "response"))
+    return replace(submission, sample=sample, answer=_text(record, "response"))
 
 
 def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path) -> Submission:
@@ -380,30 +380,30 @@ def read_outputs(
     Raises:
         MalformedError: it says something that cannot be, such as a case that the task lacks.
     """
-    found = record.get(FIELD)
-    if found is None:
+    records = record.get(FIELD)
+    if records is None:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(records, dict):
         raise MalformedError(f"field {FIELD!r} must be an object: number of a case -> its file")
     numbers = {str(case.number): case.number for case in task.cases}
     outputs: dict[int, KeptOutput] = {}
-    for number, each in found.items():
+    for number, record_of_case in records.items():
         if number not in numbers:
             raise MalformedError(f"field {FIELD!r}: the task has no case {str(number)[:40]!r}")
-        outputs[numbers[number]] = _output(each, f"{FIELD}.{number}", folder)
+        outputs[numbers[number]] = _output(record_of_case, f"{FIELD}.{number}", folder)
     return outputs
 
 
-def _output(found: object, place: str, folder: Path) -> KeptOutput:
+def _output(document: object, field: str, folder: Path) -> KeptOutput:
     try:
-        each = checked(found, _OutputRecord)
+        record = checked(document, _OutputRecord)
     except MalformedError as error:
-        raise MalformedError(f"{place}: {error}") from error
+        raise MalformedError(f"{field}: {error}") from error
     return KeptOutput(
         folder=folder,
-        sha256=each["sha256"],
-        name=each.get("name") or "output",
-        ended=each.get("ended") or "done",
-        gui_only=each.get("gui_only", False),
-        problem=each.get("problem", ""),
+        sha256=record["sha256"],
+        name=record.get("name") or "output",
+        ended=record.get("ended") or "done",
+        gui_only=record.get("gui_only", False),
+        problem=record.get("problem", ""),
     )

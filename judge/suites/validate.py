@@ -76,17 +76,18 @@ def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
     definition = corrected.suite.conventions.definition
     return [
         *(
-            SuiteFinding(Severity.NOTE, each.task, definition, f"corrected: {each}")
-            for each in corrected.applied
+            SuiteFinding(Severity.NOTE, correction.task, definition, f"corrected: {correction}")
+            for correction in corrected.applied
         ),
         *(
             SuiteFinding(
                 Severity.WARNING,
-                each.task,
+                correction.task,
                 definition,
-                f"not corrected, since {each.field} is not what was found wrong: {each}",
+                f"not corrected, since {correction.field} is not what was found wrong: "
+                f"{correction}",
             )
-            for each in corrected.unfit
+            for correction in corrected.unfit
         ),
     ]
 
@@ -133,12 +134,12 @@ def _shown_path(file: str | Path, root: Path) -> str:
 
 
 def _check_case(task: Task, case: TestCase, definition: str, find: _Find) -> None:
-    for each in case.inputs:
-        if each.kind is FileKind.WORKBOOK:
+    for file in case.inputs:
+        if file.kind is FileKind.WORKBOOK:
             try:
-                open_workbook(each.path)
+                open_workbook(file.path)
             except WorkbookError as error:
-                find(Severity.ERROR, each.path, error.message)
+                find(Severity.ERROR, file.path, error.message)
     for missing in case.absent:
         find(Severity.WARNING, missing.name, f"is missing: {missing.advice}")
     if (reason := task.reason_left_out(case.number)) is not None:

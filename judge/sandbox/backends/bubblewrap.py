@@ -159,13 +159,13 @@ class BubblewrapSession(Closable):
 
     def close(self) -> None:
         """Gives the place up."""
-        place, self._place = self._place, None
-        if place is None:
+        process, self._place = self._place, None
+        if process is None:
             return
         if self._reuse and not self._broken:
-            self._pool.give_back(place)
+            self._pool.give_back(process)
         else:
-            self._pool.discard(place)
+            self._pool.discard(process)
 
 
 class BubblewrapSandbox:
@@ -263,11 +263,11 @@ class BubblewrapSandbox:
         for writable, size in kind.sizes(memory_bytes).items():
             extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
         extra += ["--remount-ro", "/"]
-        place = self._start(
+        process = self._start(
             folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.first
         )
         with self._lock:
-            self._services.add(place)
+            self._services.add(process)
         config = {
             "program": program,
             "user": _USER if self._maps else None,
@@ -278,27 +278,27 @@ class BubblewrapSandbox:
             "processes": _SERVICE_PROCESSES if group is None and self._counts_apart() else None,
         }
         try:
-            start_service(place.stream, config)
+            start_service(process.stream, config)
         except BaseException:
-            self._end_service(place)
+            self._end_service(process)
             raise
-        return FrameChannel(place.stream, lambda: self._end_service(place))
+        return FrameChannel(process.stream, lambda: self._end_service(process))
 
     def close(self) -> None:
         """Ends everything that this backend started, sessions that are in use as well."""
         self._pool.close()
         with self._lock:
-            services, places = list(self._services), list(self._places)
-        for place in places:
-            place.end()
-        for place in services:
-            self._end_service(place)
+            services, wardens = list(self._services), list(self._places)
+        for process in wardens:
+            process.end()
+        for process in services:
+            self._end_service(process)
         self._starter.shutdown()
 
-    def _end_service(self, place: SealedProcess) -> None:
-        place.close()
+    def _end_service(self, process: SealedProcess) -> None:
+        process.close()
         with self._lock:
-            self._services.discard(place)
+            self._services.discard(process)
 
     def _service_root(self, root: str) -> Path:
         return root_named(root).folder
@@ -326,7 +326,7 @@ class BubblewrapSandbox:
                 binds += ["--bind", str(folder), inside]
                 folders[role] = inside
         extra = [*binds, "--dir", "/run", "--remount-ro", "/"]
-        place = self._start(self._root, extra, layout.ENVIRONMENT, group, _WARDEN_CAPABILITIES)
+        process = self._start(self._root, extra, layout.ENVIRONMENT, group, _WARDEN_CAPABILITIES)
         spare = None
         if self._counts_apart():
             spare = 0 if self._maps else 4
@@ -341,15 +341,15 @@ class BubblewrapSandbox:
             "open_folders": [],
         }
         try:
-            place.link = WardenLink(place.stream, config)
-            place.link.boot()
-            place.link.await_hello()
+            process.link = WardenLink(process.stream, config)
+            process.link.boot()
+            process.link.await_hello()
         except BaseException:
-            place.close()
+            process.close()
             raise
         with self._lock:
-            self._places.add(place)
-        return place
+            self._places.add(process)
+        return process
 
     def _start(
         self,

@@ -139,27 +139,27 @@ def find_groups(
 
 def _membership(text: str) -> dict[str, str]:
     """Controller (empty for version 2) -> path of the group."""
-    found = {}
+    paths = {}
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
-            found[controller] = path
-    return found
+            paths[controller] = path
+    return paths
 
 
 def _hierarchies(text: str) -> dict[str, tuple[Path, str]]:
     """Controller (empty for version 2) -> mount point, and which group is its root."""
-    found: dict[str, tuple[Path, str]] = {}
+    hierarchies: dict[str, tuple[Path, str]] = {}
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         root, point = before.split(" ")[3:5]
         if kind == "cgroup2":
-            found.setdefault("", (Path(point), root))
+            hierarchies.setdefault("", (Path(point), root))
         elif kind == "cgroup":
             for option in options.rpartition(" ")[2].split(","):
-                found.setdefault(option, (Path(point), root))
-    return found
+                hierarchies.setdefault(option, (Path(point), root))
+    return hierarchies
 
 
 def _folder(path: str, hierarchy: tuple[Path, str]) -> Path:
@@ -198,12 +198,12 @@ def _find_version_2(
 def _hands_on(home: Path) -> bool:
     """Whether groups below get the controllers, switching them on where that is allowed."""
     control = home / "cgroup.subtree_control"
-    wanted = {"memory", "pids", "cpu"}
+    controllers = {"memory", "pids", "cpu"}
     with contextlib.suppress(OSError):
-        if wanted <= set(control.read_text().split()):
+        if controllers <= set(control.read_text().split()):
             return os.access(home / "cgroup.procs", os.W_OK)
         control.write_text("+memory +pids +cpu")
-        return wanted <= set(control.read_text().split())
+        return controllers <= set(control.read_text().split())
     return False
 
 

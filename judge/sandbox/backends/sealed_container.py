@@ -114,10 +114,10 @@ class SealedContainerSandbox:
         """Where that root is, and when it was made."""
         if not self.has_root(root):
             return None
-        found = _OFFICE[0] if root == "office" else _engines()
-        assert found is not None
-        made = found.stat()
-        return f"{found}:{made.st_ino}:{made.st_mtime_ns}"
+        path = _OFFICE[0] if root == "office" else _engines()
+        assert path is not None
+        made = path.stat()
+        return f"{path}:{made.st_ino}:{made.st_mtime_ns}"
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
@@ -173,15 +173,15 @@ class SealedContainerSandbox:
                 check=True,
                 timeout=_PROBE_S,
             )
-            found: dict[str, bool] = json.loads(done.stdout)
+            privileges: dict[str, bool] = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise SandboxError(f"no service can be started in this container: {error}") from error
-        if not found["plain"]:
+        if not privileges["plain"]:
             raise SandboxError(
                 "a service cannot give up its capabilities in this container",
                 hint="start the container with no-new-privileges, or drop its capabilities",
             )
-        return found
+        return privileges
 
 
 class _Service:
@@ -260,8 +260,8 @@ def _paths() -> list[str]:
     engines = _engines()
     if engines is None:
         return []
-    found = (engines, engines.parent / Path(layout.SITE).name)
-    return [str(folder) for folder in found if folder.is_dir()]
+    folders = (engines, engines.parent / Path(layout.SITE).name)
+    return [str(folder) for folder in folders if folder.is_dir()]
 
 
 def _command(root: str) -> list[str]:
