@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judge.api.options import JudgingOptions
 from judge.api.reporting import ScoredRun
-from judge.cluster.place import parse_place
+from judge.cluster.config import parse_place
 from judge.cluster.session import check_installed
 from judge.compare.cells.options import check_contradictions
 from judge.compare.cells.style_check import check_style_names

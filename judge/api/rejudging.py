@@ -28,7 +28,7 @@ from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, S
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.files.documents import read_regular
+from judge.files.documents import read_regular, utc_now
 from judge.files.paths import GivenPath
 from judge.grading.batch import Settings
 from judge.grading.overrides import (
@@ -60,7 +60,6 @@ from judge.suites.corrections import (
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suspects.standing import keep_suspicions
-from judge.timestamp import utc_now
 
 
 @dataclass(frozen=True, slots=True)

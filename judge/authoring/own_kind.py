@@ -10,7 +10,7 @@ from typing import Any
 from judge.authoring.kinds import DraftTask, Record
 from judge.authoring.proposals.propose import Proposals
 from judge.authoring.soundness import check_verdicts
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json

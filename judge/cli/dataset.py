@@ -17,7 +17,7 @@ from judge.cli import dataset_authoring, dataset_triage
 from judge.cli.help import HelpGroup
 from judge.cli.listing import print_table, table
 from judge.cli.options import corrections_options, json_option, option, read_corrections
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites import load_suite

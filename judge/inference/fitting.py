@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from judge.core.messages import Picture
+from judge.core.conversation import Picture
 from judge.errors import SandboxError, SuiteError
 from judge.files.media import PICTURE_SUFFIXES
 from judge.inference.pictures import PictureStore

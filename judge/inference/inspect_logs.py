@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from judge.core.messages import Content, Part
+from judge.core.conversation import Content, Part
 from judge.core.submission import Submission
 from judge.errors import JudgeError, SubmissionError, UsageError
 from judge.files.documents import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.core.limits import Limits
 from judge.errors import SandboxError, SuiteError
 from judge.files.documents import MIB, read_regular

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from judge.core.messages import Content
+from judge.core.conversation import Content
 from judge.inference.chat import CallError, ChatReply, Message
 from judge.inference.prompt import Feedback
 from judge.inference.workplace import Execution, Workplace

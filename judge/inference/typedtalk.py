@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from judge.core.messages import Content, Picture, content_of
+from judge.core.conversation import Content, Picture, content_of
 from judge.inference.chat import CallError, ChatReply
 from judge.inference.config import TypedSetting
 from judge.inference.prompt import Feedback

@@ -11,13 +11,13 @@ from typing import cast
 from judge.compare.registry import aspects_of
 from judge.core.records.runs import RunDocument, SuiteIdentity
 from judge.core.score import (
+    ScoreColumn,
     SubmissionScore,
     best_samples,
     score_group,
     score_submission,
     scores_by_task,
 )
-from judge.core.score_table import ScoreColumn
 from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Phase, Verdict, count_verdicts

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from judge.core.limits import GIB, MIB
 from judge.errors import SandboxError
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.sandbox import layout
 
 _FORMAT = "3"

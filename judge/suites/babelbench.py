@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from judge.compare.registry import check_options
-from judge.core.answer import AnswerForm
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
+from judge.core.submission import AnswerForm
 from judge.core.task import (
     AbsentInput,
     CheckerSpec,

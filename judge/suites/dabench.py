@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from judge.core.answer import AnswerForm
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
+from judge.core.submission import AnswerForm
 from judge.core.task import (
     AbsentInput,
     CheckerSpec,

@@ -18,8 +18,8 @@ from judge.compare.files.options import asks_signal
 from judge.compare.files.registry import INFEASIBLE, METRIC_NAMES, WORKBOOK
 from judge.compare.registry import check_options
 from judge.compare.rules.options import NAME as RULES
-from judge.core.answer import AnswerForm
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
+from judge.core.submission import AnswerForm
 from judge.core.task import (
     LEFT_OUT_OPTION,
     AbsentInput,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from judge.core.score_table import ScoreTable
+from judge.core.score import ScoreTable
 from judge.core.task import Task, TaskQuestion
 from judge.errors import SuiteError, UsageError
 

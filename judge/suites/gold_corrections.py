@@ -17,7 +17,7 @@ from pathlib import Path
 from judge.core.task import TestCase
 from judge.errors import SuiteError, WorkbookError
 from judge.files.documents import read_regular
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.suites.cell_corrections import (
     CellCorrection,

@@ -15,7 +15,7 @@ from pathlib import Path
 from judge.core.task import Task
 from judge.errors import StoreError, SuiteError
 from judge.files.documents import read_json
-from judge.files.places import state_folder
+from judge.files.paths import state_folder
 from judge.files.writing import write_whole
 from judge.suites.locate import (
     SHIPPED,

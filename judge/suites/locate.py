@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 
 from judge.errors import SuiteError, did_you_mean
 from judge.files.documents import written
-from judge.files.places import cache_folder, shipped_folder
+from judge.files.paths import cache_folder, shipped_folder
 from judge.files.yaml_documents import read_yaml
 from judge.suites.archive import ARCHIVE_SUFFIXES, unpack_once
 from judge.suites.formats import SuiteFormat, definition_names, format_of_folder, format_rows

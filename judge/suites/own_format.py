@@ -17,8 +17,8 @@ from typing import Any
 from judge.compare.files.options import NAME as METRICS
 from judge.compare.files.options import asks_signal
 from judge.compare.registry import check_options
-from judge.core.answer import AnswerForm
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
+from judge.core.submission import AnswerForm
 from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TaskQuestion, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MalformedError, dump_json, json_type, parse_json, read_regular

@@ -12,7 +12,7 @@ from typing import Any
 from judge.compare.boards.board import CHECK_BOARD, Board
 from judge.compare.boards.board import NAME as CHECKER
 from judge.core.records.reports import PublishedFigures
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
 from judge.core.task import (
     LEFT_OUT_OPTION,
     AbsentInput,

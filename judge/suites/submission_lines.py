@@ -14,9 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NotRequired, TypedDict
 
-from judge.core.asking import fault_of_asking
-from judge.core.sample_numbers import SampleNumbers
-from judge.core.submission import KeptOutput, Submission
+from judge.core.conversation import fault_of_asking
+from judge.core.submission import KeptOutput, SampleNumbers, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.files.documents import MalformedError, parse_json, written

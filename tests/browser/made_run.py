@@ -15,7 +15,7 @@ from judge.core.limits import Limits
 from judge.core.records.runs import RunDocument
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
-from judge.grading.order import ExpectedCost, longest_first
+from judge.grading.jobs import ExpectedCost, longest_first
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
 from judge.report.summary import build_report

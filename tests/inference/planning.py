@@ -10,7 +10,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, InputFile, TaskQuestion
 from judge.inference.config import ModelSpec, Price, load_setting
 from judge.inference.content import ContentLimits

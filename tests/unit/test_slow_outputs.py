@@ -16,7 +16,7 @@ import pytest
 
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
+from judge.core.submission import Answer, Origin
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError

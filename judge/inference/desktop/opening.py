@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, FileKind, TaskQuestion
 from judge.desktop.contract import HOME, DesktopTask
 from judge.errors import SuiteError

@@ -14,9 +14,9 @@ from judge.compare.cells.render import difference_lines
 from judge.compare.contract import InWords, Requirements, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.core.answer import AnswerForm
-from judge.core.messages import MAX_PARTS, plain_text
+from judge.core.conversation import MAX_PARTS, plain_text
 from judge.core.records.cases import CaseComparison, CaseRun, DifferenceRecord
+from judge.core.submission import AnswerForm
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError

@@ -20,10 +20,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.errors import SandboxError
 from judge.files.documents import read_kept
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.files.writing import write_whole
 from judge.sandbox.link import ContainerStream
 from judge.sandbox.warden import filter as call_filter

@@ -22,8 +22,8 @@ from judge.core.option import Option, Section, check_bounds, options_in
 from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
+from judge.grading.batch import WorkerRecipe
 from judge.grading.options import GradingOptions
-from judge.grading.recipe import WorkerRecipe
 from judge.inference.choices import DEFAULT_FEEDBACK, PICTURE_TYPES
 from judge.inference.config import load_setting, load_typed_setting
 from judge.inference.desktop.setting import load_desktop_setting

@@ -20,8 +20,8 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError
 from judge.grading.batch import Event, Settings, grade, grade_outputs
 from judge.grading.case import GradingRules
-from judge.grading.finished import FinishedOutput
 from judge.grading.jobs import ATTEMPTS, Job, JudgedCase
+from judge.grading.running import FinishedOutput
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.policy import Recalculator

@@ -16,10 +16,9 @@ from judge.compare.cells.computing import Computed
 from judge.compare.cells.conditions import NO_ANSWERS
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
-from judge.console.visible import visible
-from judge.core.answer import Answer, Origin
+from judge.console import visible
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.grading.case import CaseJudge, GradingRules, case_result, verdict_of_finding

@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import TaskQuestion
 from judge.inference.talk import _says_done
 from judge.inference.textanswers import read_answers

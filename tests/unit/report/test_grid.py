@@ -12,8 +12,8 @@ from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.cells.options import range_spec
 from judge.compare.cells.render import computed_to_json
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
 from judge.core.records.cases import CaseComparison, DifferenceRecord
+from judge.core.submission import Answer, Origin
 from judge.core.task import Task, TestCase
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge.annotate.casebook import Casebook
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, FileKind, InputFile, TaskQuestion
 from judge.errors import SuiteError, UsageError
 from judge.suites import formats, load_suite

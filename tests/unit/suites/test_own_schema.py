@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from judge.cli.main import judge
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import FileKind, Gold, InputFile
 from judge.errors import SuiteError, UsageError
 from judge.suites import load_suite

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import TaskQuestion
 from judge.suites.solution_paths import SolutionPaths, solution_paths
 from judge.suites.spreadsheetbench import FORMAT
