@@ -17,7 +17,7 @@ from judge.replies.reasoning import answer_of
 from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
 
 MAX_ANSWER_CHARS = 4_000_000
-"""How much of a reply is read, from its end, where the answer is."""
+"""How much of a reply is read: its end, where the answer is."""
 
 _FENCE = "```"
 _JSON_FENCE = "```json"
@@ -147,18 +147,18 @@ def named_answer(reply: str) -> StatedAnswer:
         reply: the reply.
 
     Returns:
-        The values, all of them text; never without one.
+        The values, all of them text; at least one.
     """
     text = bounded_reply(reply)
     values: dict[str, object] = {}
     position = end = line_end = 0
     while match := _NAMED.search(text, position):
         start = position = match.end()
-        # Both are looked for once, however many names have no end.
+        # Each sign is searched for once, however many names have no end.
         if end < start:
-            end = _place(text, "]", start)
+            end = _index_of(text, "]", start)
         if line_end < start:
-            line_end = _place(text, "\n", start)
+            line_end = _index_of(text, "\n", start)
         if end < line_end:
             values[match["name"]] = text[start:end]
             position = end + 1
@@ -167,8 +167,8 @@ def named_answer(reply: str) -> StatedAnswer:
     return StatedAnswer(values)
 
 
-def _place(text: str, sign: str, start: int) -> int:
-    """Where a sign is; the end of the text if it does not occur."""
+def _index_of(text: str, sign: str, start: int) -> int:
+    """The index of a sign; the length of the text if it does not occur."""
     position = text.find(sign, start)
     return len(text) if position < 0 else position
 
@@ -203,7 +203,7 @@ def stated_answer(reply: str, names: Collection[str]) -> StatedAnswer:
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:
-    """Every object in the text, those within others left out, in order."""
+    """Every object in the text that is not inside another one, in order."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_nothing, parse_float=_finite)
     position = failures = reread = 0
     while match := _OPEN.search(text, position):
@@ -211,7 +211,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
         try:
             document, position = _read(text, start, decoder)
         except _FailedError as error:
-            # What is not an object may hold one: code does. Text full of brackets is given up.
+            # Text that is not an object may hold one, as code does. Too many brackets end it.
             failures += _DEEP_FAILURE if error.problem.is_deep else 1
             position = error.problem.position if error.problem.is_deep else start + 1
             reread += error.cost
@@ -223,7 +223,7 @@ def _objects(text: str) -> Iterator[dict[str, object]]:
 
 
 class _FailedError(Exception):
-    """There is no object at a place.
+    """No object begins at an index.
 
     Attributes:
         problem: why.
@@ -237,7 +237,7 @@ class _FailedError(Exception):
 
 
 def _read(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int]:
-    """The object at a place, strictly if possible, relaxed if not.
+    """Reads the object at an index: as strict JSON if possible, relaxed if not.
 
     Raises:
         _FailedError: there is none.

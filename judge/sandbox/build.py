@@ -52,7 +52,7 @@ class Builder(ABC):
 
     @abstractmethod
     def is_usable(self, report: Report) -> bool:
-        """Whether this machine can use what is built; tells ``report`` why not, if people ask."""
+        """Whether this machine can use what is built; may tell ``report`` why not."""
 
     @abstractmethod
     def build_python(self, report: Report, base: str | None) -> str:

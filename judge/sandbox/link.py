@@ -124,18 +124,18 @@ class WardenLink:
             self._send(message, _after(_BOOT_S))
 
     def _receive(self, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
-        with self._speaking():
+        with self._translated_errors():
             header, blobs = frames.unpack(receive_frame(self._stream, deadline))
         if "failed" in header:
             raise SandboxError(f"the warden failed: {header['failed']}{self._complaint()}")
         return header, blobs
 
     def _send(self, data: bytes, deadline: float) -> None:
-        with self._speaking():
+        with self._translated_errors():
             self._stream.send(data, deadline)
 
     @contextlib.contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Turns stream errors into the judge's own errors."""
         try:
             yield

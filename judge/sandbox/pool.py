@@ -1,7 +1,7 @@
-"""Places prepared in advance, so that nothing waits for a start.
+"""Things that are slow to start, prepared in advance so that nothing waits for them.
 
-Filling begins when the first one is taken. A place that is taken belongs to the caller, which
-passes it to :meth:`Pool.discard` when done, so that nothing waits for its end either.
+Filling begins when the first one is taken. What is taken belongs to the caller, which passes it to
+:meth:`Pool.discard` when done, so that nothing waits for its end either.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T", bound=Closable)
 
 
 class Pool(Generic[T]):
-    """A few prepared places.
+    """A few prepared things, such as sandboxes with a warm interpreter.
 
     Args:
         prepare: makes one that is ready to use; may raise SandboxError.
@@ -46,7 +46,7 @@ class Pool(Generic[T]):
         self._preparing = 0
 
     def take(self) -> T:
-        """A prepared place; waits if none is ready.
+        """A prepared one; waits if none is ready.
 
         Raises:
             SandboxError: none can be made.
@@ -66,7 +66,7 @@ class Pool(Generic[T]):
             return item
 
     def give_back(self, item: T) -> None:
-        """Puts a place that is as good as new in front of the others."""
+        """Takes one back that is as good as new; it is the next to be taken."""
         with self._changed:
             if not self._closed:
                 self._ready.appendleft(item)
@@ -75,7 +75,7 @@ class Pool(Generic[T]):
         item.close()
 
     def discard(self, item: T) -> None:
-        """Destroys a place in the background."""
+        """Destroys one in the background."""
         with self._changed:
             if not self._closed:
                 self._done.append(item)
@@ -91,7 +91,7 @@ class Pool(Generic[T]):
         for thread in self._threads:
             thread.join()
         while self._ready or self._done:
-            # one that cannot be ended (its daemon is gone) must not prevent the others from ending
+            # one that cannot be ended (its daemon is gone) must not keep the others from ending
             with contextlib.suppress(SandboxError):
                 (self._ready or self._done).popleft().close()
 

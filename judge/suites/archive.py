@@ -290,7 +290,7 @@ _MAX_DIRECTORY = 32 << 20
 """A list of members takes eight times as much memory; 200,000 with long names have 30 MB."""
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_MAX_PLACES = 400_000
+_MAX_FOLDERS = 400_000
 
 
 class MemberNames:
@@ -303,15 +303,15 @@ class MemberNames:
 
     def __init__(self) -> None:
         self._root: dict[str, Any] = {}  # name -> what is in the folder; None for a file
-        self._places = 0
+        self._folders = 0
 
     def problem(self, name: str, *, is_folder: bool) -> str | None:
         """Why a further member is refused; None if it is not. A folder may be given again."""
         parts = [part for part in PurePosixPath(name).parts if part != "."]
         parts = [unicodedata.normalize("NFC", part).casefold() for part in parts]
-        self._places += len(parts)
-        if self._places > _MAX_PLACES:
-            return f"is in more than {_MAX_PLACES:,} folders, with those before it"
+        self._folders += len(parts)
+        if self._folders > _MAX_FOLDERS:
+            return f"is in more than {_MAX_FOLDERS:,} folders, with those before it"
         folder = self._root
         for number, part in enumerate(parts, 1):
             if number == len(parts) and not is_folder:

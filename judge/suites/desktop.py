@@ -326,11 +326,11 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
         if task.id in seen:
             faults.append(f"{chosen.definition}: the id {task.id} is used twice")
         seen.add(task.id)
-    return _parted(_joined(tasks, counterparts)), tuple(faults)
+    return _grouped_by_feasibility(_with_pairs(tasks, counterparts)), tuple(faults)
 
 
-def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
-    """The tasks, of which each pair of phrasings is known by the id of its first phrasing."""
+def _with_pairs(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
+    """The tasks; those that are two phrasings of one task have the id of the first in common."""
     phrased = {task.id: task.phrasing for task in tasks if task.phrasing is not None}
     joined = []
     for task in tasks:
@@ -345,8 +345,8 @@ def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[
     return tuple(joined)
 
 
-def _parted(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """The tasks, with whether each can be done if some of them cannot."""
+def _grouped_by_feasibility(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks, grouped by whether they can be done unless all of them can."""
     feasible = [task.answer is not AnswerForm.TEXT for task in tasks]
     if all(feasible):
         return tuple(tasks)

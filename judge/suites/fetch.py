@@ -34,7 +34,7 @@ MAX_ARCHIVE_BYTES = 4 * 1024**3
 """A download of unknown size is given up beyond this (the largest published one is 0.1 GB)."""
 
 MIN_BYTES = 64 * 1024
-"""What a server has to send within each :data:`PATIENCE_S`; less is a server that keeps us."""
+"""What a server has to send within each :data:`PATIENCE_S`; a slower one is given up."""
 
 PATIENCE_S = 120.0
 
@@ -264,7 +264,7 @@ def _download_from(
                 done += len(chunk)
                 if done > most:
                     raise _TooMuchError(f"it sends more than the {most:,} bytes of the archive")
-                pace.came(len(chunk))
+                pace.received(len(chunk))
                 file.write(chunk)
                 on_progress(done, size)
     if size is not None and done < size:
@@ -333,7 +333,7 @@ class _Pace:
             self._connections.append(connection.dup())  # TLS takes the connection itself over
         return connection
 
-    def came(self, count: int) -> None:
+    def received(self, count: int) -> None:
         """Counts bytes of the archive that were received.
 
         Raises:
@@ -346,7 +346,7 @@ class _Pace:
             raise _TooSlowError
 
     def check(self) -> None:
-        """Tells a connection that was shut down here from one that ended.
+        """Distinguishes a connection that was shut down here from one that ended.
 
         Raises:
             _TooSlowError: it was.
@@ -375,7 +375,7 @@ class _Watched(urllib.request.AbstractHTTPHandler):
         self._pace = pace
 
     def do_open(self, http_class: Any, req: Any, **http_conn_args: Any) -> Any:
-        """Opens one, as the class of the same name does."""
+        """Opens a connection that is watched."""
 
         def connection(*arguments: Any, **named: Any) -> Any:
             made = http_class(*arguments, **named)
@@ -386,16 +386,16 @@ class _Watched(urllib.request.AbstractHTTPHandler):
 
 
 class _Http(_Watched, urllib.request.HTTPHandler):
-    """Of addresses with http."""
+    """Opens http addresses."""
 
 
 class _Https(_Watched, urllib.request.HTTPSHandler):
-    """Of addresses with https."""
+    """Opens https addresses."""
 
 
 def _next_chunk(response: HTTPResponse, pace: _Pace) -> bytes:
     try:
-        # What has come; a full chunk may take forever.
+        # Takes what has arrived: a full chunk may take forever.
         chunk = response.read1(_CHUNK_BYTES)
     except (OSError, HTTPException) as error:
         pace.check()

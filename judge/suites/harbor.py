@@ -350,15 +350,15 @@ class HarborJob:
 
     def _program(self, matching: list[Path], trial: Trial, task: Task, sample: int) -> Submission:
         """The program of a trial; one that cannot be read counts as missing, as in a reply."""
-        took = _took(trial)
+        facts = _facts_of(trial)
         for path in matching:
             try:
                 submission = submission_of_program(
                     path, task, self._suite.conventions, sample=sample, model=trial.model
                 )
-                return replace(submission, provenance=took)
+                return replace(submission, provenance=facts)
             except SubmissionError as error:
-                took["problem"] = error.message
+                facts["problem"] = error.message
         paths = self._suite.conventions.default_paths(task.question)
         return Submission(
             task.id,
@@ -367,7 +367,7 @@ class HarborJob:
             paths.output_path,
             sample,
             trial.model,
-            provenance=took,
+            provenance=facts,
         )
 
     def records(self) -> list[dict[str, object]]:
@@ -377,7 +377,7 @@ class HarborJob:
                 "id": task.written_id,
                 "sample": sample,
                 "model": trial.model,
-                **_took(trial),
+                **_facts_of(trial),
             }
             for trial, task, sample in self._trials
         ]
@@ -438,7 +438,7 @@ class HarborJob:
         )
 
 
-def _took(trial: Trial) -> dict[str, object]:
+def _facts_of(trial: Trial) -> dict[str, object]:
     """What is known of a trial, with the names that records of ``judge infer`` have."""
     tokens = {"prompt": trial.prompt_tokens, "completion": trial.completion_tokens}
     has_tokens = any(token is not None for token in tokens.values())

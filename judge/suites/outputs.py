@@ -53,7 +53,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
     @property
     def attempted(self) -> AbstractSet[str]:
-        """Ids of the tasks that were attempted, whether there is an output or not."""
+        """Ids of the tasks that were attempted, with or without an output."""
         return self._numbers.keys()
 
     def samples_of(self, task_id: str) -> list[int]:
@@ -61,7 +61,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
-        """The output of a sample; None without."""
+        """The output of a sample; None if there is none."""
         return self._samples.get((task_id, sample, case))
 
     def __getitem__(self, key: tuple[str, int]) -> Path:

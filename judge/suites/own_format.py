@@ -30,7 +30,7 @@ DEFINITION = "suite.json"
 FORMAT_NAME = "sheetjudge"
 VERSION = 1
 NAME = f"{FORMAT_NAME}-v{VERSION}"
-"""The name that its suites go by."""
+"""The name of the format."""
 
 
 _SUFFIXES = (".xlsx", ".xlsm", ".csv", ".tsv", ".txt", ".json")
@@ -107,7 +107,7 @@ KIND_OF_SUFFIX = {
     ".md": FileKind.TEXT,
     ".json": FileKind.TEXT,
 }
-"""What sort of file an input is where its kind is not given."""
+"""The kind of an input for which none is given."""
 
 
 def read_suite(root: Path) -> Contents:
@@ -242,7 +242,7 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
 
 
 def _check_names(task: Task, fields: Fields) -> None:
-    """A program finds the first input under a special name, and the others next to it."""
+    """No further input may have the name under which a program finds the first one."""
     taken = f"1_{task.id}_input"
     for case in task.cases:
         for file in case.inputs[1:]:
@@ -287,7 +287,7 @@ def _checker(fields: Fields) -> CheckerSpec:
 
 
 def _fault_of(spec: CheckerSpec) -> str:
-    """What the checker says against its options; empty if they fit."""
+    """Why the options do not fit the checker; empty if they do."""
     try:
         check_options(spec)
     except UsageError as error:

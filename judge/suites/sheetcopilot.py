@@ -216,7 +216,7 @@ def _task(order: int, row: Mapping[str, CellValue], files: _SuiteFiles) -> Task:
     absent = () if inputs else (AbsentInput(lacking[0], FileKind.WORKBOOK, "fetch it"),)
     return Task(
         id=f"{order}_{sheet}",
-        # The published agent is given both; a prompt has one place for what a person asks.
+        # The published agent is given both, but a prompt has room for one question.
         instruction="\n\n".join(
             str(row[name]).strip() for name in ("Context", "Instructions") if row[name]
         ),
@@ -422,7 +422,7 @@ def published_figures(
 
 
 def _percentile(ordered: list[float], percent: float) -> float | None:
-    """A percentile, interpolated between neighbours; None of nothing."""
+    """A percentile, interpolated between neighbours; None if there are no values."""
     if not ordered:
         return None
     rank = (len(ordered) - 1) * percent / 100

@@ -63,7 +63,7 @@ def solution_paths(
 
 
 def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Paths in what the chat model was sent, never in what it answered."""
+    """Paths in what was sent to the chat model, never in its answers."""
     if not isinstance(conversation, list):
         return
     for index, message in enumerate(conversation):
@@ -77,7 +77,7 @@ def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[s
 
 
 def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """What looks like the absolute path of a file, from its first slash to its last suffix."""
+    """Words that look like the absolute path of a file, from first slash to last suffix."""
     for word in _WORD_IN_PROMPT.findall(text):
         start = word.find("/")
         end = max(_end(word, suffix) for suffix in suffixes)

@@ -201,7 +201,7 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
 
 
 def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, list[str]]]:
-    """Names that say their case and role, and those that say only their case."""
+    """Names that tell case and role, and names that tell only the case."""
     candidates: list[_Candidate] = []
     strangers: dict[int, list[str]] = {}
     for name in workbooks:

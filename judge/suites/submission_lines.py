@@ -1,4 +1,4 @@
-"""What one line of a file of solutions says: its fields checked, and made into a submission.
+"""Checks one line of a file of solutions, and makes a submission of it.
 
 Episodes on a desktop leave files. The field ``outputs`` of their record is an object whose names
 are numbers of cases. Of each case it has ``sha256``, the hash of a file in the results directory
@@ -45,7 +45,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """What people call a field, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Those of them that would hold nothing else next to a field of the right name."""
+"""Those that can only hold the answer, even if there is a field of the right name as well."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -60,7 +60,7 @@ class TakenKeys:
         self._lines: dict[str, SampleNumbers] = {}
 
     def line_of(self, key: tuple[str, int]) -> int | None:
-        """The number of the line; None where there is none."""
+        """The number of the line; None if the key is not taken."""
         samples = self._lines.get(key[0])
         return None if samples is None else samples.get(key[1])
 
@@ -117,7 +117,7 @@ class LineReader:
         return self.read_record(record, number)
 
     def read_record(self, record: Mapping[str, object], number: int) -> Submission | None:
-        """The same for a line that is JSON already.
+        """Reads a line that has been parsed.
 
         Raises:
             LineError: it cannot be accepted.
@@ -152,12 +152,12 @@ class LineReader:
 
 
 def lacks(name: str) -> str:
-    """The fault of a record without a field that it needs."""
+    """The message about a record that lacks a field."""
     return f"field {name!r} is missing"
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The same with the fields that are there, and the one that may be it."""
+    """That message, with the fields that are there and the one that may be meant."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
@@ -199,7 +199,7 @@ def _says_something(value: object) -> bool:
 
 
 def _check_meant(name: str, record: Mapping[str, object]) -> None:
-    """Checks that an answer that says nothing is not in another field, by another name.
+    """Checks that an empty answer is not in a field of another name.
 
     Raises:
         LineError: it probably is.
@@ -277,7 +277,7 @@ def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
 def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
-    """What records of both kinds say; all but their ``own`` fields is provenance."""
+    """What records of both kinds have in common; other than ``own`` fields are provenance."""
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,
@@ -369,7 +369,7 @@ class _OutputRecord(TypedDict):
 def read_outputs(
     record: Mapping[str, object], task: Task, folder: Path
 ) -> Mapping[int, KeptOutput] | None:
-    """What the record says that episodes left; None if it is of another kind.
+    """The files that episodes left, as a record names them; None if it is of another kind.
 
     Args:
         record: a record of a file of submissions.
@@ -377,7 +377,7 @@ def read_outputs(
         folder: the folder of that file.
 
     Raises:
-        MalformedError: it says something that cannot be, such as a case that the task lacks.
+        MalformedError: the field is not valid; it names, for example, a case that the task lacks.
     """
     records = record.get(FIELD)
     if records is None:

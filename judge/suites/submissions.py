@@ -63,9 +63,9 @@ def load_submissions(
 def iterate_submissions(
     path: Path, suite: Suite, *, ids: Collection[str] | None = None, programs: bool = True
 ) -> Iterator[tuple[int, int, Submission]]:
-    """The same one after the other, each with the place of its line in the file and its length.
+    """Reads them one after the other, each with the offset and the length of its line.
 
-    Faults are raised after the last submission: until then, none of them can be relied on.
+    Faults are raised after the last submission: until then, no submission can be relied on.
     ``programs`` says whether programs and their paths are extracted, which is most of the work;
     without them, submissions have neither.
     """
@@ -181,7 +181,7 @@ def submission_of_program(
 
 
 def submission_of_reply(reply: str, task: Task, conventions: SuiteFormat | None) -> Submission:
-    """A submission of what a chat model said, as the record ``{"solution": reply}`` is read.
+    """A submission of a chat model's reply, as the record ``{"solution": reply}`` is read.
 
     Args:
         reply: the reply, or the program alone; the typed answer, where the task asks for one.
@@ -205,7 +205,7 @@ def submission_record(submission: Submission, suite: Suite) -> dict[str, object]
     task = suite.task(submission.task_id)
     record: dict[str, object] = {"id": task.written_id, "sample": submission.sample}
     if submission.outputs is not None:
-        pass  # what was read of them is among what was recorded with it
+        pass  # they are in the provenance, as they were recorded
     elif task.answer.is_file:
         record["solution"] = submission.code
         record["input_path"] = submission.input_path
@@ -224,7 +224,7 @@ def submission_record(submission: Submission, suite: Suite) -> dict[str, object]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, int, str]]:
-    """Lines that are not blank, numbered from 1, with their places and lengths."""
+    """Lines that are not blank, numbered from 1, each with its offset."""
     for number, offset, raw in read_placed_lines(path, SubmissionError):
         try:
             yield number, offset, len(raw), raw.decode("utf-8")
@@ -275,7 +275,7 @@ _SAMPLE_BITS = 64
 
 @dataclass(slots=True)
 class SubmissionFacts:
-    """What is known of all submissions of a file together.
+    """What all submissions of a file have in common.
 
     Attributes:
         models: the chat models that are named.
@@ -298,7 +298,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
     Args:
         suite: the suite.
         lines: the file.
-        rows: for each submission the number of its task in the suite, its sample, and the place
+        rows: for each submission the number of its task in the suite, its sample, and the offset
             and the length of its line.
         facts: what is known of all together.
     """
@@ -314,15 +314,15 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         self._lines = lines
         self.facts = facts
         self._numbers, self._samples = array("I"), array("Q")
-        self._places, self._lengths = array("Q"), array("I")
+        self._offsets, self._lengths = array("Q"), array("I")
         for number, sample, offset, length in rows:
             self._numbers.append(number)
             self._samples.append(sample)
-            self._places.append(offset)
+            self._offsets.append(offset)
             self._lengths.append(length)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._offsets)
 
     @overload
     def __getitem__(self, index: int) -> tuple[Task, Submission]: ...
@@ -334,29 +334,29 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         if isinstance(index, slice):
             return self.only(range(len(self))[index])
         task = self.task(index)
-        line = self._lines.read(self._places[index], self._lengths[index])
+        line = self._lines.read(self._offsets[index], self._lengths[index])
         key = (task.id, self._samples[index])
         return task, read_submission(line, self._suite, self._lines.path.parent, key)
 
     def without_program(self, index: int) -> Submission:
         """A submission without its program, which is what takes time to read."""
-        line = self._lines.read(self._places[index], self._lengths[index])
+        line = self._lines.read(self._offsets[index], self._lengths[index])
         key = (self.task(index).id, self._samples[index])
         folder = self._lines.path.parent
         return read_submission(line, self._suite, folder, key, programs=False)
 
     def task(self, index: int) -> Task:
-        """The task of a submission, which is not read for it."""
+        """The task of a submission, without reading it."""
         return self._suite.tasks[self._numbers[index]]
 
     def sample(self, index: int) -> int:
-        """The sample of a submission, which is not read for it."""
+        """The sample of a submission, without reading it."""
         return self._samples[index]
 
     def only(self, indices: Iterable[int]) -> SubmissionIndex:
-        """The same with some of the submissions."""
+        """An index of some of the submissions."""
         rows = (
-            (self._numbers[index], self._samples[index], self._places[index], self._lengths[index])
+            (self._numbers[index], self._samples[index], self._offsets[index], self._lengths[index])
             for index in indices
         )
         return SubmissionIndex(self._suite, self._lines, rows, self.facts)
@@ -367,7 +367,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
 
 
 def index_submissions(path: Path, suite: Suite) -> SubmissionIndex:
-    """Finds the submissions of a file; all of them are checked, none is kept.
+    """Indexes the submissions of a file: all of them are checked, none is kept in memory.
 
     Args:
         path: the file.

@@ -25,9 +25,9 @@ class Severity(enum.StrEnum):
     ERROR = "error"
     """The case cannot be judged as it is."""
     WARNING = "warning"
-    """It can be judged but shows little, and is perhaps not intended."""
+    """It can be judged but shows little, and is perhaps a mistake."""
     NOTE = "note"
-    """A liberty that was taken, or something that the suite says about itself."""
+    """An irregularity that was tolerated, or something that the suite says about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def validate_suite(
 
 
 def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
-    """What was corrected in a suite, and which corrections do not fit it."""
+    """The corrections of a suite, and those that do not fit it."""
     definition = corrected.suite.conventions.definition
     return [
         *(
@@ -145,7 +145,7 @@ def _check_case(task: Task, case: TestCase, definition: str, find: _Find) -> Non
     if (reason := task.reason_left_out(case.number)) is not None:
         if task.reason_left_out() is None:
             find(Severity.NOTE, definition, f"case {case.number} is left out: {reason}")
-        return  # its golds judge nothing, whatever is wrong with them
+        return  # its golds are not used, whatever is wrong with them
     gold = case.golds[0] if case.golds else Gold()
     shown = gold.path or definition
     if gold.path is not None and case.inputs and _same_content(case.input_path, gold.path):

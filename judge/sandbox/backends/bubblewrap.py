@@ -1,7 +1,7 @@
 """The embedded sandbox: bubblewrap, for machines without a container engine.
 
-As an ordinary user the place is a user namespace with one user in it; the warden keeps the
-capabilities of that namespace and the solution gets none. As root, the namespace maps a range of
+For an ordinary user, the sandbox is a user namespace with one user in it; the warden keeps the
+capabilities of that namespace and the solution gets none. For root, the namespace maps a range of
 ids, so that neither the solution nor a service is root's user on the host.
 """
 
@@ -55,11 +55,11 @@ _WARDEN_CAPABILITIES = (
 _SERVICE_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 _SERVICE_PROCESSES = 512
 _SHARED_MEMORY_BYTES = 64 * MIB
-"""As much as Docker gives."""
+"""The same as Docker's default."""
 _FIRST_MAPPED = 0x6A00_0000
 _END_S = 5.0
 _NPROC_NAMESPACED = (5, 14)
-"""From this kernel on, processes are counted for each user namespace by itself."""
+"""Since this version, the kernel counts processes separately for each user namespace."""
 
 
 def find_bwrap() -> str | None:
@@ -112,16 +112,17 @@ class SealedProcess:
         self.link: WardenLink | None = None
 
     def end(self) -> None:
-        """Ends the process and with it everything inside, while another thread speaks to it.
+        """Ends the process and everything inside, while another thread is talking to it.
 
-        Its pipes stay open: their numbers would be given to other files under that thread's hands.
+        Its pipes stay open: otherwise their numbers could be given to other files, and that thread
+        would read from those.
         """
         with self._lock:
             if not self._closed:
                 self._process.kill()
 
     def close(self) -> None:
-        """Ends the process and with it everything inside; safe to call twice."""
+        """Ends the process and everything inside; safe to call twice."""
         with self._lock:
             if self._closed:
                 return
@@ -137,29 +138,29 @@ class SealedProcess:
 
 
 class BubblewrapSession(Closable):
-    """The cases of one submission, in one place."""
+    """The cases of one submission, run by one warden."""
 
     def __init__(self, pool: Pool[SealedProcess], *, reuse: bool) -> None:
         self._pool = pool
         self._reuse = reuse
-        self._place: SealedProcess | None = pool.take()
+        self._process: SealedProcess | None = pool.take()
         self._broken = False
 
     def run(self, request: RunRequest) -> RunResult:
         """Runs one program."""
         layout.folders_of(request)
-        if self._place is None or self._broken:
+        if self._process is None or self._broken:
             raise SandboxError("this session has ended")
-        assert self._place.link is not None
+        assert self._process.link is not None
         try:
-            return self._place.link.run(request, ("/",))
+            return self._process.link.run(request, ("/",))
         except BaseException:
             self._broken = True
             raise
 
     def close(self) -> None:
-        """Gives the place up."""
-        process, self._place = self._place, None
+        """Gives the warden back, or has it ended if it failed."""
+        process, self._process = self._process, None
         if process is None:
             return
         if self._reuse and not self._broken:
@@ -200,10 +201,10 @@ class BubblewrapSandbox:
             self._groups.reap()
         self._reuse = reuse
         self._maps = _user_maps()
-        # bubblewrap dies with the thread that started it, so one thread that stays starts them all
+        # bubblewrap dies with the thread that started it, so one permanent thread starts them all
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
         self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs)
-        self._places: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
+        self._wardens: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
         self._services: set[SealedProcess] = set()
         self._lock = threading.Lock()
 
@@ -234,7 +235,7 @@ class BubblewrapSandbox:
         )
 
     def session(self) -> BubblewrapSession:
-        """Opens a place for one submission."""
+        """Opens a session for one submission."""
         return BubblewrapSession(self._pool, reuse=self._reuse)
 
     def has_root(self, root: str) -> bool:
@@ -285,10 +286,10 @@ class BubblewrapSandbox:
         return FrameChannel(process.stream, lambda: self._end_service(process))
 
     def close(self) -> None:
-        """Ends everything that this backend started, sessions that are in use as well."""
+        """Ends everything that this backend started, including sessions that are in use."""
         self._pool.close()
         with self._lock:
-            services, wardens = list(self._services), list(self._places)
+            services, wardens = list(self._services), list(self._wardens)
         for process in wardens:
             process.end()
         for process in services:
@@ -304,7 +305,7 @@ class BubblewrapSandbox:
         return root_named(root).folder
 
     def _counts_apart(self) -> bool:
-        """Whether processes of the user inside are counted separately from those of the judge's."""
+        """Whether processes inside are counted separately from those of the judge's user."""
         return bool(self._maps) or _kernel_version() >= _NPROC_NAMESPACED
 
     def _lend(self, **bounds: int) -> LentGroup | None:
@@ -316,7 +317,7 @@ class BubblewrapSandbox:
             raise SandboxError(f"no control group could be made: {error}") from error
 
     def _prepare(self) -> SealedProcess:
-        """A place with a warm warden in it."""
+        """Starts a warden and waits until it is warm."""
         group = self._lend()
         binds: list[str] = []
         folders = {}
@@ -348,7 +349,7 @@ class BubblewrapSandbox:
             process.close()
             raise
         with self._lock:
-            self._places.add(process)
+            self._wardens.add(process)
         return process
 
     def _start(

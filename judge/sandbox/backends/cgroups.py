@@ -60,7 +60,7 @@ class GroupTree:
         return group
 
     def reap(self) -> None:
-        """Removes what judges that have ended left behind."""
+        """Removes the groups of judges that have ended."""
         for home in set(self.homes.values()):
             for folder in home.glob(f"{_PREFIX}*"):
                 owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
@@ -89,7 +89,7 @@ class LentGroup:
 
 
 def _remove(folder: Path) -> bool:
-    """Removes a group and those in it; False while a process is in one."""
+    """Removes a group and its subgroups; False while a process is in one."""
     try:
         for inner in folder.iterdir():
             if inner.is_dir():
@@ -188,15 +188,15 @@ def _find_version_2(
     point = hierarchies[""][0]
     home = _folder(membership[""], hierarchies[""])
     while True:
-        if _hands_on(home) and _can_make(home):
+        if _delegates(home) and _can_make(home):
             return GroupTree(dict.fromkeys(_CONTROLLERS, home), version=2)
         if home == point or point not in home.parents:
             return None
         home = home.parent
 
 
-def _hands_on(home: Path) -> bool:
-    """Whether groups below get the controllers, switching them on where that is allowed."""
+def _delegates(home: Path) -> bool:
+    """Whether subgroups get the controllers; switches these on where that is allowed."""
     control = home / "cgroup.subtree_control"
     controllers = {"memory", "pids", "cpu"}
     with contextlib.suppress(OSError):

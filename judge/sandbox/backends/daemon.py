@@ -33,8 +33,8 @@ _DAEMON_PATH = f"{os.defpath}:/usr/local/bin:/usr/sbin:/usr/local/sbin:/sbin"
 _LABEL = "judge.sandbox"
 _GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
-_NEWS_S = 3
-"""How long the daemon may take to tell that the kernel killed in a container."""
+_EVENT_DELAY_S = 3
+"""How long the daemon may take to report that the kernel killed a process in a container."""
 _DESCRIPTORS = 1024
 _NANO_CPUS = 1_000_000_000
 _NAMESPACE_CALLS = frozenset({"mount", "umount2", "pivot_root", "unshare", "setns"})
@@ -74,7 +74,7 @@ def _connect() -> Any:
         host = os.environ.get("DOCKER_HOST")
         message, hint = explain_unreachable(error, host=host, installed=installed)
         raise SandboxError(message, hint=hint) from error
-    client.timeout = _API_TIMEOUT_S  # one that answered may take longer over real work
+    client.timeout = _API_TIMEOUT_S  # a daemon that answered may take longer for real work
     return client
 
 
@@ -144,7 +144,7 @@ class Daemon:
 
     @cached_property
     def _identity(self) -> str:
-        """What tells this daemon from others."""
+        """What distinguishes this daemon from others."""
         return str(self.facts().get("ID", ""))
 
     def own_image_id(self, tag: str) -> str | None:
@@ -244,7 +244,7 @@ class Daemon:
         )
         if spec.nests:
             config["SecurityOpt"] += [f"seccomp={json.dumps(_nesting_profile())}"]
-            # a /proc with masks on it forbids a nested one; the nested one shows no more
+            # a masked /proc forbids a nested one, and the nested one shows no more than it
             config["MaskedPaths"] = config["ReadonlyPaths"] = []
         return config
 
@@ -284,7 +284,7 @@ class Daemon:
             }
 
     def ran_out_of_memory(self, identity: str, since: float) -> bool:
-        """Whether the daemon's events show that the kernel killed in that container for memory.
+        """Whether the kernel killed a process of a container for memory, by the daemon's events.
 
         Args:
             identity: the container, which may be gone.
@@ -297,7 +297,7 @@ class Daemon:
         ):
             events = self._api.events(
                 since=int(since) - 1,
-                until=int(time.time()) + _NEWS_S,
+                until=int(time.time()) + _EVENT_DELAY_S,
                 filters=filters,
                 decode=True,
             )
@@ -369,7 +369,7 @@ class Daemon:
 
 
 def _nesting_profile() -> dict[str, Any]:
-    """The system calls of a container whose warden makes namespaces; its solutions may not."""
+    """The system calls of a container in which the warden may make namespaces."""
     refused = sorted(set(call_filter.refused_names()) - _NAMESPACE_CALLS)
     return {
         "defaultAction": "SCMP_ACT_ALLOW",
@@ -393,7 +393,7 @@ _FORMS = "write unix:///var/run/docker.sock or tcp://HOST:PORT, or unset it"
 def explain_unreachable(
     error: BaseException, *, host: str | None, installed: bool
 ) -> tuple[str, str]:
-    """What happened on the way to the daemon, and what to do about it.
+    """Explains why the daemon could not be reached, and what to do about it.
 
     Args:
         error: what the client raised, with its causes.
@@ -431,7 +431,7 @@ def explain_unreachable(
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The innermost first."""
+    """An error and its causes, innermost first."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in chain:

@@ -61,10 +61,10 @@ class SealedContainerSandbox:
     """
 
     def __init__(self) -> None:
-        self._place = find_enclosure()
-        if not self._place.is_sealed:
+        self._enclosure = find_enclosure()
+        if not self._enclosure.is_sealed:
             raise SandboxError(
-                f"this is not a sealed container: {'; '.join(self._place.openings)}",
+                f"this is not a sealed container: {'; '.join(self._enclosure.openings)}",
                 hint="services run directly only in a container without a network; elsewhere use "
                 "--sandbox docker or bubblewrap",
             )
@@ -85,7 +85,7 @@ class SealedContainerSandbox:
             isolation=MappingProxyType(
                 {
                     "solutions": "refused",
-                    "container": "; ".join(self._place.evidence),
+                    "container": "; ".join(self._enclosure.evidence),
                     "network": "none",
                     "user": "nobody" if held["user"] else "the judge's own, without capabilities",
                     "system call filter": "yes" if held["filter"] else "not possible here",
@@ -285,7 +285,7 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """What was found about the place of this process.
+    """What encloses this process.
 
     Attributes:
         openings: why it is not a sealed container, one line each; empty if it is one.
@@ -302,7 +302,7 @@ class Enclosure:
 
 
 def find_enclosure(root: Path = Path("/")) -> Enclosure:
-    """Looks where this process is; reads a few files and opens no connection.
+    """Examines what encloses this process; reads a few files and opens no connection.
 
     A machine without a network is not enough, nor is a network namespace on the host, whose files
     and processes would be in reach: the process namespace has to be other than the machine's
