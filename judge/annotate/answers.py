@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from judge.annotate.archive import CaseData
 from judge.annotate.edits import Edit, SetCell, address
 from judge.compare.cells.answer_range import prepare
-from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits

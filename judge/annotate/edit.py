@@ -36,8 +36,7 @@ from judge.workbook.address import MAX_COLUMN, MAX_ROW, folded, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.editing.parts import copy_package
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
 
 __all__ = ["Edited", "apply_edits", "losses", "set_cells"]
 

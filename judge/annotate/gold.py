@@ -55,8 +55,7 @@ from judge.sandbox.contract import Sandbox
 from judge.workbook.address import MAX_COLUMN, parse_window
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.formula_cells import filling_cells
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 __all__ = [
     "BY_HAND",

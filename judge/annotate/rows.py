@@ -26,9 +26,8 @@ from judge.workbook.editing.parts import (
     escape_text,
     with_attribute,
 )
-from judge.workbook.formula_cells import sheet_formulas
 from judge.workbook.package import Package
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.workbook_parts import main_part
 from judge.workbook.xml_parts import relationships
 

@@ -15,7 +15,7 @@ from judge.annotate.edits import address
 from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.options import position_of
-from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
 from judge.core.submission import Origin

@@ -26,8 +26,7 @@ from judge.recalc.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
 from judge.sandbox.contract import OutputStatus, RunRequest, SandboxSession
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
-from judge.workbook.formula_cells import filling_cells, sheet_formulas
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import Workbook, filling_cells, sheet_formulas
 
 MAX_READS = 100_000
 """Cells that one traced run reports."""

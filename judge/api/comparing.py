@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from judge.api.workbooks import Engines
 from judge.compare.boards.board import Board
-from judge.compare.boards.judging import finding_by_board
+from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.comparison import Comparison
@@ -16,10 +16,9 @@ from judge.compare.cells.computing import compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
 from judge.compare.contract import GoldFaultError, Rules
 from judge.compare.profiles import get_profile
-from judge.compare.rules.book import Book
+from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import judge_rules
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.prints import prints_beside
 from judge.compare.rules.raised import Side
 from judge.core.finding import Finding
 from judge.core.submission import Origin

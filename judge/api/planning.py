@@ -18,21 +18,21 @@ from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remem
 from judge.core.option import Section, options_in
 from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.core.task import Task, split_ids
-from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm, WindowPlace
+from judge.desktop.contract import ActionSpace, DesktopOptions, WindowPlace
 from judge.errors import StoreError, UsageError
 from judge.files.paths import as_path
 from judge.grading.store import RUN_FILE, RunDirectory
-from judge.inference.address import check_address, origin_of, public_url
-from judge.inference.background import Background
 from judge.inference.config import (
     ModelSpec,
     Setting,
     TypedSetting,
+    check_address,
     load_setting,
     load_typed_setting,
+    origin_of,
+    public_url,
 )
 from judge.inference.content import ContentLimits
-from judge.inference.desktop.opening import why_not_asked
 from judge.inference.desktop.setting import (
     MODE,
     DesktopSetting,
@@ -40,9 +40,10 @@ from judge.inference.desktop.setting import (
     load_desktop_setting,
     load_words,
     setting_name,
+    why_not_asked,
 )
 from judge.inference.documents import DocumentFolder
-from judge.inference.plan import Assignment, InferencePlan, SuiteReference, TypedWay
+from judge.inference.plan import Assignment, Background, InferencePlan, SuiteReference, TypedWay
 from judge.inference.prompt import Template, load_feedback, load_template, load_user_template
 from judge.inference.started import StartedRuns
 from judge.suites import load_suite
@@ -259,15 +260,10 @@ def _changed_for_desktop(setting: DesktopSetting, options: InferOptions) -> Desk
     said = {
         name: value for name in _DESKTOP_CHANGES if (value := getattr(options, name)) is not None
     }
-    if "observation" in said:
-        said["observation"] = ObservationForm(said["observation"])
     if "action_space" in said:
         said["action_space"] = ActionSpace(said["action_space"])
     setting = replace(setting, **said)
-    if (
-        setting.observation is ObservationForm.MARKS
-        and setting.action_space is ActionSpace.COMPUTER_13
-    ):
+    if setting.form.has_marks and setting.action_space is ActionSpace.COMPUTER_13:
         raise UsageError(
             "--observation som with --action-space computer_13: marks are names in code (tag_1), "
             "which actions in JSON cannot hold; the papers do not have this pair either",

@@ -42,22 +42,24 @@ from judge.grading.running import FinishedOutput, take_kept
 from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.inference.started import StartedRuns
 from judge.report.identity import not_taken
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
+from judge.suites.folders import is_folder, regular_files
 from judge.suites.formats import is_output_name
-from judge.suites.harbor.jobs import is_job
+from judge.suites.harbor import is_job
 from judge.suites.layouts import NAMES, Layout, attempts_in, layout_of, outputs_in, programs_in
 from judge.suites.locate import whole_source
 from judge.suites.outputs import FoundOutputs
-from judge.suites.submission_index import (
+from judge.suites.submissions import (
     SubmissionFacts,
     SubmissionIndex,
     index_submissions,
+    iterate_submissions,
+    load_submissions,
+    submission_record,
 )
-from judge.suites.submissions import iterate_submissions, load_submissions, submission_record
-from judge.suites.walking import is_folder, regular_files
 from judge.version import __version__
 
 

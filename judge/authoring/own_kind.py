@@ -20,8 +20,7 @@ from judge.files.documents import dump_json, read_json
 from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import CaseCheck, verify_case
 from judge.recalc.policy import Recalculator
-from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
-from judge.suites.sheetjudge.reading import read_task
+from judge.suites.own_format import DEFINITION, FORMAT_NAME, VERSION, read_task
 from judge.suites.validate import Severity, SuiteFinding
 
 

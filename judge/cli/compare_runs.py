@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from judge.report.episode_model import SettingRow
+    from judge.report.desktop.episodes import SettingRow
     from judge.report.pairing import RunComparison
 
 
@@ -123,7 +123,7 @@ def _print(comparison: RunComparison) -> None:
 
 def _settings_table(runs: Sequence[SettingRow]) -> Table:
     """Settings of the desktop episodes, and success by class of tasks; a column for each run."""
-    from judge.report.episode_settings import differing, plan_in_words  # noqa: PLC0415  for a quick --help
+    from judge.report.desktop.counts import differing, plan_in_words  # noqa: PLC0415  for a quick --help
     from judge.report.markdown import percent  # noqa: PLC0415
 
     shown = table("")

@@ -17,7 +17,7 @@ from judge.console import make_console, styled
 
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions
-    from judge.desktop.playing import Played
+    from judge.desktop.steps import Played
     from judge.live.session import Result
 
 
@@ -74,10 +74,11 @@ def desktop(
 
 def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result | None:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
-    from judge.desktop import recording, sandboxed  # noqa: PLC0415
+    from judge.desktop import sandboxed  # noqa: PLC0415
+    from judge.desktop.episodes import HUMAN  # noqa: PLC0415
 
     with (
-        trials.opened_trial(options, model=recording.HUMAN, setting=trials.PERSON) as trial,
+        trials.opened_trial(options, model=HUMAN, setting=trials.PERSON) as trial,
         contextlib.ExitStack() as stack,
     ):
         host = sandboxed.open_desktops(options.sandbox, 1, stack)

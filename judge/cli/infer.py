@@ -31,7 +31,7 @@ from judge.console import make_console
 from judge.core.option import Section
 from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
-from judge.inference.address import public_url
+from judge.inference.config import public_url
 
 if TYPE_CHECKING:
     from judge.api.inferring import PlannedRun
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from judge.api.reporting import ScoredRun
     from judge.inference.dryrun import DryRun
     from judge.inference.plan import InferencePlan
-    from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary
+    from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary
 
 
 # What the command does besides, or instead of, asking.

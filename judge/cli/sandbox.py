@@ -89,7 +89,7 @@ def build(
 @json_option("it")
 def info(sandbox: str, as_json: bool) -> None:
     """Show which sandbox would be used, and what is in it."""
-    from judge.sandbox.catalogue import ROOTS  # noqa: PLC0415  `--help` needs none of it
+    from judge.sandbox.roots import ROOTS  # noqa: PLC0415  `--help` needs none of it
 
     opened = api.open_sandbox(sandbox)
     try:

@@ -18,9 +18,7 @@ from judge.console import Piece, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
-from judge.report.charts import chart_lines
-from judge.report.scope import scope_lines
-from judge.report.shares import share_lines
+from judge.report.counts import chart_lines, scope_lines, share_lines
 
 if TYPE_CHECKING:
     from judge.api.replaying import ReplayedEpisode

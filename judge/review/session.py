@@ -31,13 +31,13 @@ from judge.review.corrections import (
     typed_again,
 )
 from judge.suites import Suite
-from judge.suites.correction_records import (
+from judge.suites.corrections import (
     Correction,
     CorrectionFaultError,
     correction_of,
+    load_corrections,
     write_corrections,
 )
-from judge.suites.corrections import load_corrections
 from judge.suspects.decisions import (
     Decision,
     Finding,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import text_as_number
 from judge.compare.registry import checker_of
 from judge.core.submission import Origin

@@ -16,8 +16,12 @@ from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet_tail import ConditionalRule
-from judge.workbook.styles.style import AUTOMATIC_FONT, CellStyle, attribute_agrees
-from judge.workbook.styles.style_sheet import ConditionalStyle
+from judge.workbook.styles.style_sheet import (
+    AUTOMATIC_FONT,
+    CellStyle,
+    ConditionalStyle,
+    attribute_agrees,
+)
 
 COLOURS: Mapping[str, str] = {"fill": "background", "font_color": "text"}
 """What is compared -> what people call it."""

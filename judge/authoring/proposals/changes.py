@@ -14,7 +14,7 @@ from functools import cached_property
 from judge.compare.cells.computing import NoEngines
 from judge.compare.rules import whole_objects as whole
 from judge.compare.rules.book import Book
-from judge.compare.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
+from judge.compare.rules.options import CHART_PROPERTIES, PIVOT_PROPERTIES
 from judge.compare.rules.raised import Side
 from judge.compare.rules.standard import StandardJudge
 from judge.compare.rules.values import values_agree
@@ -35,9 +35,9 @@ from judge.workbook.editing.parts import (
     copy_package,
     with_attribute,
 )
-from judge.workbook.facts.reading import is_on
-from judge.workbook.facts.sheet_model import SheetFacts, Validation
+from judge.workbook.facts.sheets import SheetFacts, Validation
 from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.tree import is_on
 from judge.workbook.workbook_parts import Tab, main_part
 
 _EMPTY_SHEET = (

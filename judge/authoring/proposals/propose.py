@@ -14,9 +14,9 @@ from judge.authoring.proposals.changes import Change, Pair, Rule, changes_of, pa
 from judge.compare.rules.whole_objects import shown_labels
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, column_letters
-from judge.workbook.facts.chart_model import Chart, Plot, Series
+from judge.workbook.facts.charts import Chart, Plot, Series
 from judge.workbook.facts.render import pivot_lines
-from judge.workbook.facts.sheet_model import Line, SheetFacts, Validation
+from judge.workbook.facts.sheets import Line, SheetFacts, Validation
 from judge.workbook.reader import open_workbook
 
 _SHOWN = 6

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 import judge
 from judge.cli.main import judge as main
 from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.options import range_spec
-from judge.compare.cells.workbooks import compare_files
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, UsageError
 from judge.recalc.library import ranges_of
