@@ -364,10 +364,7 @@ def ask_model(
             belong to.
         InferenceError: the key is not set, or the models file is broken.
     """
-    from judge.inference.client import (  # noqa: PLC0415  loaded when a model is asked
-        OpenAIChatModel,
-        RetryPolicy,
-    )
+    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
 
     spec = find_spec(options, key_said=bool(options.base_url and options.api_key_env))
     params = {**spec.params, **request_params(options)}

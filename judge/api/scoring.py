@@ -48,8 +48,15 @@ from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
 from judge.suites.folders import is_folder, regular_files
 from judge.suites.formats import is_output_name
-from judge.suites.harbor import is_job
-from judge.suites.layouts import NAMES, Layout, attempts_in, layout_of, outputs_in, programs_in
+from judge.suites.layouts import (
+    NAMES,
+    Layout,
+    attempts_in,
+    is_job,
+    layout_of,
+    outputs_in,
+    programs_in,
+)
 from judge.suites.locate import whole_source
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (

@@ -4,10 +4,10 @@ A document is declared once, as a ``TypedDict`` or a dataclass: mypy reads the d
 :func:`checked` derives the check from it, and :func:`json_schema` the published schema. In a
 declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value ``bool``;
 ``object`` may be anything, ``X | None`` may be null, ``list[X]`` (in a dataclass, ``tuple[X,
-...]``) is an array, ``dict[str, X]`` an object with any fields, and a ``StrEnum`` one of its
-values. What Python has no type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`,
+...]``) is an array, ``dict[str, X]`` an object with any fields, a ``StrEnum`` one of its values.
+What Python has no type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`,
 :data:`TaskId`. A field that is not declared may hold anything; one that is required must not be
-missing.
+missing. :func:`plain` writes a dataclass as the JSON that :func:`checked` reads.
 
 ``TypedDict`` declarations with optional fields belong in modules without
 ``from __future__ import annotations``, which would hide which of their fields are required.
@@ -20,7 +20,7 @@ import dataclasses
 import enum
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -84,6 +84,18 @@ def checked(document: object, declared: type[Document]) -> Document:
     return cast("Document", _made(document, _form_of(kind)))
 
 
+def plain(value: Any) -> Any:
+    """A dataclass, or a part of one, as the JSON that :func:`checked` reads it from."""
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.value if isinstance(value, enum.StrEnum) else value
+
+
 def declared_only(document: Document, declared: type[Document]) -> Document:
     """The document without the fields that are not declared.
 
@@ -120,9 +132,13 @@ class _Scalar:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """One of some strings; only a dataclass can have such a field."""
+    """One of the values of an enumeration."""
 
     declared: type[enum.StrEnum]
+
+    @property
+    def values(self) -> list[str]:
+        return [member.value for member in self.declared]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +193,8 @@ class _MisfitError(Exception):
         return f"{where} {self.expected}, not {json_type(self.value)}"
 
 
-class _NoChoiceError(_MisfitError):
-    """A string is none of those that a field may hold."""
+class _WrongChoiceError(_MisfitError):
+    """A value is none of those that may be chosen from."""
 
     def __str__(self) -> str:
         path = self.path.removeprefix(".")
@@ -289,8 +305,8 @@ def _compiled(form: _Form) -> _Check:
     match form:
         case _Scalar(check):
             return check
-        case _Choice(declared):
-            return _choice_check([value.value for value in declared])
+        case _Choice():
+            return _choice_check(form.values)
         case _Nullable(inner):
             return _nullable_check(_compiled(inner))
         case _Array(items):
@@ -304,18 +320,18 @@ def _compiled(form: _Form) -> _Check:
             return _record_check(checks, required)
 
 
-def _choice_check(values: Sequence[str]) -> _Check:
-    def check(value: Any) -> None:
-        if value not in values:
-            raise _NoChoiceError(", ".join(values), value)
-
-    return check
-
-
 def _nullable_check(inner: _Check) -> _Check:
     def check(value: Any) -> None:
         if value is not None:
             inner(value)
+
+    return check
+
+
+def _choice_check(values: list[str]) -> _Check:
+    def check(value: Any) -> None:
+        if value not in values:
+            raise _WrongChoiceError(", ".join(values), value)
 
     return check
 
@@ -375,10 +391,10 @@ def _record_check(checks: Mapping[str, _Check], required: frozenset[str]) -> _Ch
 def _made(value: Any, form: _Form) -> Any:
     """A checked value with declared fields only; a dataclass, where one is declared."""
     match form:
-        case _Choice(declared):
-            return declared(value)
         case _Nullable(inner):
             return None if value is None else _made(value, inner)
+        case _Choice(declared):
+            return declared(value)
         case _Array(items, is_tuple):
             made = (_made(item, items) for item in value)
             return tuple(made) if is_tuple else list(made)
@@ -398,8 +414,8 @@ def _schema_of(form: _Form, definitions: dict[str, object]) -> dict[str, object]
     match form:
         case _Scalar():
             return dict(form.schema)
-        case _Choice(declared):
-            return {"type": "string", "enum": [value.value for value in declared]}
+        case _Choice():
+            return {"type": "string", "enum": form.values}
         case _Nullable(inner):
             schema = _schema_of(inner, definitions)
             if isinstance(kind := schema.get("type"), str):

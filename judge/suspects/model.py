@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypedDict
 
 from judge.errors import StoreError
 from judge.files.documents import MalformedError, as_object, dump_json, read_json
-from judge.files.forms import Count, Sha256, checked
+from judge.files.forms import Count, Sha256, checked, plain
 from judge.files.writing import naming_what_is_written, write_whole
 
 MAX_EVIDENCE = 20
@@ -154,6 +155,10 @@ class Problem:
     sign: str = ""
 
 
+def _no_reasons() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Audit:
     """The suspects of a suite.
@@ -182,7 +187,7 @@ class Audit:
     files: tuple[CaseFiles, ...]
     signs: tuple[SignRun, ...]
     submissions: tuple[str, ...] = ()
-    not_examined: Mapping[str, str] = field(default_factory=dict)
+    not_examined: Mapping[str, str] = field(default_factory=_no_reasons)
     problems: tuple[Problem, ...] = ()
 
     def of_case(self, task: str, case: int) -> tuple[Suspect, ...]:
@@ -215,7 +220,7 @@ class _Head(TypedDict):
 
 def document_of(audit: Audit) -> dict[str, object]:
     """An audit as the document of ``suspects.json``."""
-    fields = asdict(audit)
+    fields = plain(audit)
     suite = {
         "name": fields.pop("suite"),
         **{name: fields.pop(name) for name in ("format", "digest")},
