@@ -9,8 +9,7 @@ from judge.api.options import JudgingOptions
 from judge.api.reporting import ScoredRun
 from judge.cluster.config import parse_place
 from judge.cluster.session import check_installed
-from judge.compare.cells.options import check_contradictions
-from judge.compare.cells.style_check import check_style_names
+from judge.compare.cells.options import check_contradictions, check_style_names
 from judge.compare.profiles import get_profile
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase

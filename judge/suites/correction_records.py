@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge.compare.cells.style_check import check_style_names
+from judge.compare.cells.options import check_style_names
 from judge.errors import PositionError, SuiteError, UsageError
 from judge.files.documents import written
 from judge.files.writing import naming_what_is_written, write_whole

@@ -1,4 +1,4 @@
-"""The cells of a sheet as a board sees them: values, the table at A1, looks."""
+"""The cells of a sheet as a board sees them: values, the table at A1, font, colours, formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The checker of SheetCopilot: check boards over whole workbooks, one for each gold."""
+"""The checker of SheetCopilot: check boards over whole workbooks, one for each gold.
+
+The published verdict goes on record next to the judge's own.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Comparison that computes what it needs: values of formulas, conditions of formats."""
+"""Comparing two workbooks after computing values of formulas and conditions of formats.
+
+:func:`compare_files` does it in one call, :func:`compute_and_check` for a plan.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the checker ``metrics``: published metrics, and how they are joined."""
+"""The options of the checker ``metrics``, and all metrics by their published names."""
 
 from __future__ import annotations
 

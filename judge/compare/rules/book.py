@@ -1,4 +1,7 @@
-"""One of the two workbooks of a comparison, as the published evaluators see it."""
+"""A workbook of a comparison as rules see it: its sheets by name and number, and as printed.
+
+Sheets are printed to text files next to the workbook, named ``{stem}-{sheet}.csv``.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rule lists over whole workbooks: those of Spider2-V and OSWorld, and of suites of one's own."""
+"""Rule lists over whole workbooks: those of Spider2-V and OSWorld, and of suites of one's own.
+
+The published verdict goes on record next to the judge's own.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The judge's own reading of rule lists: what the published evaluators get wrong is right here.
 
 Formulas are computed; sheets are found by their relationship; a sheet that is missing never equals
-one without objects; objects are compared one to one and as wholes.
+one without objects; objects are compared one to one and as wholes. A difference says what its rule
+is about: the sheets that it compares and the properties that it asks for.
 """
 
 from __future__ import annotations

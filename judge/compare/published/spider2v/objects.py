@@ -1,4 +1,7 @@
-"""Objects of a sheet as dictionaries, as the published functions make them to be compared."""
+"""Objects of a sheet as dictionaries, as the published functions make them to be compared.
+
+Data validations are matched with the properties that a rule asks for.
+"""
 
 from __future__ import annotations
 
