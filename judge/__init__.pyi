@@ -18,9 +18,9 @@ from judge.api.rewards import Rewards as Rewards
 from judge.api.workbooks import compare_workbooks as compare_workbooks
 from judge.core.submission import Submission as Submission
 from judge.recalc import recalculate as recalculate
-from judge.report.data import report_data as report_data
 from judge.report.html import report_html as report_html
 from judge.report.report import Report as Report
+from judge.report.report import report_data as report_data
 from judge.suites import load_suite as load_suite
 from judge.version import __version__ as __version__
 

@@ -32,8 +32,7 @@ def ask_model(
             belong to.
         InferenceError: the key is not set, or the models file is broken.
     """
-    from judge.inference.attempts import RetryPolicy  # noqa: PLC0415  loaded when a model is asked
-    from judge.inference.client import OpenAIChatModel  # noqa: PLC0415  likewise
+    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
 
     spec = find_spec(options, key_said=bool(options.base_url and options.api_key_env))
     params = {**spec.params, **request_params(options)}

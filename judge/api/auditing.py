@@ -13,8 +13,7 @@ from judge.errors import JudgeError, StoreError
 from judge.grading.case_records import CaseKey
 from judge.grading.store import RunDirectory
 from judge.report.audit import AuditRates, AuditSample, audit_rates, draw_sample
-from judge.report.audit_marks import MarkedSheet
-from judge.report.audit_sheet import CasePaths, already_there, audit_rows, write_sheet
+from judge.report.audit_sheet import CasePaths, MarkedSheet, already_there, audit_rows, write_sheet
 from judge.report.build import method_of
 from judge.report.load import LoadedRun, load_run
 from judge.suites.layouts import outputs_in

@@ -18,7 +18,7 @@ from judge.errors import IncompleteRunError, SuiteError
 from judge.grading.case import LEFT_OUT
 from judge.recalc.select import check_recalculation
 from judge.sandbox import check_sandbox_kind
-from judge.suites.submission_index import SubmissionIndex
+from judge.suites.submissions import SubmissionIndex
 
 
 def check_judging(options: JudgingOptions) -> None:

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 from judge.api.infer_options import USUAL, InferOptions
 from judge.core.option import Section, options_in
-from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm, WindowPlace
+from judge.desktop.contract import ActionSpace, DesktopOptions, WindowPlace
 from judge.errors import UsageError
-from judge.inference.desktop.opening import why_not_asked
 from judge.inference.desktop.setting import (
     MODE,
     DesktopSetting,
@@ -18,6 +17,7 @@ from judge.inference.desktop.setting import (
     load_desktop_setting,
     load_words,
     setting_name,
+    why_not_asked,
 )
 from judge.inference.plan import Assignment
 
@@ -87,15 +87,10 @@ def without(
 
 def _changed(setting: DesktopSetting, options: InferOptions) -> DesktopSetting:
     said = {name: value for name in _CHANGES if (value := getattr(options, name)) is not None}
-    if "observation" in said:
-        said["observation"] = ObservationForm(said["observation"])
     if "action_space" in said:
         said["action_space"] = ActionSpace(said["action_space"])
     setting = replace(setting, **said)
-    if (
-        setting.observation is ObservationForm.MARKS
-        and setting.action_space is ActionSpace.COMPUTER_13
-    ):
+    if setting.form.has_marks and setting.action_space is ActionSpace.COMPUTER_13:
         raise UsageError(
             "--observation som with --action-space computer_13: marks are names in code (tag_1), "
             "which actions in JSON cannot hold; the papers do not have this pair either",

@@ -10,11 +10,10 @@ from judge.api.infer_options import InferOptions
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.files.paths import as_path
-from judge.inference.background import Background
 from judge.inference.config import Setting, TypedSetting, load_typed_setting
 from judge.inference.content import ContentLimits
 from judge.inference.documents import DocumentFolder
-from judge.inference.plan import Assignment, TypedWay
+from judge.inference.plan import Assignment, Background, TypedWay
 from judge.inference.prompt import Template, load_feedback, load_template, load_user_template
 
 _CHANGES = ("rounds", "rows", "content", "temperature", "top_p")

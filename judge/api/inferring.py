@@ -29,11 +29,11 @@ from judge.files.paths import as_path, cache_folder
 from judge.grading.store import RunDirectory
 from judge.inference.config import ModelSpec, Price, check_key, find_model, load_models
 from judge.inference.plan import InferencePlan
-from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary, Listeners
+from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary, Listeners
 from judge.inference.started import StartedRuns
 
 if TYPE_CHECKING:
-    from judge.inference.batches.desk import Carrier
+    from judge.inference.batches.ahead import Carrier
     from judge.inference.client import OpenAIChatModel
     from judge.inference.run import Resources
 
@@ -196,9 +196,8 @@ async def _open_resources(
     planned: PlannedRun, store: RunDirectory, stack: contextlib.AsyncExitStack
 ) -> tuple[Resources, InferencePlan]:
     """Client, sandbox, budget, cache; and the plan with the model's name on its server."""
-    from judge.inference.asker import ReplyCache  # noqa: PLC0415
-    from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
-    from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
+    from judge.inference.calls import ReplyCache  # noqa: PLC0415
+    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
     from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
     from judge.inference.run import Resources  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
@@ -244,18 +243,17 @@ def _carrier(
 ) -> Carrier | None:
     """How requests are answered before the conversations, if they are."""
     if options.batch_file is not None:
-        from judge.inference.batches.offline import RequestsFile  # noqa: PLC0415
+        from judge.inference.batches.ahead import RequestsFile  # noqa: PLC0415
 
         return RequestsFile(as_path(options.batch_file))
     if options.batch_results is not None:
-        from judge.inference.batches.offline import ResultsFile  # noqa: PLC0415
+        from judge.inference.batches.ahead import ResultsFile  # noqa: PLC0415
 
         return ResultsFile(as_path(options.batch_results))
     if not options.batch:
         return None
-    from judge.inference.batches.book import BatchBook  # noqa: PLC0415
-    from judge.inference.batches.carrier import BatchCarrier  # noqa: PLC0415
-    from judge.inference.batches.endpoint import BatchEndpoint  # noqa: PLC0415
+    from judge.inference.batches.log import BatchBook  # noqa: PLC0415
+    from judge.inference.batches.server import BatchCarrier, BatchEndpoint  # noqa: PLC0415
 
     return BatchCarrier(BatchEndpoint(chat_model), BatchBook(store), chat_model.policy)
 

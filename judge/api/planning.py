@@ -21,8 +21,7 @@ from judge.api.infer_settings import (
 )
 from judge.core.task import split_ids
 from judge.errors import UsageError
-from judge.inference.address import public_url
-from judge.inference.config import ModelSpec, Setting, load_setting
+from judge.inference.config import ModelSpec, Setting, load_setting, public_url
 from judge.inference.desktop.setting import DesktopWay
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference, TypedWay
 from judge.inference.prompt import Template, load_feedback

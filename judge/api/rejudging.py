@@ -49,10 +49,14 @@ from judge.grading.store import MAX_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FIL
 from judge.recalc.names import Mode
 from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.suites import Suite
-from judge.suites.correction_records import describe_corrections
-from judge.suites.corrections import CorrectedSuite, corrected_as_recorded, corrected_suite
+from judge.suites.corrections import (
+    CorrectedSuite,
+    corrected_as_recorded,
+    corrected_suite,
+    describe_corrections,
+)
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suspects.standing import keep_suspicions

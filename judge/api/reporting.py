@@ -20,10 +20,9 @@ from judge.grading.batch import BatchResult, Settings, current_records
 from judge.grading.case_records import KnownCases
 from judge.grading.overrides import RecordedResults, read_overrides
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.entries_file import MAX_HELD, EntriesFile
-from judge.report.summary import ReportBuilder
+from judge.report.report_json import MAX_HELD, EntriesFile, ReportBuilder
 from judge.suites import Suite
-from judge.suites.submission_index import SubmissionIndex
+from judge.suites.submissions import SubmissionIndex
 from judge.suspects.standing import kept_suspicions
 
 

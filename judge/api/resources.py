@@ -24,8 +24,7 @@ from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.sandbox.select import check_runs_solutions
 from judge.suites import Suite
-from judge.suites.correction_records import Correction
-from judge.suites.corrections import corrected_suite
+from judge.suites.corrections import Correction, corrected_suite
 
 
 class JudgingResources:

@@ -17,7 +17,7 @@ from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.errors import StoreError
 from judge.files.paths import as_path
 from judge.grading.store import RUN_FILE, RunDirectory
-from judge.inference.address import check_address, origin_of
+from judge.inference.config import check_address, origin_of
 from judge.inference.started import StartedRuns
 
 GUARDED = {

@@ -41,20 +41,22 @@ from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times,
 from judge.grading.running import FinishedOutput, take_kept
 from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.identity import not_taken
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
-from judge.suites.correction_records import describe_corrections
+from judge.suites.corrections import describe_corrections
 from judge.suites.layouts import attempts_in, outputs_in, programs_in
 from judge.suites.locate import whole_source
 from judge.suites.outputs import FoundOutputs
-from judge.suites.submission_index import (
+from judge.suites.submissions import (
     SubmissionFacts,
     SubmissionIndex,
     index_submissions,
+    iterate_submissions,
+    load_submissions,
+    submission_record,
 )
-from judge.suites.submissions import iterate_submissions, load_submissions, submission_record
 from judge.suspects.standing import (
     fit_to_suite,
     keep_suspicions,

@@ -14,8 +14,7 @@ from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json
-from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
-from judge.suites.sheetjudge.reading import read_task
+from judge.suites.own_format import DEFINITION, FORMAT_NAME, VERSION, read_task
 from judge.suites.validate import SuiteFinding
 
 NOTES = ("original_question", "source_url")

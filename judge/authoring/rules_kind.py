@@ -19,7 +19,7 @@ from judge.compare.rules.options import NAME as CHECKER
 from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import UsageError
-from judge.suites.sheetjudge import DEFINITION
+from judge.suites.own_format import DEFINITION
 
 _SUFFIXES = (".xlsx", ".xlsm")
 _OPTIONS = (

@@ -16,7 +16,7 @@ from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.files.documents import MalformedError, parse_json
-from judge.suites.sheetjudge import DEFINITION
+from judge.suites.own_format import DEFINITION
 
 CHECKER = "typed_answer"
 _OPTIONS = (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from judge.report.episode_model import SettingRow
+    from judge.report.desktop.episodes import SettingRow
     from judge.report.pairing import RunComparison
 
 
@@ -81,8 +81,8 @@ def _form(form: str, out: Path | None, *, as_json: bool) -> str:
 
 
 def _written(comparison: RunComparison, form: str) -> str:
-    from judge.report.comparison_text import comparison_markdown  # noqa: PLC0415  as above
     from judge.report.html.runs import render_comparison  # noqa: PLC0415
+    from judge.report.markdown import comparison_markdown  # noqa: PLC0415  as above
 
     if form == "html":
         return render_comparison(comparison)
@@ -94,12 +94,12 @@ def _written(comparison: RunComparison, form: str) -> str:
 def _print(comparison: RunComparison) -> None:
     from judge.cli.listing import print_table, table  # noqa: PLC0415
     from judge.console import make_console, styled  # noqa: PLC0415
-    from judge.report.comparison_text import (  # noqa: PLC0415
+    from judge.report.markdown import (  # noqa: PLC0415
         closing_lines,
         head_lines,
         pair_lines,
+        with_interval,
     )
-    from judge.report.markdown import with_interval  # noqa: PLC0415
 
     console = make_console()
     for line in head_lines(comparison):
@@ -129,7 +129,7 @@ def _print(comparison: RunComparison) -> None:
 def _settings_table(runs: Sequence[SettingRow]) -> Table:
     """Settings of the desktop episodes, and success by class of tasks; a column for each run."""
     from judge.cli.listing import table  # noqa: PLC0415
-    from judge.report.episode_settings import differing, plan_in_words  # noqa: PLC0415
+    from judge.report.desktop.counts import differing, plan_in_words  # noqa: PLC0415
     from judge.report.markdown import percent  # noqa: PLC0415
 
     shown = table("")

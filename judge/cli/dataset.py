@@ -23,8 +23,7 @@ from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
 from judge.suites.fetch import OnProgress, fetch_suite
-from judge.suites.locate import SHIPPED, data_folder, fetched_folder
-from judge.suites.sources import PublishedSuite, load_sources
+from judge.suites.locate import SHIPPED, PublishedSuite, data_folder, fetched_folder, load_sources
 from judge.suites.stats import compute_stats
 from judge.suites.validate import Severity, findings_of_corrections, validate_suite
 

@@ -15,7 +15,7 @@ from judge.cli.options import option, page_options, sandbox_option
 
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions
-    from judge.desktop.playing import Played
+    from judge.desktop.steps import Played
     from judge.live.session import Result
 
 
@@ -73,7 +73,7 @@ def desktop(
 def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result | None:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
     from judge.api import desktops  # noqa: PLC0415  `--help` needs none of it
-    from judge.desktop.recording import HUMAN  # noqa: PLC0415  likewise
+    from judge.desktop.episodes import HUMAN  # noqa: PLC0415  likewise
     from judge.live.page import LivePage  # noqa: PLC0415  likewise
 
     with (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from judge.api.arrivals import ArrivalScorer
     from judge.api.inferring import PlannedRun
     from judge.api.reporting import ScoredRun
-    from judge.inference.progress import InferenceSummary
+    from judge.inference.run_records import InferenceSummary
 
 # What the command does besides, or instead of, asking.
 _NOT_INFERENCE = (
@@ -230,8 +230,8 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.inspect_logs import import_inspect_log, suite_named_in  # noqa: PLC0415
     from judge.suites import load_suite  # noqa: PLC0415
+    from judge.suites.load import source_of_digest  # noqa: PLC0415
     from judge.suites.locate import whole_source  # noqa: PLC0415
-    from judge.suites.whereabouts import source_of_digest  # noqa: PLC0415
 
     source = None if options.dataset is None else str(options.dataset)
     if source is None and (named := suite_named_in(log)) is not None:

@@ -12,7 +12,7 @@ from judge.api.inferring import find_spec
 from judge.api.resuming import GUARDED, Resumed
 from judge.errors import StoreError
 from judge.grading.store import RUN_FILE
-from judge.inference.address import public_url
+from judge.inference.config import public_url
 
 _SHOWN_CHARS = 200
 

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import click
 
-from judge.inference.address import public_url
+from judge.inference.config import public_url
 from judge.inference.dryrun import DryRun
 from judge.inference.plan import InferencePlan
-from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary
+from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary
 
 _MAX_LEFT_OUT = 10
 _WORDS = {

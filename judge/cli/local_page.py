@@ -39,7 +39,7 @@ def serve_page(
         Ended: SIGTERM or SIGHUP came.
     """
     from judge.web import local_page  # noqa: PLC0415  `--help` needs none of it
-    from judge.web.redirect import redirect_to  # noqa: PLC0415  likewise
+    from judge.web.local_page import redirect_to  # noqa: PLC0415  likewise
 
     listener = local_page.listen(page, port)
     click.echo(f"{said}: {page.address}\nCtrl-C ends it.")

@@ -96,7 +96,7 @@ def _write_film(
     run: Path, case: str | None, sample: int, form: str, sandbox: str, out: Path | None
 ) -> None:
     """One episode as a GIF or a WebP."""
-    from judge.report.film import film_of_case  # noqa: PLC0415  as above
+    from judge.report.desktop.film import film_of_case  # noqa: PLC0415  as above
 
     if case is None:
         raise UsageError("which episode should be shown?", hint="Add --case ID/N.")
@@ -124,7 +124,7 @@ def _html(
     )
 
     from judge.console import make_console  # noqa: PLC0415
-    from judge.report.film import FilmStudio  # noqa: PLC0415
+    from judge.report.desktop.film import FilmStudio  # noqa: PLC0415
     from judge.report.html import report_html  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
 

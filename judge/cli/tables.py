@@ -16,7 +16,7 @@ from judge.console import Piece, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
-from judge.report.set_aside import LEVELS
+from judge.report.tally import LEVELS
 
 _MAX_FAILURES = 5
 _MAX_LOOKED_AT = 10_000
@@ -198,17 +198,17 @@ def _print_left_out(console: Console, overall: OverallReport) -> None:
 
 def _print_scope(console: Console, report: ReportDocument) -> None:
     if (scope := report.get("scope")) is not None:
-        from judge.report.scope import scope_lines  # noqa: PLC0415  seldom needed
+        from judge.report.counts import scope_lines  # noqa: PLC0415  seldom needed
 
         for line in scope_lines(scope):
             console.print(styled((line, "dim")))
     if (charts := report.get("charts")) is not None:
-        from judge.report.charts import chart_lines  # noqa: PLC0415  seldom needed
+        from judge.report.counts import chart_lines  # noqa: PLC0415  seldom needed
 
         for line in chart_lines(charts):
             console.print(styled((line, "dim")))
     if "shares" in report["overall"]:
-        from judge.report.shares import share_lines  # noqa: PLC0415  seldom needed
+        from judge.report.counts import share_lines  # noqa: PLC0415  seldom needed
 
         groups = {**report["by_instruction_type"], "Overall": report["overall"]}
         for line in share_lines({name: group.get("shares") for name, group in groups.items()}):

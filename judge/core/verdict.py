@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from judge.core.records.cases import CaseComparison, CaseRun
@@ -113,12 +112,6 @@ class CaseResult:
     run: CaseRun = field(default_factory=CaseRun)
     comparison: CaseComparison = field(default_factory=CaseComparison)
     timings_s: Mapping[str, float] = field(default_factory=dict)
-
-
-def count_verdicts(results: Iterable[CaseResult]) -> dict[str, int]:
-    """Counts verdicts by code, in the order in which :class:`Verdict` names them."""
-    counts = Counter(result.verdict for result in results)
-    return {verdict.value: counts[verdict] for verdict in Verdict if counts[verdict]}
 
 
 _TOLD = frozenset(

@@ -54,7 +54,7 @@ from judge.recalc.policy import Recalculator
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
-from judge.suites.submission_index import SubmissionIndex
+from judge.suites.submissions import SubmissionIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +248,7 @@ def grade(
 
     Args:
         store: the results directory, locked by this process.
-        pairs: each submission with its task; one of :mod:`judge.suites.submission_index` is read
+        pairs: each submission with its task; one of :mod:`judge.suites.submissions` is read
             one by one.
         settings: sandbox, engines, rules, limits, number of workers.
         on_event: called in the calling thread after each case, reused ones included.

@@ -28,8 +28,7 @@ from judge.review.typed import (
     typed_again,
 )
 from judge.suites import Suite
-from judge.suites.correction_records import write_corrections
-from judge.suites.corrections import load_corrections
+from judge.suites.corrections import load_corrections, write_corrections
 from judge.suspects.decisions import (
     Decision,
     Finding,

@@ -30,7 +30,7 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import verify_case
 from judge.recalc.policy import Recalculator
 from judge.suites import load_suite
-from judge.suites.sheetjudge.writing import suite_document
+from judge.suites.own_format import suite_document
 from judge.suites.validate import validate_suite
 from judge.workbook.address import parse_cell
 from tests.conftest import REPOSITORY

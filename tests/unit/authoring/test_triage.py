@@ -21,8 +21,8 @@ from judge.errors import InferenceError, UsageError
 from judge.files.json_lines import read_lines
 from judge.inference.chat import CallError
 from judge.inference.prompt import load_template
-from judge.inference.scripted import Line, ScriptedModel
 from judge.suites import load_suite
+from tests.fakes.chat_model import Line, ScriptedModel
 from tests.inference.scripted import ScriptedServer
 
 GOOD: dict[str, Any] = {

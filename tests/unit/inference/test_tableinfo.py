@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from judge.errors import WorkbookError
-from judge.inference.content import INFO, ContentLimits, render_content
-from judge.inference.tableinfo import describe
+from judge.inference.content import INFO, ContentLimits, describe, render_content
 from judge.workbook import preview
 from judge.workbook.preview import read_table
 

@@ -10,7 +10,7 @@ from judge.core.records.cases import DifferenceRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.matrix import (
+from judge.report.pairing import (
     AGREES,
     MAX_CELLS_OF_CASE,
     NO_VALUE,

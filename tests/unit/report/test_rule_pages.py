@@ -27,15 +27,14 @@ from judge.core.finding import (
 )
 from judge.core.submission import Origin
 from judge.report.build import build_report_data
-from judge.report.files import inspect_files
 from judge.report.findings.charts import show_charts
 from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
-from judge.report.html.packing import LADDER
 from judge.report.html.pages import TaskPages
-from judge.report.html.render import json_form
+from judge.report.html.render import LADDER, json_form
 from judge.report.load import load_run
+from judge.report.shapes import inspect_files
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import with_part

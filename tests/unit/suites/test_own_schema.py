@@ -19,7 +19,7 @@ from judge.errors import SuiteError, UsageError
 from judge.suites import load_suite
 from judge.suites.formats import format_of_folder
 from judge.suites.locate import data_folder
-from judge.suites.sheetjudge.writing import suite_document
+from judge.suites.own_format import suite_document
 
 Write = Callable[..., Path]
 
