@@ -439,7 +439,7 @@ def _typed_sheet(
     """The sheet of a name, as spreadsheet programs find it: case does not matter."""
     meant = position.answer_sheet if part.sheet is None else part.sheet
     if meant is None:
-        return _answer_sheet(position, names, notes)
+        return _default_sheet(position, names, notes)
     found = next((name for name in names if folded(name) == folded(meant)), None)
     if found is None:
         raise _no_such_sheet(meant, position, names)
@@ -459,7 +459,7 @@ def _gold_sheet(
     part: PositionPart, position: Position, names: Sequence[str], notes: list[str]
 ) -> str:
     if part.sheet is None:
-        return _answer_sheet(position, names, notes)
+        return _default_sheet(position, names, notes)
     if part.sheet in names:
         return part.sheet
     found = match_sheet(part.sheet, names)
@@ -481,7 +481,7 @@ def _names_one_sheet(position: Position) -> bool:
     return len({_folded(part.sheet) for part in position.parts if part.sheet is not None}) == 1
 
 
-def _answer_sheet(position: Position, names: Sequence[str], notes: list[str]) -> str:
+def _default_sheet(position: Position, names: Sequence[str], notes: list[str]) -> str:
     if position.answer_sheet is not None:
         found = match_sheet(position.answer_sheet, names)
         if found is not None:
