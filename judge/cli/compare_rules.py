@@ -44,7 +44,7 @@ def compare_by_rules(
     from judge.compare.profiles import get_profile  # noqa: PLC0415
     from judge.compare.rules.book import Book, prints_beside  # noqa: PLC0415
     from judge.compare.rules.checker import judge_rules  # noqa: PLC0415
-    from judge.compare.rules.raised import Side  # noqa: PLC0415
+    from judge.compare.rules.published_error import Side  # noqa: PLC0415
     from judge.core.submission import Origin  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 

@@ -12,12 +12,12 @@ from functools import cached_property
 
 from judge.authoring.proposals.pairs import Pair
 from judge.compare.cells.computing import NoEngines
-from judge.compare.rules import whole_objects as whole
+from judge.compare.rules import objects as whole
 from judge.compare.rules.book import Book
+from judge.compare.rules.looks import WholeLooks, differing_looks
 from judge.compare.rules.options import CHART_PROPERTIES, PIVOT_PROPERTIES
 from judge.compare.rules.standard import StandardJudge
 from judge.compare.rules.values import values_agree
-from judge.compare.rules.whole_looks import WholeLooks, differing_looks
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.workbook.address import (

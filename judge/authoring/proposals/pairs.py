@@ -6,7 +6,7 @@ import re
 from functools import cached_property
 
 from judge.compare.rules.book import Book
-from judge.compare.rules.raised import Side
+from judge.compare.rules.published_error import Side
 from judge.workbook.editing.parts import (
     SHEET_TAG,
     attribute,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judge.authoring.proposals.changes import Change
-from judge.compare.rules.whole_objects import shown_labels
+from judge.compare.rules.objects import shown_labels
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, column_letters
 from judge.workbook.facts.charts import Chart, Plot, Series
 from judge.workbook.facts.render import pivot_lines

@@ -23,7 +23,7 @@ from judge.compare.contract import (
 )
 from judge.compare.published.sheetcopilot import OfficialJudge
 from judge.compare.rules.book import Book
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.finding import (
     DifferencePlace,
     Finding,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.compare.files import databases, documents, pages, texts
-from judge.compare.files.asked import Asked, Metric, Wrong
+from judge.compare.files.metric import Asked, Metric, Wrong
 from judge.compare.published.spider2v.compare_table import Evaluator
 from judge.errors import UsageError
 

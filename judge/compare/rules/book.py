@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from judge.compare.published.spider2v.cell_text import CellTexts
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
 from judge.core.submission import AnswerFile
 from judge.errors import RecalcError, WorkbookError

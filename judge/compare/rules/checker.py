@@ -23,7 +23,7 @@ from judge.compare.published.spider2v.compare_table import judge_published
 from judge.compare.rules.book import Book, prints_beside, prints_of
 from judge.compare.rules.judged import NOT_CALCULATED
 from judge.compare.rules.options import NAME, RuleOptions, place_of
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.standard import StandardJudge, about_rule
 from judge.compare.rules.words import rule_in_words
 from judge.compare.sealed import sealed
