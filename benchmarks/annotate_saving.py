@@ -25,8 +25,7 @@ from pathlib import Path
 
 import openpyxl
 
-from judge.annotate.dependents import dependents
-from judge.annotate.edit import apply_edits
+from judge.annotate.edit import apply_edits, dependents
 from judge.annotate.edits import SetCell, describe
 from judge.errors import JudgeError
 from judge.recalc.policy import Recalculator

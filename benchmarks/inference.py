@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
-from judge.api.resuming import resume
+from judge.api.planning import resume
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
 from judge.inference.client import OpenAIChatModel

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judge.api.desktops import open_desktops
 from judge.api.options import ScoreOptions
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
@@ -27,6 +26,7 @@ from judge.desktop.episodes import (
     read_episodes,
 )
 from judge.desktop.observation_forms import OBSERVATION_FORMS
+from judge.desktop.sandboxed import open_desktops
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import MalformedError
 from judge.grading.case import CaseJudge

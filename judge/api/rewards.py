@@ -7,8 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, get_args
 
-from judge.api.answers import GivenAnswer, JudgedSubmission
-from judge.api.judging import Judge
+from judge.api.judging import GivenAnswer, Judge, JudgedSubmission
 from judge.api.options import JudgingOptions
 from judge.closable import AsyncClosable
 from judge.compare.registry import checker_of

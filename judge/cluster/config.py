@@ -28,11 +28,11 @@ _STARTED = ("local", "slurm", "kubernetes")
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """The files that prove to the other side who one is; all roles of a cluster share them.
+    """The files with which the roles of a cluster prove their identity; all roles share them.
 
     Attributes:
         ca: certificate of the authority that both sides trust.
-        certificate: one's own certificate.
+        certificate: the own certificate.
         key: its private key.
     """
 
@@ -47,20 +47,20 @@ class Certificates:
         Raises:
             UsageError: a file is missing, or others on this machine can read the key.
         """
-        found = cls(folder / CA_FILE, folder / CERTIFICATE_FILE, folder / KEY_FILE)
-        for path in (found.ca, found.certificate, found.key):
+        files = cls(folder / CA_FILE, folder / CERTIFICATE_FILE, folder / KEY_FILE)
+        for path in (files.ca, files.certificate, files.key):
             if not path.is_file():
                 raise UsageError(
                     f"{path}: there is no such file, and a cluster needs certificates",
                     hint=f"`judge cluster certificates {folder}` makes them.",
                 )
-        if _is_open(found.key.stat()):
+        if _is_open(files.key.stat()):
             raise UsageError(
-                f"{found.key}: others on this machine can read the key, and so could run code "
+                f"{files.key}: others on this machine can read the key, and so could run code "
                 "on every worker",
-                hint=f"chmod 600 {found.key}",
+                hint=f"chmod 600 {files.key}",
             )
-        return found
+        return files
 
 
 def _is_open(key: os.stat_result) -> bool:
@@ -160,7 +160,7 @@ def at_address(
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine answers to the name."""
+    """Whether a host name or address is that of this machine alone."""
     if host == "localhost":
         return True
     try:

@@ -87,7 +87,7 @@ class Cluster(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A submission, or a case to be checked, with what happened to it.
+    """A submission, or a case to be checked, and how often it failed.
 
     Attributes:
         work: what is to be done.
@@ -111,7 +111,7 @@ class Piece:
 
     @property
     def size_bytes(self) -> int:
-        """About how much of it has to be sent, beyond the least."""
+        """How many bytes of answers have to be sent with it."""
         if isinstance(self.work, Check):
             return 0
         answers = (case.outcome.answer for case in self.work.cases if case.outcome is not None)
@@ -135,17 +135,17 @@ class Lost:
 Outcome = JudgedCase | CaseCheck | Lost
 
 
-def counts(judged: JudgedCase, reply: Reply) -> bool:
-    """Whether a result stands: not if all that it says is that the worker's sandbox is gone."""
+def is_result(judged: JudgedCase, reply: Reply) -> bool:
+    """Whether a case has a result, and not only the news that the worker lost its sandbox."""
     return not (reply.gone and judged.result.verdict is Verdict.JE)
 
 
-def what_is_left(piece: Piece, done: dict[int, Outcome]) -> Piece | None:
-    """What is left of a piece."""
+def remainder(piece: Piece, done: dict[int, Outcome]) -> Piece | None:
+    """The part of a piece that is not done; None if all of it is."""
     if isinstance(piece.work, Check):
         return None if done else piece
-    left = tuple(each for at, each in enumerate(piece.work.cases) if at not in done)
-    return replace(piece, work=replace(piece.work, cases=left)) if left else None
+    cases = tuple(case for at, case in enumerate(piece.work.cases) if at not in done)
+    return replace(piece, work=replace(piece.work, cases=cases)) if cases else None
 
 
 def split(work: Job | Check) -> list[Job | Check]:
@@ -291,8 +291,8 @@ class Dispatcher:
             if self._clock() >= deadline:
                 self._stop_waiting()
                 return
-            for each in self._cluster.wait(0.2):
-                self._take_introduction(each)
+            for answered in self._cluster.wait(0.2):
+                self._take_introduction(answered)
             for address, problem in self._refused.items():
                 raise ClusterError(
                     f"worker {address}: {problem}",
@@ -308,9 +308,9 @@ class Dispatcher:
         waited = f"within {self._terms.wait_s:g} s"
         silent = sorted(self._greeted.values())
         if not self._seats:
-            said = f"; worker {silent[0]} did not say who it is" if silent else ""
+            reason = f"; worker {silent[0]} did not say who it is" if silent else ""
             raise ClusterError(
-                f"{len(self._seats)} of {self._terms.workers} workers came {waited}{said}",
+                f"{len(self._seats)} of {self._terms.workers} workers came {waited}{reason}",
                 hint="Start workers (`judge cluster worker ADDRESS`), or wait longer: `wait_s` of "
                 "the cluster's file.",
             )
@@ -320,13 +320,15 @@ class Dispatcher:
     def _look(self) -> None:
         """Finds out which workers have come and which have gone."""
         self._looked = self._clock()
-        there = self._cluster.workers()
-        for address in [seat for seat in self._seats if seat not in there]:
+        present = self._cluster.workers()
+        for address in [seat for seat in self._seats if seat not in present]:
             self._bury(address)
-        self._greeted = {key: each for key, each in self._greeted.items() if each in there}
-        known = {*self._seats, *self._greeted.values(), *self._refused}
-        for address, facts in there.items():
-            if address in known:
+        self._greeted = {
+            key: address for key, address in self._greeted.items() if address in present
+        }
+        addresses = {*self._seats, *self._greeted.values(), *self._refused}
+        for address, facts in present.items():
+            if address in addresses:
                 continue
             if facts.threads != 1:
                 self._refuse(address, f"it has {facts.threads} threads; start it with one")
@@ -343,12 +345,12 @@ class Dispatcher:
         if answered.data is None:
             self._refuse(address, f"it does not answer: {answered.problem}")
             return
-        said = Introduction.from_bytes(answered.data)
-        problem = said.problem or self._terms.identity.difference(said.identity)
+        worker = Introduction.from_bytes(answered.data)
+        problem = worker.problem or self._terms.identity.difference(worker.identity)
         if problem:
             self._refuse(address, problem)
         else:
-            self._seats[address] = _Seat(shares=said.shares)
+            self._seats[address] = _Seat(shares=worker.shares)
 
     def _refuse(self, address: str, problem: str) -> None:
         self._refused[address] = problem
@@ -363,7 +365,7 @@ class Dispatcher:
         Raises:
             ClusterError: before the first case, there is no worker, or one of them differs.
         """
-        source = (Piece(each) for each in work)
+        source = (Piece(job) for job in work)
         try:
             self.greet()
             yield from self._dispatch(source)
@@ -447,10 +449,10 @@ class Dispatcher:
             if address in self._refused:
                 self._notice(f"worker {address} is not used: {self._refused[address]}")
             return
-        found = self._whose(answered.key)
-        if found is None:
+        owner = self._whose(answered.key)
+        if owner is None:
             return  # of a worker that has died since
-        address, seat, chunk = found
+        address, seat, chunk = owner
         if answered.data is None:
             self._look()
             if address in self._seats:  # it is well, but not what it answered
@@ -483,14 +485,16 @@ class Dispatcher:
         for position, piece in enumerate(chunk.pieces):
             if isinstance(piece.work, Check):
                 check = reply.checks.get(position)
-                found: dict[int, Outcome] = {} if check is None else {0: check}
+                outcomes: dict[int, Outcome] = {} if check is None else {0: check}
             else:
                 judged = reply.judged.get(position, {})
-                found = {case: each for case, each in judged.items() if counts(each, reply)}
-            done += len(found)
-            yield from found.values()
-            if (left := what_is_left(piece, found)) is not None:
-                self._again.appendleft(left)
+                outcomes = {
+                    case: result for case, result in judged.items() if is_result(result, reply)
+                }
+            done += len(outcomes)
+            yield from outcomes.values()
+            if (rest := remainder(piece, outcomes)) is not None:
+                self._again.appendleft(rest)
         if done:
             self._case_s += 0.2 * (reply.seconds / done - self._case_s)
         if reply.gone:
@@ -501,7 +505,7 @@ class Dispatcher:
     def _bury(self, address: str) -> None:
         """A worker is gone: the chunk that it worked on is suspect, the others are not."""
         chunks = self._seats.pop(address).chunks
-        self._cluster.cancel([each.key for each in chunks])
+        self._cluster.cancel([chunk.key for chunk in chunks])
         self._notice(f"worker {address} is gone")
         if chunks:
             self._suspect(chunks.popleft().pieces)
@@ -520,7 +524,7 @@ class Dispatcher:
         self._notice(f"worker {address} is not used any more: {problem}")
         self._refused[address] = problem
         chunks = self._seats.pop(address).chunks
-        self._cluster.cancel([each.key for each in chunks])
+        self._cluster.cancel([chunk.key for chunk in chunks])
         for chunk in chunks:
             (self._suspect if chunk is at_fault else self._requeue)(chunk.pieces)
 

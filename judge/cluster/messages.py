@@ -112,12 +112,12 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """What came of a request.
+    """The answer to a request.
 
     Attributes:
         seconds: how long it took.
-        judged: for each piece of work, what is done of it, by the position of the case in its job.
-        checks: for each piece of work, the check, if it was one and is done.
+        judged: position of the work -> position of the case in its job -> the judged case.
+        checks: position of the work -> the finished check.
         gone: why the sandbox of this worker cannot be used any more; empty if it can.
         error: what kept the worker from working at all.
     """
@@ -131,9 +131,9 @@ class Reply:
     def to_bytes(self) -> bytes:
         """As it is sent: the head's length, the head, records and checks, outputs."""
         judged: list[tuple[int, int, bytes, bytes | None]] = [
-            (work, case, dump_json(record_of_result(each.keys, each.result)).encode(), each.output)
+            (work, case, dump_json(record_of_result(done.keys, done.result)).encode(), done.output)
             for work, cases in self.judged.items()
-            for case, each in cases.items()
+            for case, done in cases.items()
         ]
         checks = [(work, json.dumps(asdict(check)).encode()) for work, check in self.checks.items()]
         outputs = [output for *_, output in judged if output is not None]
@@ -171,15 +171,15 @@ class Reply:
             raise
         except (StoreError, Exception) as error:
             # Lengths, JSON and the types of fields fail in many ways; each means the same here.
-            said = str(error)[:200]
-            raise MalformedError(f"{type(error).__name__}: {said}") from error
+            message = str(error)[:200]
+            raise MalformedError(f"{type(error).__name__}: {message}") from error
 
 
 def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
-    asked = sum(len(each.cases) if isinstance(each, Job) else 1 for each in request)
+    requested = sum(len(work.cases) if isinstance(work, Job) else 1 for work in request)
     (size,) = _HEAD.unpack_from(data)
     start = _HEAD.size + size
-    head = parse_json(data[_HEAD.size : start], most_values=16 + 5 * asked)
+    head = parse_json(data[_HEAD.size : start], most_values=16 + 5 * requested)
     fields = checked(as_object(head), ReplyHead)
     if not 0 <= fields["seconds"] < _MAX_SECONDS:
         raise MalformedError("a time that it cannot have taken")
@@ -188,7 +188,7 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     listed, checks = fields["judged"], fields["checks"]
     lengths = [record for _, _, record, _ in listed] + [check for _, check in checks]
     outputs = [output for *_, output in listed if output != _NO_OUTPUT]
-    if any(each < 0 for each in (*lengths, *outputs)):
+    if any(length < 0 for length in (*lengths, *outputs)):
         raise MalformedError("a length that is not one")
     if start + sum(lengths) + sum(outputs) != len(data):
         raise MalformedError("a length other than it says")
@@ -198,11 +198,11 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     records = _cut(data, start, lengths)
     files = _cut(data, start + sum(lengths), outputs)
     for work, case, _, length in listed:
-        judged = _judged(_asked(request, work), case, next(records))
+        judged = _judged(_requested(request, work), case, next(records))
         output = None if length == _NO_OUTPUT else next(files)
         reply.judged.setdefault(work, {})[case] = JudgedCase(judged.keys, judged.result, output)
     for work, _ in checks:
-        reply.checks[work] = _checked(_asked(request, work), next(records))
+        reply.checks[work] = _checked(_requested(request, work), next(records))
     return reply
 
 
@@ -212,27 +212,27 @@ def _cut(data: bytes, start: int, lengths: Sequence[int]) -> Iterator[bytes]:
         start += length
 
 
-def _asked(request: Sequence[Job | Check], position: int) -> Job | Check:
+def _requested(request: Sequence[Job | Check], position: int) -> Job | Check:
     if not 0 <= position < len(request):
         raise MalformedError("work that was not requested")
     return request[position]
 
 
-def _judged(work: Job | Check, position: int, record: bytes) -> JudgedCase:
+def _judged(work: Job | Check, position: int, text: bytes) -> JudgedCase:
     if not isinstance(work, Job) or not 0 <= position < len(work.cases):
         raise MalformedError("a case that was not requested")
-    if len(record) > MAX_LINE_BYTES:
+    if len(text) > MAX_LINE_BYTES:
         raise MalformedError(f"a record of more than {MAX_LINE_BYTES // MIB} MiB")
-    asked = work.cases[position]
-    document = as_object(parse_json(record, most_values=MAX_LINE_VALUES))
-    found: CaseRecord = declared_only(case_record(document), CaseRecord)
-    said = (found["task"], found["sample"], found["case"])
-    keys = (found.get("run_key"), found.get("comparison_key"))
-    if said != (work.task.id, work.sample, asked.case.number):
+    requested = work.cases[position]
+    document = as_object(parse_json(text, most_values=MAX_LINE_VALUES))
+    record = declared_only(case_record(document), CaseRecord)
+    case = (record["task"], record["sample"], record["case"])
+    keys = (record.get("run_key"), record.get("comparison_key"))
+    if case != (work.task.id, work.sample, requested.case.number):
         raise MalformedError("a case other than the one requested")
-    if keys != (asked.keys.run, asked.keys.comparison):
+    if keys != (requested.keys.run, requested.keys.comparison):
         raise MalformedError("a case of other code or other rules")
-    return JudgedCase(asked.keys, result_of_record(found))
+    return JudgedCase(requested.keys, result_of_record(record))
 
 
 def _checked(work: Job | Check, text: bytes) -> CaseCheck:
@@ -290,7 +290,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a worker is asked first; plain JSON, so that any version can read it.
+    """The first question to a worker; plain JSON, so that any version can read it.
 
     Attributes:
         suite_root: where the suite is; None if it is not compared.

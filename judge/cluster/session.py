@@ -157,22 +157,22 @@ class ClusterExecutor:
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
         """Has the jobs done; yields finished cases in the calling thread, as they are done."""
-        known: list[JudgedCase] = []
-        waiting = _unknown(jobs, known)
+        reused: list[JudgedCase] = []
+        waiting = _without_reused(jobs, reused)
         head = next(waiting, None)
-        yield from _taken(known)
+        yield from _taken(reused)
         if head is None:
             return
         self._dispatcher = self._make()
         with contextlib.closing(self._dispatcher.run(_chained(head, waiting))) as outcomes:
             for outcome in outcomes:
-                yield from _taken(known)
+                yield from _taken(reused)
                 if isinstance(outcome, JudgedCase):
                     yield outcome
                 elif not isinstance(outcome, CaseCheck):
                     assert isinstance(outcome.work, Job)
                     yield from _judge_errors(outcome.work, outcome.reason)
-        yield from _taken(known)
+        yield from _taken(reused)
 
     def verify(self, pairs: Sequence[tuple[Task, TestCase]]) -> Generator[CaseCheck]:
         """Checks cases against themselves, in order.
@@ -205,22 +205,22 @@ def _chained(head: Job, waiting: Iterator[Job]) -> Iterator[Job]:
     yield from waiting
 
 
-def _unknown(jobs: Iterable[Job], known: list[JudgedCase]) -> Iterator[Job]:
-    """The jobs without what is on record already, which is put aside."""
+def _without_reused(jobs: Iterable[Job], reused: list[JudgedCase]) -> Iterator[Job]:
+    """The jobs without the cases that are on record, which are appended to ``reused``."""
     for job in jobs:
-        known.extend(
+        reused.extend(
             JudgedCase(case.keys, case.known, reused=True)
             for case in job.cases
             if case.known is not None
         )
-        left = tuple(case for case in job.cases if case.known is None)
-        if left:
-            yield replace(job, cases=left)
+        cases = tuple(case for case in job.cases if case.known is None)
+        if cases:
+            yield replace(job, cases=cases)
 
 
-def _taken(known: list[JudgedCase]) -> Iterator[JudgedCase]:
-    while known:
-        yield known.pop(0)
+def _taken(reused: list[JudgedCase]) -> Iterator[JudgedCase]:
+    while reused:
+        yield reused.pop(0)
 
 
 def _judge_errors(job: Job, reason: str) -> Iterator[JudgedCase]:

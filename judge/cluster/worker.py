@@ -134,7 +134,7 @@ class Workplace:
 
 
 def _judge_cases(job: Job, worker: Worker, done: dict[int, JudgedCase], outputs: _Outputs) -> None:
-    positions = {each.case.number: position for position, each in enumerate(job.cases)}
+    positions = {item.case.number: position for position, item in enumerate(job.cases)}
 
     def take(judged: JudgedCase) -> None:
         done[positions[judged.result.case]] = outputs.keep(judged)

@@ -5,10 +5,9 @@ head, one for each turn, and one for its end. A file without the last line belon
 that was interrupted; it is started again. Screenshots are in ``RUN/pictures`` and tables of the
 accessibility tree in ``RUN/tables``, both under their SHA-256. The workbook that an episode leaves
 is kept among the run's outputs.
-
-Annotations are evaluated here (no ``from __future__ import annotations``): otherwise Python would
-not see which fields of a record are :data:`~typing.NotRequired`.
 """
+
+from __future__ import annotations
 
 import contextlib
 import hashlib
@@ -158,7 +157,7 @@ class EpisodeEnd(TypedDict):
     steps: Count
     """Actions that were performed."""
     output: Sha256 | None
-    """SHA-256 of the file that was collected; None where there is none."""
+    """SHA-256 of the file that was collected; None if there is none."""
     output_bytes: Count
     changed: bool
     problem: str

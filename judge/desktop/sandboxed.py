@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from judge.desktop.contract import (
     Action,
     ActionOutcome,
     Collected,
+    DesktopHost,
     DesktopInfo,
     DesktopOptions,
     DesktopTask,
@@ -26,6 +28,7 @@ from judge.desktop.contract import (
 )
 from judge.desktop.driver import driver_digest, program_text
 from judge.errors import SandboxError
+from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, ServiceChannel
 from judge.sandbox.warden import frames
 
@@ -307,3 +310,30 @@ def _collected(answer: dict[str, Any], blobs: list[bytes]) -> Collected:
         return Collected(data=blobs[0], changed=answer["changed"] is True)
     problem = _PROBLEMS.get(status, status)
     return Collected(data=None, changed=True, problem=problem)
+
+
+def open_desktops(
+    kind: str, jobs: int, stack: contextlib.ExitStack | contextlib.AsyncExitStack
+) -> DesktopHost:
+    """Desktops in a sandbox.
+
+    Args:
+        kind: ``docker``, ``bubblewrap``, or ``auto``: the sandbox that solutions would get, or the
+            other one if only that one has desktops.
+        jobs: desktops at a time.
+        stack: closes the sandbox.
+
+    Raises:
+        SandboxError: there is no such sandbox.
+    """
+    sandbox = stack.enter_context(contextlib.closing(open_sandbox(kind, jobs=jobs)))
+    if kind == "auto" and not sandbox.has_root(ROOT):
+        with contextlib.suppress(SandboxError):
+            sandbox = _embedded(jobs, stack) or sandbox
+    return SandboxDesktopHost(sandbox)
+
+
+def _embedded(jobs: int, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Sandbox | None:
+    """The embedded sandbox, if it has desktops."""
+    sandbox = stack.enter_context(contextlib.closing(open_sandbox("bubblewrap", jobs=jobs)))
+    return sandbox if sandbox.has_root(ROOT) else None

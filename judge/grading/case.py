@@ -1,7 +1,7 @@
 """One submission on the test cases of its task: from facts to verdicts.
 
-The sandbox gives facts, the recalculation gives values, the comparison gives differences; the one
-place where they become a verdict is here.
+The sandbox reports facts, the recalculation values, and the comparison differences. Only this
+module turns them into a verdict.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from judge.workbook.reader import Workbook, open_workbook
 
 TASK_LEFT_OUT, CASE_LEFT_OUT = "the task is left out", "the case is left out"
 LEFT_OUT = (TASK_LEFT_OUT, CASE_LEFT_OUT)
-"""How the cause begins if a task or a case was left out on request, and is nobody's fault then."""
+"""The beginning of a cause if a task or a case was left out on request, which is not a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Judgement:
     Attributes:
         verdict: AC, WA, NC, IW, BT or JE.
         cause: one line for people.
-        comparison: what the checker found, as it is written to cases.jsonl.
+        comparison: the record of the comparison, as it is written to cases.jsonl.
         timings_s: seconds spent on ``recalculation`` and ``comparison``.
         error: what went wrong in the judge, if the verdict is JE.
     """
@@ -91,7 +91,7 @@ class CaseJudge:
         Args:
             task: whose checker counts.
             case: whose golds and inputs count.
-            answer: what was handed in; read as the hostile file that it may be.
+            answer: the answer; its files may be hostile.
 
         Raises:
             StoreError: records cannot be written, which no other case will survive either.
@@ -102,7 +102,7 @@ class CaseJudge:
         timed = _Timed(self.compute)
         try:
             checker = checker_of(task.checker)
-            found = checker.check(task, case, case.golds, answer, timed, self.rules)
+            finding = checker.check(task, case, case.golds, answer, timed, self.rules)
         except GoldFaultError as error:
             return Judgement(Verdict.BT, error.message)
         except AnswerFaultError as error:
@@ -112,16 +112,16 @@ class CaseJudge:
             raise
         except JudgeError as error:
             return Judgement(Verdict.JE, error.message, error=error)
-        except Exception as error:  # noqa: BLE001  whatever it is, it is one case's
-            # A fault in our own code, met by one file: the other cases go on.
+        except Exception as error:  # noqa: BLE001  it concerns this case alone
+            # A fault in our own code that one file brought out: the other cases continue.
             failure = JudgeError(f"the judge failed: {type(error).__name__}: {error}")
             failure.__cause__ = error
             return Judgement(Verdict.JE, failure.message, error=failure)
         total_s = time.perf_counter() - started
         return Judgement(
-            verdict_of_finding(found),
-            found.cause,
-            comparison=found.record,
+            verdict_of_finding(finding),
+            finding.cause,
+            comparison=finding.record,
             timings_s={"recalculation": timed.spent_s, "comparison": total_s - timed.spent_s},
         )
 
@@ -132,7 +132,7 @@ class CaseJudge:
             task: whose checker counts.
             sample: number of the submission among those of its task.
             case: whose golds and inputs count.
-            outcome: what came of the run.
+            outcome: the outcome of the run.
 
         Raises:
             StoreError: records cannot be written.
@@ -140,7 +140,7 @@ class CaseJudge:
         ran = bool(outcome.record) and outcome.verdict not in {None, Verdict.CE, Verdict.JE}
         fault = known_fault(task, case.number)
         if fault is None and ran:
-            # Nobody can work on an input that cannot be read: that is the suite's fault.
+            # No program can work on an input that cannot be read: that is the suite's fault.
             fault = self._problem_of_input(case.question)
         measured, answer = None, outcome.answer
         if fault is not None:
@@ -154,13 +154,13 @@ class CaseJudge:
         return case_result(task.id, sample, case.number, outcome, judgement)
 
     def _problem_of_input(self, case: CaseInput) -> str | None:
-        """The inputs of a suite are checked once, however many submissions there are."""
+        """Checks each input of a suite once, however many submissions there are."""
         if case not in self._input_problems:
             self._input_problems[case] = problem_of_input(case)
         return self._input_problems[case]
 
     def _measured(self, task: Task, case: TestCase, answer: Answer | None) -> CaseComparison | None:
-        """The figure of a task that is left out, if its checker has one; it decides nothing."""
+        """The figure of a task that is left out, if its checker has one; it decides no verdict."""
         if answer is None:
             return None
         try:
@@ -169,15 +169,15 @@ class CaseJudge:
             return {"notes": [f"nothing was measured: {error}"]}
 
 
-def verdict_of_finding(found: Finding) -> Verdict:
+def verdict_of_finding(finding: Finding) -> Verdict:
     """AC, WA, or NC if the answer differs only in values that could not be computed."""
-    if found.agrees:
+    if finding.agrees:
         return Verdict.AC
-    return Verdict.NC if found.undecided else Verdict.WA
+    return Verdict.NC if finding.undecided else Verdict.WA
 
 
 class _Timed:
-    """Engines that remember how long they took."""
+    """Engines that measure how long they take."""
 
     def __init__(self, compute: EngineCompute) -> None:
         self._compute = compute

@@ -80,8 +80,8 @@ def case_record(record: Mapping[str, object]) -> CaseRecord:
             this judge's.
     """
     try:
-        found = checked(record, CaseRecord)
-        Verdict(found["verdict"])
+        typed = checked(record, CaseRecord)
+        Verdict(typed["verdict"])
     except (MalformedError, ValueError) as error:
         named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
         raise StoreError(
@@ -89,7 +89,7 @@ def case_record(record: Mapping[str, object]) -> CaseRecord:
             f"{error}",
             hint="Remove the record; its case is judged again.",
         ) from error
-    return found
+    return typed
 
 
 def record_of_result(keys: CaseKeys, result: CaseResult) -> CaseRecord:
@@ -144,7 +144,7 @@ def short_key(key: object) -> bytes:
 
 
 class CaseIndex:
-    """Where the last record of each case is, and what decides whether it still counts.
+    """The last record of each case: where it is, its keys and its verdict.
 
     Args:
         store: the results directory.
@@ -155,28 +155,28 @@ class CaseIndex:
 
     def __init__(self, store: RunDirectory) -> None:
         self._slots: dict[tuple[str, int], SampleNumbers] = {}
-        self._places, self._lengths = array("Q"), array("I")
+        self._offsets, self._lengths = array("Q"), array("I")
         self._run_keys, self._comparison_keys = bytearray(), bytearray()
         self._verdicts = bytearray()
-        for place, length, record in store.read_placed_records(CASES_FILE):
+        for offset, length, record in store.read_placed_records(CASES_FILE):
             task_id, sample, case = record_key(record)
             samples = self._slots.setdefault((task_id, case), SampleNumbers())
             slot = samples.get(sample)
             if slot is None:
-                slot = len(self._places)
+                slot = len(self._offsets)
                 samples.put(sample, slot)
-                self._places.append(0)
+                self._offsets.append(0)
                 self._lengths.append(0)
                 self._run_keys += bytes(KEY_BYTES)
                 self._comparison_keys += bytes(KEY_BYTES)
                 self._verdicts.append(0)
-            self._places[slot], self._lengths[slot] = place, length
+            self._offsets[slot], self._lengths[slot] = offset, length
             self._verdicts[slot] = _VERDICTS.get(str(record.get("verdict")), _NO_VERDICT)
             self._set(self._run_keys, slot, record.get("run_key"))
             self._set(self._comparison_keys, slot, record.get("comparison_key"))
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._offsets)
 
     def slot(self, key: CaseKey) -> int | None:
         """The number of a case in the index; None if it has no record."""
@@ -197,13 +197,13 @@ class CaseIndex:
         return self._has(self._comparison_keys, slot, key)
 
     def verdict(self, slot: int) -> Verdict | None:
-        """The verdict on record; None if it is none of this judge's."""
+        """The verdict on record; None if this judge has no such verdict."""
         number = self._verdicts[slot]
         return None if number == _NO_VERDICT else _IN_ORDER[number]
 
-    def place(self, slot: int) -> tuple[int, int]:
-        """Where the record is in cases.jsonl, and its length."""
-        return self._places[slot], self._lengths[slot]
+    def location(self, slot: int) -> tuple[int, int]:
+        """The offset of the record in cases.jsonl, and its length."""
+        return self._offsets[slot], self._lengths[slot]
 
     @staticmethod
     def _set(keys: bytearray, slot: int, key: object) -> None:
@@ -218,7 +218,7 @@ class CaseIndex:
 
 
 class BatchKeys:
-    """The comparison keys of the cases of a batch, as far as they are known; 16 bytes for each.
+    """The comparison keys of the cases of a batch, as far as they are computed, in 16 bytes each.
 
     Args:
         cases: how many cases there are.
@@ -232,9 +232,9 @@ class BatchKeys:
         self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES] = short
 
     def get(self, number: int) -> bytes | None:
-        """The key of a case; None where it is not known."""
-        found = self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES]
-        return bytes(found) if any(found) else None
+        """The key of a case; None if it has not been computed."""
+        key = self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES]
+        return bytes(key) if any(key) else None
 
 
 class KnownCases:
@@ -255,7 +255,7 @@ class KnownCases:
         self.index = CaseIndex(store)
 
     def reopened(self, store: RunDirectory) -> KnownCases:
-        """The same index for a results directory that was opened again."""
+        """The same index, for a results directory that was opened again."""
         again = copy.copy(self)
         again._store = store  # noqa: SLF001  of the same class
         return again
@@ -267,11 +267,11 @@ class KnownCases:
             StoreError: the record is not of this judge's form.
         """
         return result_of_record(
-            case_record(self._store.read_record(CASES_FILE, *self.index.place(slot)))
+            case_record(self._store.read_record(CASES_FILE, *self.index.location(slot)))
         )
 
     def current_slot(self, key: CaseKey, keys: CaseKeys) -> int | None:
-        """The record whose verdict nothing has changed since; JE as well."""
+        """The record of a case if its keys are still the same, whatever its verdict; JE as well."""
         slot = self.index.slot(key)
         if slot is None:
             return None
@@ -294,14 +294,14 @@ class KnownCases:
         return slot
 
     def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The result on record that need not be tried again: a current one other than JE."""
+        """The current result on record, unless it is JE, which is tried again."""
         slot = self.current_slot(key, keys)
         if slot is None or self.index.verdict(slot) is Verdict.JE:
             return None
         return self.result(slot)
 
     def verdict(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
-        """The same without its record, which is not read: only the verdict."""
+        """The same with the verdict alone: the record is not read."""
         slot = self.current_slot(key, keys)
         verdict = None if slot is None else self.index.verdict(slot)
         if verdict is None or verdict is Verdict.JE:
@@ -309,11 +309,11 @@ class KnownCases:
         return CaseResult(*key, verdict)
 
     def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
-        """A run on record that need not be repeated, with its output where it left one.
+        """A run on record that need not be repeated, with its output if it left one.
 
         Returns:
             The recorded result (whose verdict may belong to another comparison) and the output
-            workbook's bytes; None where the program has to run again.
+            workbook's bytes; None if the program has to run again.
         """
         slot = self.index.slot(key)
         if slot is None:

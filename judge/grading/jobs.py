@@ -126,16 +126,16 @@ class Worker:
         """
         session: SandboxSession | None = None
         try:
-            for each in job.cases if cases is None else cases:
+            for case_job in job.cases if cases is None else cases:
                 if self.stop.is_set():
                     return
-                if each.known is not None:
-                    emit(JudgedCase(each.keys, each.known, reused=True))
+                if case_job.known is not None:
+                    emit(JudgedCase(case_job.keys, case_job.known, reused=True))
                     continue
-                outcome = each.outcome
+                outcome = case_job.outcome
                 if outcome is None:
-                    outcome, session = self._run(job, each.case, session)
-                emit(self._judge(job, each, outcome))
+                    outcome, session = self._run(job, case_job.case, session)
+                emit(self._judge(job, case_job, outcome))
         finally:
             if session is not None:
                 session.close()
@@ -208,7 +208,7 @@ class Executor(Protocol):
 
     @property
     def stopped(self) -> JudgeError | None:
-        """Why it gave up, where it did."""
+        """Why it gave up; None if it did not."""
         ...
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
@@ -226,8 +226,8 @@ class Executor(Protocol):
 class ThreadExecutor:
     """Does jobs on threads of this process.
 
-    The cases of a job are done in order by one thread, in one place of the sandbox; when no job is
-    left, threads that are free take over cases that the others have not begun.
+    One thread does the cases of a job in order, in one session of the sandbox; when no job is left,
+    free threads take over cases that the others have not begun.
 
     Args:
         worker: runs and judges.
@@ -240,7 +240,7 @@ class ThreadExecutor:
 
     @property
     def stopped(self) -> JudgeError | None:
-        """Why the work was given up: the sandbox is gone."""
+        """Why the work was given up: the sandbox was lost."""
         return self._worker.gone
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
@@ -284,7 +284,7 @@ class ThreadExecutor:
 
 
 class _Part:
-    """A job, or what is left of it, that several threads may take cases from."""
+    """A job, or the rest of one, from which several threads may take cases."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -294,7 +294,7 @@ class _Part:
         return len(self._left)
 
     def cases(self) -> Iterator[CaseJob]:
-        """The cases that nobody else has taken, each taken when it is needed."""
+        """The cases that no other thread has taken, taken one at a time."""
         while True:
             try:
                 yield self._left.popleft()
@@ -302,7 +302,7 @@ class _Part:
                 return
 
     def split(self) -> _Part | None:
-        """Its last case as a part of its own; None if nothing is left."""
+        """Its last case as a part of its own; None if no case remains."""
         try:
             last = self._left.pop()
         except IndexError:
@@ -311,7 +311,7 @@ class _Part:
 
 
 class _SharedJobs:
-    """Jobs as threads have room for them, then what is left of those that have begun."""
+    """Jobs in order, then the remaining cases of jobs that have begun."""
 
     def __init__(self, jobs: Iterable[Job]) -> None:
         self._waiting = iter(jobs)
@@ -319,7 +319,7 @@ class _SharedJobs:
         self._begun: list[_Part] = []
 
     def take(self) -> _Part | None:
-        """What a free thread does next; None if everything has begun."""
+        """The next part for a free thread; None if all cases have begun."""
         with self._taking:
             job = next(self._waiting, None)
             self._begun = [part for part in self._begun if len(part)]
@@ -327,7 +327,7 @@ class _SharedJobs:
                 part = _Part(job)
                 self._begun.append(part)
                 return part
-            # The part with the most left will be waited for; another thread may empty it first.
+            # All threads would wait for the longest part; another thread may empty it first.
             for part in sorted(self._begun, key=len, reverse=True):
                 if (taken := part.split()) is not None:
                     return taken
@@ -338,35 +338,35 @@ Item = TypeVar("Item")
 
 
 class ExpectedCost:
-    """About how much there is to do for a case of a task, in bytes of its files.
+    """An estimate of the work for a case of a task, in bytes of its files.
 
     Programs, engines and the comparison all read these files, and what they take grows with them;
     the size of a file is taken once, however many submissions there are for its task.
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, dict[int, int]] = {}
+        self._sizes: dict[str, dict[int, int]] = {}
 
-    def of(self, task: Task, case: int) -> int:
-        """The size of the inputs and golds of a case; those that cannot be found count nothing.
+    def of(self, task: Task, number: int) -> int:
+        """The size of the inputs and golds of a case; missing files count as 0.
 
         Args:
             task: the task.
-            case: number of the case.
+            number: number of the case.
         """
-        known = self._known.get(task.id)
-        if known is None:
-            known = {
-                each.number: sum(map(_size, (file.path for file in each.inputs)))
-                + sum(_size(gold.path) for gold in each.golds if gold.path is not None)
-                for each in task.cases
+        sizes = self._sizes.get(task.id)
+        if sizes is None:
+            sizes = {
+                case.number: sum(map(_size, (file.path for file in case.inputs)))
+                + sum(_size(gold.path) for gold in case.golds if gold.path is not None)
+                for case in task.cases
             }
-            self._known[task.id] = known
-        return known.get(case, 0)
+            self._sizes[task.id] = sizes
+        return sizes.get(number, 0)
 
 
 def longest_first(items: Sequence[Item], cost: Callable[[Item], int]) -> list[Item]:
-    """The items, what takes long before what is quick; equals stay in the order given."""
+    """The items in descending order of cost; items of equal cost stay in the order given."""
     return sorted(items, key=cost, reverse=True)
 
 

@@ -97,7 +97,7 @@ def comparison_key(
 
 
 def _golds_key(case: TestCase, digests: FileDigests) -> object:
-    """A single gold that is a file is known by its digest; anything else by all that it says."""
+    """The digest of a single gold that is a file; otherwise all that the golds consist of."""
     files = [digests.of_gold(gold) for gold in case.golds]
     if len(case.golds) == 1 and files[0] is not None and not case.golds[0].options:
         return files[0]
@@ -138,7 +138,7 @@ class FileDigests:
         digests = [self.of(file.path) for file in case.files]
         if len(digests) == 1:
             return digests[0]
-        named = [[each.path.name, digest] for each, digest in zip(case.files, digests, strict=True)]
+        named = [[file.path.name, digest] for file, digest in zip(case.files, digests, strict=True)]
         return _hash({"files": named})
 
 

@@ -31,7 +31,7 @@ class ManualVerdict:
 
     Attributes:
         automatic: the automatic verdict that it replaces.
-        verdict: what the person said.
+        verdict: the verdict of the person.
         by: who.
         at: when, as ISO 8601 in UTC.
         why: the reason given.
@@ -61,7 +61,7 @@ class Overrides:
         return [self._applied(result) for result in results]
 
     def automatic(self, result: CaseResult) -> Verdict:
-        """What the judge itself said of a case, whether or not somebody changed it."""
+        """The judge's own verdict on a case, whether or not a person changed it."""
         manual = self.applied.get((result.task_id, result.sample, result.case))
         return result.verdict if manual is None else Verdict(manual.automatic)
 
@@ -69,8 +69,8 @@ class Overrides:
         manual = self.applied.get((result.task_id, result.sample, result.case))
         if manual is None:
             return result
-        said = f"changed by hand from {manual.automatic} by {manual.by}: {manual.why}"
-        return replace(result, verdict=Verdict(manual.verdict), cause=said)
+        cause = f"changed by hand from {manual.automatic} by {manual.by}: {manual.why}"
+        return replace(result, verdict=Verdict(manual.verdict), cause=cause)
 
 
 NO_OVERRIDES = Overrides({}, ())
@@ -82,9 +82,7 @@ def read_overrides(store: RunDirectory) -> Overrides:
     Raises:
         StoreError: a record is not of the form that :func:`override_verdict` writes.
     """
-    latest = {
-        record_key(read_record): read_record for read_record in store.read_records(OVERRIDES_FILE)
-    }
+    latest = {record_key(record): record for record in store.read_records(OVERRIDES_FILE)}
     changes = {
         key: _override(record)
         for key, record in latest.items()
@@ -127,14 +125,14 @@ def override_verdict(
             "changing a verdict requires a name and a reason",
             hint='Give both: --by NAME --why "the gold rounds, the instruction does not".',
         )
-    found = latest_records(store, {key}).get(key)
-    if found is None:
+    latest = latest_records(store, {key}).get(key)
+    if latest is None:
         task_id, sample, number = key
         raise UsageError(
             f"{store.path}: has no verdict on case {number} of task {task_id}, sample {sample}",
             hint="Only verdicts on record can be changed; `judge score` makes them.",
         )
-    case = case_record(found)
+    case = case_record(latest)
     output_sha256, run_key = _subject(case)
     record: OverrideRecord = {
         "task": key[0],
@@ -163,19 +161,19 @@ def read_history(store: RunDirectory) -> list[OverrideRecord]:
 
 def _override(record: Mapping[str, object]) -> OverrideRecord:
     try:
-        found = checked(record, OverrideRecord)
-        if found["verdict"] is not None:
-            Verdict(found["verdict"])
+        override = checked(record, OverrideRecord)
+        if override["verdict"] is not None:
+            Verdict(override["verdict"])
     except (MalformedError, ValueError) as error:
         raise StoreError(
             f"{OVERRIDES_FILE}: a record is not in the form that this judge writes ({error})",
             hint="Remove the record, and change the verdict again.",
         ) from error
-    return found
+    return override
 
 
 def _subject(case: CaseRecord) -> tuple[str | None, str | None]:
-    """What a verdict is about: the output, or the key of the run where it left none."""
+    """The outcome that a verdict is about: its output, or the key of a run that left none."""
     return case.get("run", CaseRun()).get("output_sha256"), case.get("run_key")
 
 
@@ -225,6 +223,6 @@ class RecordedResults(Sequence[CaseResult]):
 
     def __getitem__(self, index: int | slice) -> CaseResult | list[CaseResult]:
         if isinstance(index, slice):
-            return [self[each] for each in range(len(self))[index]]
+            return [self[number] for number in range(len(self))[index]]
         (result,) = self._overrides.apply([self._known.result(self._slots[index])])
         return result

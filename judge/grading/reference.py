@@ -133,7 +133,7 @@ def measure_missing(
     known: Mapping[str, ReferenceTime],
     limits: Limits,
 ) -> dict[str, ReferenceTime]:
-    """Times of all these references; what is known already is not measured again.
+    """The times of all these references; those that are known are not measured again.
 
     Raises:
         SubmissionError: a task has two references, or one of them fails.
@@ -146,8 +146,8 @@ def measure_missing(
                 f"task {task.id} has more than one reference solution",
                 hint="Leave one in the file, so that it is clear which one sets the limit.",
             )
-        found = known.get(task.id)
-        if found is None or found.digest != reference_digest(task, submission):
-            found = measure(sandbox, task, submission, limits)
-        times[task.id] = found
+        time = known.get(task.id)
+        if time is None or time.digest != reference_digest(task, submission):
+            time = measure(sandbox, task, submission, limits)
+        times[task.id] = time
     return times

@@ -98,35 +98,35 @@ def rejudge_cases(
         One entry for each case on record, in the order in which they were given.
     """
     latest = case_records(store)
-    wanted = [
+    recorded = [
         (task, case, latest[task.id, sample, case.number])
         for task, sample, case in cases
         if (task.id, sample, case.number) in latest
     ]
     rejudging = _Rejudging(settings, output_of)
-    positions = {record_key(record): at for at, (_, _, record) in enumerate(wanted)}
-    found: dict[int, RejudgedCase] = {}
-    with contextlib.closing(settings.executor().judge(rejudging.jobs(wanted))) as judged:
-        for each in _told(judged, rejudging.decided):
-            result = each.before if isinstance(each, RejudgedCase) else each.result
-            rejudged = each if isinstance(each, RejudgedCase) else rejudging.conclude(each)
-            found[positions[result.task_id, result.sample, result.case]] = rejudged
-            on_case(rejudged, len(wanted))
-    if len(found) < len(wanted):
-        left = f"{len(wanted) - len(found)} of {len(wanted)} cases were not judged again"
+    positions = {record_key(record): at for at, (_, _, record) in enumerate(recorded)}
+    rejudged: dict[int, RejudgedCase] = {}
+    with contextlib.closing(settings.executor().judge(rejudging.jobs(recorded))) as judged:
+        for case in _with_decided(judged, rejudging.decided):
+            entry = case if isinstance(case, RejudgedCase) else rejudging.conclude(case)
+            before = entry.before
+            rejudged[positions[before.task_id, before.sample, before.case]] = entry
+            on_case(entry, len(recorded))
+    if len(rejudged) < len(recorded):
+        missing = f"{len(recorded) - len(rejudged)} of {len(recorded)} cases were not judged again"
         raise IncompleteRunError(
-            f"{store.path}: {left}",
+            f"{store.path}: {missing}",
             hint="Nothing was written; run the same command again.",
         )
-    return [found[at] for at in range(len(wanted))]
+    return [rejudged[at] for at in range(len(recorded))]
 
 
-def _told(
+def _with_decided(
     judged: Iterable[JudgedCase], decided: deque[RejudgedCase]
 ) -> Iterator[JudgedCase | RejudgedCase]:
-    """What was judged, and what was decided meanwhile without judging."""
-    for each in judged:
-        yield each
+    """The judged cases, and those that were decided meanwhile without being judged."""
+    for case in judged:
+        yield case
         while decided:
             yield decided.popleft()
     while decided:
@@ -149,9 +149,9 @@ class _Rejudging:
         self._same_rules: dict[CaseKey, tuple[CaseResult, bool]] = {}
         self.decided: deque[RejudgedCase] = deque()
 
-    def jobs(self, wanted: Iterable[tuple[Task, TestCase, CaseRecord]]) -> Iterator[Job]:
+    def jobs(self, cases: Iterable[tuple[Task, TestCase, CaseRecord]]) -> Iterator[Job]:
         """The answers that have to be judged; everything else is decided on the way."""
-        for task, case, record in wanted:
+        for task, case, record in cases:
             before = result_of_record(record)
             run_key = record.get("run_key", "")
             rule_key = comparison_key(
@@ -240,8 +240,8 @@ def _unproven(before: CaseResult, why: str) -> tuple[CaseResult, str]:
     """
     if before.verdict.is_scored and before.verdict is not Verdict.AC:
         return before, why
-    said = f"the record says {before.verdict}, which cannot be checked: {why}"
-    outcome = RunOutcome(Verdict.JE, said, before.run)
+    cause = f"the record says {before.verdict}, which cannot be checked: {why}"
+    outcome = RunOutcome(Verdict.JE, cause, before.run)
     return case_result(before.task_id, before.sample, before.case, outcome, None), why
 
 

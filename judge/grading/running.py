@@ -82,7 +82,7 @@ def run_case(
     files = {submission.input_path: first.path.read_bytes()}
     folder = posixpath.dirname(submission.input_path)
     # What else a task hands out lies beside the first file, under its own name.
-    files |= {posixpath.join(folder, each.path.name): each.path.read_bytes() for each in others}
+    files |= {posixpath.join(folder, file.path.name): file.path.read_bytes() for file in others}
     return run_program(session, submission, files, limits, form)
 
 
@@ -147,8 +147,8 @@ def verdict_of_run(
     then what ended the program; then what is missing or wrong about the output file itself.
     """
     if result.output_status in {OutputStatus.LINK, OutputStatus.SPECIAL}:
-        found = "link" if result.output_status is OutputStatus.LINK else "special file"
-        return Verdict.SV, result.detail or f"the output path is a {found}"
+        kind = "link" if result.output_status is OutputStatus.LINK else "special file"
+        return Verdict.SV, result.detail or f"the output path is a {kind}"
     if (ended := _how_it_ended(result)) is not None:
         return ended
     match result.output_status:

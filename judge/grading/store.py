@@ -60,6 +60,8 @@ ATTEMPTS_FILE = "attempts.jsonl"
 _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
+SUSPECTS_FILE = "suspects.json"
+"""The suspect golds that the scores are also given without."""
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
 
@@ -134,8 +136,8 @@ class WatchedFolder:
             status: what is known of it, if it is open.
         """
         with contextlib.suppress(OSError):
-            found = status or (self._folder / name).stat()
-            self._files[name] = found.st_dev, found.st_ino, found.st_size
+            status = status or (self._folder / name).stat()
+            self._files[name] = status.st_dev, status.st_ino, status.st_size
 
     def forget(self, name: str) -> None:
         """Stops watching a file, which the caller is about to cut or to replace."""
@@ -211,9 +213,9 @@ class RunDirectory(Closable):
         run = self.read_document(RUN_FILE)
         if run is None:
             return None
-        if (found := run.get("schema_version")) != SCHEMA_VERSION:
+        if (version := run.get("schema_version")) != SCHEMA_VERSION:
             raise StoreError(
-                f"{self.path / RUN_FILE}: schema_version is {written(found)}, this judge writes "
+                f"{self.path / RUN_FILE}: schema_version is {written(version)}, this judge writes "
                 f"{SCHEMA_VERSION}",
                 hint="Grade into another folder (--out), or use the judge that wrote this one.",
             )
@@ -291,24 +293,24 @@ class RunDirectory(Closable):
             yield record
 
     def read_placed_records(self, name: str) -> Iterator[tuple[int, int, dict[str, object]]]:
-        """The same, each with its place in the file and its length, for :meth:`read_record`."""
+        """The same, each with its offset in the file and its length, for :meth:`read_record`."""
         path = self.path / name
         if self._lock is not None:
             self._watched.note(name)
-        for _, place, length, record in read_placed_json_lines(path, StoreError, whole=True):
-            yield place, length, record
+        for _, offset, length, record in read_placed_json_lines(path, StoreError, whole=True):
+            yield offset, length, record
 
-    def read_record(self, name: str, place: int, length: int) -> dict[str, object]:
-        """One record by its place in a .jsonl file.
+    def read_record(self, name: str, offset: int, length: int) -> dict[str, object]:
+        """One record by its offset in a .jsonl file.
 
         Raises:
-            StoreError: the file was changed by somebody else since the place was found.
+            StoreError: somebody else has changed the file in the meantime.
         """
         lines = self._lines.get(name)
         if lines is None:
             lines = self._lines.setdefault(name, LinesAt(self.path / name, StoreError))
         try:
-            return as_object(parse_json(lines.read(place, length)))
+            return as_object(parse_json(lines.read(offset, length)))
         except MalformedError as error:
             raise StoreError(
                 f"{self.path / name}: has changed while it was in use: {error}",

@@ -156,8 +156,8 @@ def verify_suite(
     ]
     checks: list[CaseCheck] = []
 
-    def take(found: Iterable[CaseCheck]) -> None:
-        for check in found:
+    def take(finished: Iterable[CaseCheck]) -> None:
+        for check in finished:
             checks.append(check)
             on_case(check, len(pairs))
 

@@ -6,20 +6,20 @@ that the record is in (null if none was left), and optionally ``name``, ``ended`
 ``problem``, as in :class:`judge.core.submission.KeptOutput`; the rest is for readers.
 """
 
-# Without `from __future__ import annotations`: see judge.files.forms.
+from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NotRequired, TypedDict
 
 from judge.core.conversation import fault_of_asking
+from judge.core.records.runs import EpisodeOutput
 from judge.core.submission import KeptOutput, SampleNumbers, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.files.documents import MalformedError, parse_json, written
-from judge.files.forms import Sha256, checked
+from judge.files.forms import checked
 from judge.replies.extract import recorded_program
 from judge.sandbox.layout import can_be_placed
 from judge.suites.formats import SolutionPaths
@@ -358,14 +358,6 @@ def _expected(record: Mapping[str, object], task_id: str, suite: Suite) -> tuple
 FIELD = "outputs"
 
 
-class _OutputRecord(TypedDict):
-    sha256: Sha256 | None
-    name: NotRequired[str]
-    ended: NotRequired[str]
-    gui_only: NotRequired[bool]
-    problem: NotRequired[str]
-
-
 def read_outputs(
     record: Mapping[str, object], task: Task, folder: Path
 ) -> Mapping[int, KeptOutput] | None:
@@ -395,7 +387,7 @@ def read_outputs(
 
 def _output(found: object, place: str, folder: Path) -> KeptOutput:
     try:
-        each = checked(found, _OutputRecord)
+        each = checked(found, EpisodeOutput)
     except MalformedError as error:
         raise MalformedError(f"{place}: {error}") from error
     return KeptOutput(

@@ -22,7 +22,7 @@ from judge.inference.run import Resources, run_inference
 from judge.inference.run_records import InferenceSummary
 from tests.fakes.chat_model import Line, ScriptedModel
 from tests.fakes.desktop import DesktopScript, Opening, ScriptedDesktopHost
-from tests.inference.planning import MakePlan
+from tests.inference.planning import MakePlan, check_declared
 
 CLICK = "I click.\n```python\npyautogui.click(1, 2)\n```"
 DONE = "```DONE```"
@@ -82,4 +82,7 @@ def run_desktop(
 
 def submissions(path: Path) -> list[dict[str, Any]]:
     """The records of a run's submissions."""
-    return list(RunDirectory(path).read_records(SUBMISSIONS_FILE))
+    records = list(RunDirectory(path).read_records(SUBMISSIONS_FILE))
+    for record in records:
+        check_declared(record)
+    return records

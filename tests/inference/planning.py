@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import openpyxl
 import pytest
 
+from judge.core.records.runs import WrittenSubmission
 from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, InputFile, TaskQuestion
+from judge.files.forms import checked, declared_only
 from judge.inference.config import ModelSpec, Price, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
@@ -89,3 +91,9 @@ def make_plan(questions: tuple[Assignment, ...]) -> MakePlan:
 
 def code(task: str, body: str = "workbook = 1") -> str:
     return f"```python\n{body}\nopen('/mnt/data/output/1_{task}_output.xlsx', 'w')\n```"
+
+
+def check_declared(record: Mapping[str, object]) -> None:
+    """Checks that a record of submissions.jsonl is of the published type, and no more."""
+    written = checked(dict(record), WrittenSubmission)
+    assert declared_only(written, WrittenSubmission) == record

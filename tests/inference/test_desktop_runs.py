@@ -20,13 +20,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from judge.api.commands import score
-from judge.api.comparing import compare_runs
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan as plan_of_options
 from judge.api.options import ScoreOptions
+from judge.api.planning import resume
 from judge.api.rejudging import rejudge
 from judge.api.replaying import replay
-from judge.api.resuming import resume
+from judge.api.runs import compare_runs
 from judge.cli.infer import infer
 from judge.cli.score import score as score_command
 from judge.core.verdict import Verdict

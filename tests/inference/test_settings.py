@@ -16,6 +16,7 @@ from judge.sandbox import open_sandbox
 from judge.suites import Suite, load_suite
 from judge.suites.spreadsheetbench_records import InstructionType
 from tests.forked_command import ForkedCommand
+from tests.inference.planning import check_declared
 from tests.inference.scripted import Reply, ScriptedServer, Seen, program
 
 pytestmark = [pytest.mark.data, pytest.mark.bubblewrap, pytest.mark.slow]
@@ -163,6 +164,7 @@ def test_conversations_have_the_shape_that_the_setting_promises(
     assert len(records) == expected.asked
     prompts = []
     for record in records:
+        check_declared(record)
         assert record["ended"] == expected.ended
         assert record["stands_alone"] is expected.stands_alone
         assert record["tokens"]["prompt"] > 100

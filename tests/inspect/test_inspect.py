@@ -22,7 +22,7 @@ import judge
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
 from judge.api.options import JudgingOptions
-from judge.api.resuming import Resumed
+from judge.api.planning import Resumed
 from judge.cli.main import main
 from judge.errors import SubmissionError, UsageError
 from judge.grading.store import RunDirectory

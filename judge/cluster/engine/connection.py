@@ -44,7 +44,7 @@ _PLAIN = ["msgpack"]
 _STOP_S = 2.0
 _RELEASE_S = 30.0
 _WATCH_S = 0.2
-_WANTED = frozenset({"executing", "long-running"})
+_RUNNING = frozenset({"executing", "long-running"})
 
 
 class JudgePlugin(WorkerPlugin):
@@ -92,7 +92,7 @@ class JudgePlugin(WorkerPlugin):
             if key is None:
                 continue
             task = worker.state.tasks.get(key)
-            if task is None or task.state not in _WANTED:
+            if task is None or task.state not in _RUNNING:
                 place.abandon(key)
 
 
@@ -129,9 +129,9 @@ class Connection:
 
     def workers(self) -> Mapping[str, WorkerFacts]:
         """The workers that there are now, by address."""
-        found = self._call(self._scheduler.ncores)
+        threads_of = self._call(self._scheduler.ncores)
         self._find_stranded()
-        return {address: WorkerFacts(int(threads)) for address, threads in found.items()}
+        return {address: WorkerFacts(int(threads)) for address, threads in threads_of.items()}
 
     def send(self, address: str, key: str, request: bytes) -> None:
         """Gives a task to a worker."""

@@ -1,4 +1,4 @@
-"""What arrives from a cluster runs no code, and is bounded before it is read.
+"""Messages from a cluster run no code, and are bounded before they are read.
 
 ``distributed`` unpickles in many places: results, exceptions, the type of a result, warnings,
 events. Each of them can come from a worker. A pickle runs code only through the classes and
@@ -107,10 +107,10 @@ def _unpack_parts(data: Any, **options: Any) -> Any:
     (count,) = struct.unpack_from("Q", data)
     if count > _MAX_PARTS:
         raise TooLargeError(f"a message of {count:,} parts")
-    found = _ORIGINALS[tcp, "unpack_frames"](data, **options)
-    if options.get("partial") and sum(found[1]) > MAX_MESSAGE_BYTES:
-        raise TooLargeError(f"a message of {sum(found[1]):,} bytes")
-    return found
+    frames = _ORIGINALS[tcp, "unpack_frames"](data, **options)
+    if options.get("partial") and sum(frames[1]) > MAX_MESSAGE_BYTES:
+        raise TooLargeError(f"a message of {sum(frames[1]):,} bytes")
+    return frames
 
 
 def _loads(parts: Sequence[Any], deserialize: bool = True, deserializers: Any = None) -> Any:

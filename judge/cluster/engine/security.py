@@ -1,4 +1,4 @@
-"""How the roles of a cluster prove to each other who they are, and what Dask is set to."""
+"""Mutual TLS between the roles of a cluster, and the settings of Dask."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": False,
-    # What looks after itself many times a second, in each process, costs as much as judging does.
+    # Processes that check their own state many times a second cost as much as judging does.
     "distributed.admin.system-monitor.interval": "10 s",
     "distributed.admin.tick.interval": "1 s",
     "distributed.admin.tick.limit": "60 s",
@@ -29,13 +29,13 @@ SETTINGS = {
     "distributed.scheduler.work-stealing-interval": "10 s",
     "distributed.comm.retry.count": 0,
     "distributed.comm.compression": None,
-    # No pages about what is being judged for whoever asks.
+    # No pages that show anybody what is being judged.
     "distributed.scheduler.http.routes": [],
     "distributed.worker.http.routes": [],
 }
 
 NO_PAGES = "127.0.0.1:0"
-"""Where the web server listens that Dask starts in any case."""
+"""Address of the web server that Dask starts in any case."""
 
 _QUIET = logging.CRITICAL + 1
 
@@ -60,7 +60,7 @@ def security_of(certificates: Certificates | None) -> Security | None:
     if certificates is None:
         return None
     ca, certificate, key = (
-        str(each) for each in (certificates.ca, certificates.certificate, certificates.key)
+        str(path) for path in (certificates.ca, certificates.certificate, certificates.key)
     )
     return Security(
         require_encryption=True,

@@ -1,5 +1,6 @@
 """A record of cases.jsonl, as types: what the judge says about a submission on a case."""
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 from typing import NotRequired, Required, TypedDict
 

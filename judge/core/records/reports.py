@@ -1,5 +1,6 @@
 """report.json, as types: what is written, and what is read back."""
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict

@@ -1,9 +1,10 @@
 """run.json and the files next to it, as types: submissions and changed verdicts."""
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 from typing import Required, TypedDict
 
-from judge.files.forms import Count, TaskId
+from judge.files.forms import Amount, Count, Sha256, TaskId
 
 # -- run.json -------------------------------------------------------------------------------------
 
@@ -132,18 +133,98 @@ class RunDocument(TypedDict, total=False):
 # -- submissions.jsonl ----------------------------------------------------------------------------
 
 
-class SubmissionRecord(TypedDict, total=False):
+class SubmissionIdentity(TypedDict, total=False):
+    """What every record of submissions.jsonl holds."""
+
+    id: Required[TaskId]
+    sample: Count | None
+    instruction_type: str | None
+    conversation: object
+
+
+class SubmissionRecord(SubmissionIdentity, total=False):
     """A record of submissions.jsonl, as far as every reader may rely on it.
 
     Other programs may write such files, with fields of their own; what they say about requests is
     read by :func:`judge.core.conversation.asking_of`.
     """
 
-    id: Required[TaskId]
-    sample: Count | None
-    instruction_type: str | None
     calls: list[object] | None
-    conversation: object
+
+
+class TokenCounts(TypedDict):
+    """Tokens of the requests and of the replies of a submission."""
+
+    prompt: Count
+    completion: Count
+
+
+class CallRecord(TypedDict, total=False):
+    """A call of the chat model for a submission: one reply, however many attempts it took.
+
+    ``case`` is there in modes that hold a conversation for each case, ``batch`` if the server
+    answered in a batch, which has no latency. ``lost`` calls belong to attempts that broke.
+    """
+
+    round: Count | None
+    case: Count
+    finish_reason: str | None
+    prompt_tokens: Count | None
+    completion_tokens: Count | None
+    latency_s: Amount | None
+    seconds: Amount | None
+    attempts: Count | None
+    faults: list[str] | None
+    model: str | None
+    cached: bool | None
+    batch: str
+    cost: Amount | None
+    lost: bool
+
+
+class EpisodeOutput(TypedDict, total=False):
+    """What an episode on a desktop left for a case."""
+
+    sha256: Required[Sha256 | None]
+    bytes: Count
+    name: str
+    ended: str
+    gui_only: bool
+    changed: bool
+    problem: str
+    turns: Count
+    steps: Count
+    seconds: Amount
+    episode: str
+
+
+class WrittenSubmission(SubmissionIdentity, total=False):
+    """A record of submissions.jsonl as the judge writes it.
+
+    A program is a ``solution`` with its paths, a typed answer a ``response``, and what was left on
+    desktops ``outputs``, by case number. Fields that solutions of others came with are kept.
+    """
+
+    model: str | None
+    setting: str | None
+    solution: str | None
+    input_path: str
+    output_path: str
+    reply: str | None
+    response: str | None
+    outputs: dict[str, EpisodeOutput]
+    expected: list[str]
+    label: str
+    ended: str | None
+    finish_reason: str | None
+    truncated: bool
+    stands_alone: bool | None
+    rounds: Count
+    tokens: TokenCounts
+    cost: Amount | None
+    seconds: Amount
+    calls: list[CallRecord]
+    documents: list[dict[str, object]]
 
 
 # -- overrides.jsonl ------------------------------------------------------------------------------

@@ -438,7 +438,7 @@ class BatchEndpoint:
         """Has a batch made of a file. Tried once: it must not happen twice.
 
         Raises:
-            CallError: of the kind ``gave-up`` where the batch may exist all the same.
+            CallError: of the kind ``gave-up`` if the batch may exist all the same.
         """
         body = {
             "input_file_id": file_id,

@@ -125,7 +125,7 @@ class DesktopEnvironment(Environment):
         writer: keeps turns.
         pictures: keeps the pictures of messages.
         threads: run what blocks.
-        feedback: whether the model learns what became of its actions.
+        feedback: whether the model learns the outcomes of its actions.
         clock: seconds.
     """
 
@@ -251,7 +251,7 @@ class DesktopEnvironment(Environment):
 
 
 def look(desktop: Desktop, form: ObservationForm) -> Observation:
-    """What a desktop shows, all of it: what the model is not shown is on record all the same.
+    """Everything that a desktop shows: it is on record even if the model is not shown all of it.
 
     Raises:
         SandboxError: the desktop broke, or shows nothing.

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.api import desktops
 from judge.api.desktop_trials import PERSON, TrialOptions, live_session, opened_trial
 from judge.cli.desktop import desktop
+from judge.desktop import sandboxed
 from judge.desktop.contract import Signal
 from judge.desktop.episodes import HUMAN, read_episodes
 from judge.errors import JudgeError, SandboxError, StoreError, UsageError
@@ -35,7 +35,7 @@ def untouched(task: str = "profit") -> bytes:
 def judged(
     monkeypatch: pytest.MonkeyPatch, host: ScriptedDesktopHost, *arguments: object
 ) -> Result:
-    monkeypatch.setattr(desktops, "open_desktops", lambda *_: host)
+    monkeypatch.setattr(sandboxed, "open_desktops", lambda *_: host)
     given = [*map(str, arguments), "--sandbox", "bubblewrap"]
     return CliRunner().invoke(desktop, given)
 

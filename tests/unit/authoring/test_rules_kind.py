@@ -11,9 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from openpyxl import load_workbook
 
-from judge.authoring.proposals.propose import propose
-from judge.authoring.proposals.words import rectangles
-from judge.cli.dataset_proposals import Choice
+from judge.authoring.proposals.propose import propose, rectangles
+from judge.cli.dataset_authoring import Choice
 from judge.cli.main import judge
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.contract import Examination, Rules

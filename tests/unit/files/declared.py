@@ -1,5 +1,6 @@
 """Declarations to check documents against."""
-# Without `from __future__ import annotations`: see judge.files.forms.
+
+from __future__ import annotations
 
 from typing import NotRequired, Required, TypedDict
 

@@ -14,7 +14,7 @@ import pytest
 
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan as plan_of_options
-from judge.api.resuming import resume
+from judge.api.planning import resume
 from judge.core.task import InputFile, TestCase
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory

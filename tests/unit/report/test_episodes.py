@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.api.comparing import compare_runs
+from judge.api.runs import compare_runs
 from judge.cli.main import judge as judge_command
 from judge.desktop.contract import Action, ActionOutcome, DesktopOptions, WindowPlace
 from judge.desktop.episodes import HUMAN

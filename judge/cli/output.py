@@ -1,13 +1,18 @@
-"""Plain tables of what a command lists."""
+"""How commands print tables, and write what ``--out`` names."""
 
 from __future__ import annotations
 
-from rich import box
-from rich.console import Console
-from rich.measure import Measurement
-from rich.table import Table
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 from judge.console import make_console
+from judge.files.writing import naming_what_is_written
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 _WIDEST = 10_000
 
@@ -19,7 +24,10 @@ def table(*columns: str) -> Table:
         columns: headings. ``>`` before one puts its column to the right; ``!`` keeps its
             cells whole, since names and files are there to be copied.
     """
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415  `--help` and `--json` draw no tables
+    from rich.table import Table  # noqa: PLC0415
+
+    made = Table(box=SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         heading = column.lstrip(">!")
         marks = column[: len(column) - len(heading)]
@@ -34,6 +42,8 @@ def table(*columns: str) -> Table:
 
 def print_table(shown: Table, console: Console | None = None) -> None:
     """Prints a table on standard output, wider than the terminal rather than with broken names."""
+    from rich.measure import Measurement  # noqa: PLC0415  as above
+
     console = console or make_console()
     unbounded = console.options.update(width=_WIDEST)
     for column in shown.columns:
@@ -47,3 +57,27 @@ def print_table(shown: Table, console: Console | None = None) -> None:
     console.width = max(width, needed)
     console.print(shown)
     console.width = width
+
+
+def write_text(text: str, out: Path | None) -> None:
+    """Writes text to a file and names it on stderr; to stdout if there is none, or for ``-``.
+
+    Raises:
+        JudgeError: it cannot be written.
+    """
+    if out is None or str(out) == "-":
+        click.echo(text, nl=False)
+        return
+    # Conversations and workbooks can hold halves of surrogate pairs, which no file can.
+    write_file(text.encode("utf-8", "replace"), out)
+
+
+def write_file(data: bytes, out: Path) -> None:
+    """Writes a file and names it on stderr.
+
+    Raises:
+        JudgeError: it cannot be written.
+    """
+    with naming_what_is_written(out):
+        out.write_bytes(data)
+    click.echo(str(out), err=True)

@@ -1,4 +1,4 @@
-"""What a reviewer typed, as corrections."""
+"""Corrections as a reviewer types them on the page, and as the page shows them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Audits of a run: draw a sample, write its sheet, read the marks back."""
+"""Finished runs: compared with each other, and audited by a person who marks a sample."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from judge.report.audit import AuditRates, AuditSample, audit_rates, draw_sample
 from judge.report.audit_sheet import CasePaths, MarkedSheet, already_there, audit_rows, write_sheet
 from judge.report.build import method_of
 from judge.report.load import LoadedRun, load_run
+from judge.report.pairing import RunComparison, compare_loaded
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 
@@ -138,3 +139,30 @@ def _finished_outputs(run: LoadedRun) -> Mapping[tuple[str, int], Path]:
         with contextlib.suppress(JudgeError):  # the folder is gone: its links are left out
             found = outputs_in(Path(folder), run.suite, run.run.get("layout"))
     return {} if found is None else found
+
+
+def compare_runs(
+    first: Path | str,
+    *others: Path | str,
+    seed: int | None = None,
+    resamples: int | None = None,
+) -> RunComparison:
+    """Compares runs on the tasks that all of them have.
+
+    Args:
+        first: the results directory that the others are compared with.
+        others: at least one other results directory.
+        seed: of the bootstrap; None for the usual one.
+        resamples: of the bootstrap; None for the usual number.
+
+    Returns:
+        Scores of each run, and of each pair the differences with intervals, McNemar's exact p, the
+        p of the paired cluster bootstrap, both also adjusted by Holm's method, the tasks won and
+        lost, and the smallest difference that would be found.
+
+    Raises:
+        StoreError: a directory holds no run.
+        UsageError: runs of different suites, or without a task in common.
+    """
+    method = method_of(seed=seed, resamples=resamples)
+    return compare_loaded([load_run(path) for path in (first, *others)], method)
