@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge.compare.cells.style_check import check_style_names
+from judge.compare.cells.options import check_style_names
 from judge.core.records.runs import RunDocument
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, Task, TestCase
 from judge.errors import PositionError, SuiteError, UsageError
