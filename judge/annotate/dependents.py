@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from judge.annotate.edits import address
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference, references
 from judge.formulas.traits import traits

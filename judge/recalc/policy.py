@@ -14,7 +14,7 @@ import judge.formulas
 import judge.recalc
 import judge.sandbox
 import judge.workbook
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import MIB, read_regular
 from judge.grading.case_records import CaseKey

@@ -11,13 +11,13 @@ from typing import cast
 from judge.compare.registry import aspects_of
 from judge.core.records.runs import RunDocument, SuiteIdentity
 from judge.core.score import (
+    ScoreColumn,
     SubmissionScore,
     best_samples,
     score_group,
     score_submission,
     scores_by_task,
 )
-from judge.core.score_table import ScoreColumn
 from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Phase, Verdict, count_verdicts
@@ -56,7 +56,7 @@ from judge.report.shares import has_shares, share_lines, shares_of
 from judge.report.suspect_model import ScoresWithoutSuspects, SuspectsSummary
 from judge.report.usage import usage_of
 from judge.suites import Suite
-from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
+from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 from judge.suspects.model import Certainty
 from judge.suspects.standing import Suspicions
 

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from judge.core.records.runs import RunDocument, served_model
-from judge.core.score import SubmissionScore
-from judge.core.score_table import ScoreColumn
+from judge.core.score import ScoreColumn, SubmissionScore
 from judge.core.statistics import mean_interval
 from judge.core.verdict import Verdict
 from judge.report.episode_model import (

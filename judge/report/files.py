@@ -10,7 +10,7 @@ from judge.compare.contract import GoldFaultError
 from judge.compare.registry import checker_of
 from judge.core.task import FileKind, Task, TestCase
 from judge.errors import UsageError
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.report.shapes import ShapeCache, WorkbookShape
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from judge.core.asking import NOT_ASKED, Asking, asking_of
+from judge.core.conversation import NOT_ASKED, Asking, asking_of
 from judge.core.records.reports import ReportOnRecord
 from judge.core.records.runs import RunDocument, SubmissionRecord
 from judge.core.task import Task

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import cast
 
-from judge.core.asking import Asking
+from judge.core.conversation import Asking
 from judge.core.records.reports import (
     ChangeReport,
     FurtherReports,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from statistics import median
 
-from judge.core.asking import Asking
+from judge.core.conversation import Asking
 from judge.core.records.reports import Latencies, UsageReport
 
 

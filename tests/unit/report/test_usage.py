@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.asking import asking_of
+from judge.core.conversation import asking_of
 from judge.core.verdict import Verdict
 from judge.report.summary import build_report
 from judge.report.usage import usage_of
