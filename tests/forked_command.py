@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NoReturn
@@ -108,16 +109,19 @@ class ForkedCommand:
         cwd: Path | None = None,
         environment: Mapping[str, str] | None = None,
         log: IO[bytes] | None = None,
+        imports: Sequence[str] = (),
     ) -> ForkedProcess:
         """The command as a process that runs on, until it ends or is ended.
 
         Args:
-            arguments: what stands behind ``judge``.
+            arguments: those of ``judge``.
             cwd: its folder; None for that of this process.
             environment: its environment; None for that of this process.
             log: takes what it writes, errors included; None for a pipe.
+            imports: modules that it would import first; they are imported once for all.
         """
         request = _request(arguments, cwd, os.environ if environment is None else environment)
+        request["imports"] = list(imports)
         if log is not None:
             pid = self.ask(request, [log.fileno(), log.fileno()])
             assert pid is not None
@@ -161,6 +165,8 @@ def serve(descriptor: int) -> None:
             if "poll" in request:
                 answer = _exit_code(request["poll"], os.WNOHANG)
             else:
+                for module in request.get("imports", ()):
+                    importlib.import_module(module)
                 answer = os.fork()
                 if answer == 0:
                     requests.close()
@@ -197,14 +203,20 @@ def _become(request: dict[str, Any], streams: list[int]) -> NoReturn:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv[1:] = request["arguments"]
-    if os.environ.get("PYTHONUNBUFFERED"):
-        for text in (sys.stdout, sys.stderr):
-            text.reconfigure(write_through=True)  # type: ignore[union-attr]
+    # The streams that it was forked with remember what kind of file theirs was.
+    sys.stdout, sys.stderr = (
+        open(number, "w", 1, sys.stdout.encoding, errors, closefd=False)  # noqa: SIM115
+        for number, errors in ((1, "strict"), (2, "backslashreplace"))
+    )
+    if "dask" in sys.modules:
+        sys.modules["dask"].config.refresh()  # of the environment
     code: object = 1
     try:
         main(request["arguments"])
     except SystemExit as end:
         code = end.code
+    except BaseException:  # noqa: BLE001  as the interpreter does
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
