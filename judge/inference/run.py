@@ -206,7 +206,7 @@ class _Runner:
         return summary
 
     async def _asked_ahead(self, waiting: Sequence[Job]) -> asyncio.Queue[Job]:
-        """The conversations to have, after the bulk client has had their requests answered ahead."""
+        """The conversations to have; a bulk client has their requests answered before."""
         bulk_client, context = self._resources.bulk_client, self._context
         if bulk_client is not None:
             queue = RequestQueue(
