@@ -51,7 +51,7 @@ class DesktopSetting(Setting):
 
 
 @dataclass(frozen=True, slots=True)
-class DesktopWay:
+class DesktopMode:
     """How tasks are asked on a desktop.
 
     Attributes:
