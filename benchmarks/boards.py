@@ -36,8 +36,8 @@ from judge.compare.boards.standard import UnusableBoardError
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import Side
-from judge.core.answer import Origin
 from judge.core.finding import Finding
+from judge.core.submission import Origin
 from judge.errors import SuiteError
 from judge.files.yaml_documents import read_yaml
 from judge.workbook.reader import open_workbook

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.golds import Gold, agrees
+from judge.formulas.references import references
+from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
 from judge.recalc.dependency import Search
-from judge.recalc.formula import traits
-from judge.recalc.references import references
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 

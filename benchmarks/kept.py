@@ -27,7 +27,7 @@ from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import NoEngines, compute_and_check
 from judge.compare.cells.scope import Kept, ScopeSources, find_losses
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError

@@ -29,7 +29,7 @@ from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
 from benchmarks.conversion import Converter
 from benchmarks.evidence import Sample, gold_samples, pair_word, trust_data
 from benchmarks.golds import Gold, agrees, golds
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Sequence
 import openpyxl
 
 from judge.compare.cells.workbooks import compare_files
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.recalc.computing import EngineCompute
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import available_engines, make_engines

@@ -26,10 +26,10 @@ from judge.api.infer_options import InferOptions
 from judge.api.options import JudgingOptions
 from judge.api.planning import plan_of
 from judge.api.rewards import Rewards, Signal, reward_of
-from judge.core.accuracy import mean_cell_accuracy
-from judge.core.causes import cause_without_golds
+from judge.core.conversation import Content
 from judge.core.limits import MIB, Limits
-from judge.core.messages import Content
+from judge.core.score import mean_cell_accuracy
+from judge.core.verdict import cause_without_golds
 from judge.errors import JudgeError
 from judge.files.media import PICTURES_FOLDER
 from judge.inference.config import ModelSpec

@@ -7,7 +7,7 @@ from judge.annotate.drafts import CaseData
 from judge.annotate.edits import address
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError
 from judge.recalc.policy import Recalculator

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.errors import StoreError
 from judge.files.documents import json_type
 

@@ -14,7 +14,7 @@ from judge.annotate.claims import DRAFT_ID, check_draft
 from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import Edit, edit_from_json, edit_to_json
 from judge.errors import StoreError, UsageError
-from judge.timestamp import utc_now
+from judge.files.documents import utc_now
 from judge.workbook.reader import Workbook, open_workbook
 
 

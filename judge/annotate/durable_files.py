@@ -13,8 +13,7 @@ from typing import Any
 from judge.errors import StoreError
 from judge.files.documents import dump_json
 from judge.files.json_lines import LineAppender, read_json_lines
-from judge.files.locks import take_lock
-from judge.files.writing import write_whole
+from judge.files.writing import take_lock, write_whole
 
 _MODE = 0o644
 

@@ -42,9 +42,8 @@ from judge.annotate.voices import (
 )
 from judge.compare.cells.answer_range import prepare
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, UsageError, WorkbookError

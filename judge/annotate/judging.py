@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from judge.core.answer import Answer, Origin
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import Gold, Task, TestCase
 from judge.grading.case import CaseJudge, Judgement
 from judge.grading.running import RunOutcome, run_program

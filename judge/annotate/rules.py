@@ -18,7 +18,7 @@ from judge.compare.cells.options import position_of
 from judge.compare.cells.range_check import RangeSide
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError
 from judge.recalc.conditions import answer_conditions

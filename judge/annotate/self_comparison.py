@@ -14,10 +14,9 @@ from judge.annotate.judging import judge_workbooks, run_on_workbook
 from judge.annotate.relations import OnceEach, Values, once_each
 from judge.annotate.strength import Trial
 from judge.annotate.tables import Kind, kind_of_value
-from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.records.cases import CaseComparison
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, WorkbookError

@@ -10,10 +10,9 @@ from pathlib import Path
 from judge.annotate.casebook import CaseData
 from judge.annotate.judging import judge_workbooks, run_on_workbook
 from judge.annotate.wrong_programs import wrong_programs
-from judge.core.answer import Origin
 from judge.core.limits import Limits
 from judge.core.records.cases import CaseComparison
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import WorkbookError

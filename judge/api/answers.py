@@ -11,9 +11,9 @@ from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import UsageError
-from judge.grading.finished import outcome_of_output, read_output
 from judge.grading.jobs import CaseJob, Job, JudgedCase
 from judge.grading.keys import CaseKeys
+from judge.grading.running import outcome_of_output, read_output
 
 FinishedWorkbook = bytes | str | Path | None
 """A workbook, or where it is; None where none was handed in."""

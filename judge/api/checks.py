@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judge.api.options import JudgingOptions
 from judge.api.reporting import ScoredRun
-from judge.cluster.place import parse_place
+from judge.cluster.config import parse_place
 from judge.cluster.session import check_installed
 from judge.compare.cells.options import check_contradictions
 from judge.compare.cells.style_check import check_style_names
@@ -19,7 +19,7 @@ from judge.errors import IncompleteRunError, SuiteError
 from judge.grading.case import LEFT_OUT
 from judge.recalc.select import check_recalculation
 from judge.sandbox import check_sandbox_kind
-from judge.suites.submission_index import SubmissionIndex
+from judge.suites.submissions import SubmissionIndex
 
 
 def check_judging(options: JudgingOptions) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator, replaced_cells, untrusted_cells

@@ -16,7 +16,7 @@ from typing import Any
 from judge.api.commands import score
 from judge.api.options import ScoreOptions
 from judge.compare.cells.render import difference_overview
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult
 from judge.desktop.contract import (
@@ -34,13 +34,13 @@ from judge.desktop.records import EpisodeEnd
 from judge.desktop.steps import Say, Step
 from judge.desktop.tables import tree_table
 from judge.errors import SandboxError, StoreError, UsageError
+from judge.files.documents import utc_now
 from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.desktop.keeper import ATTEMPTS
 from judge.inference.desktop.opening import desktop_task
 from judge.live.session import Asked, Ending, LiveSession, Result
 from judge.suites import Suite, load_suite
-from judge.timestamp import utc_now
 
 STEP_LIST = "step-list"
 """What is recorded as the model where a step list was played."""

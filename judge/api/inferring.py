@@ -25,8 +25,7 @@ from judge.api.options import cores
 from judge.api.planning import plan_of
 from judge.api.resuming import Resumed, resume
 from judge.errors import InferenceError, UsageError, did_you_mean
-from judge.files.paths import as_path
-from judge.files.places import cache_folder
+from judge.files.paths import as_path, cache_folder
 from judge.grading.store import RunDirectory
 from judge.inference.config import ModelSpec, Price, check_key, find_model, load_models
 from judge.inference.plan import InferencePlan

@@ -19,7 +19,7 @@ from judge.api.infer_settings import (
     template_for,
     typed_way,
 )
-from judge.core.task_ids import split_ids
+from judge.core.task import split_ids
 from judge.errors import UsageError
 from judge.inference.address import public_url
 from judge.inference.config import ModelSpec, Setting, load_setting

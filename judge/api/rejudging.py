@@ -28,7 +28,7 @@ from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, S
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.files.documents import read_regular
+from judge.files.documents import read_regular, utc_now
 from judge.files.paths import GivenPath
 from judge.grading.batch import Settings
 from judge.grading.overrides import (
@@ -51,12 +51,15 @@ from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
 from judge.report.report_json import build_report
 from judge.suites import Suite
-from judge.suites.correction_records import describe_corrections
-from judge.suites.corrections import CorrectedSuite, corrected_as_recorded, corrected_suite
+from judge.suites.corrections import (
+    CorrectedSuite,
+    corrected_as_recorded,
+    corrected_suite,
+    describe_corrections,
+)
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 from judge.suspects.standing import keep_suspicions
-from judge.timestamp import utc_now
 
 
 @dataclass(frozen=True, slots=True)

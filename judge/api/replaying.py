@@ -24,7 +24,7 @@ from judge.desktop.records import TurnRecord
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import MalformedError
 from judge.grading.case import CaseJudge
-from judge.grading.kept import kept_outcome
+from judge.grading.running import kept_outcome
 from judge.grading.store import RunDirectory
 from judge.inference.desktop.episode import look, table_of
 from judge.inference.desktop.opening import desktop_task

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from judge.core.asking import asking_of
+from judge.core.conversation import asking_of
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, best_samples, score_submission
@@ -17,13 +17,12 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import StoreError
 from judge.grading.batch import BatchResult, Settings, current_records
-from judge.grading.known_cases import KnownCases
-from judge.grading.overrides import read_overrides
-from judge.grading.recorded import RecordedResults
+from judge.grading.case_records import KnownCases
+from judge.grading.overrides import RecordedResults, read_overrides
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.report.report_json import MAX_HELD, EntriesFile, ReportBuilder
 from judge.suites import Suite
-from judge.suites.submission_index import SubmissionIndex
+from judge.suites.submissions import SubmissionIndex
 from judge.suspects.standing import kept_suspicions
 
 

@@ -9,24 +9,22 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from judge.api.options import JudgingOptions
-from judge.cluster.place import parse_place
+from judge.cluster.config import parse_place
 from judge.cluster.session import ClusterSeats, ClusterSession
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.console.terminal import print_label
+from judge.console import print_label
 from judge.core.task import Task
 from judge.errors import SandboxError
-from judge.grading.batch import Settings
+from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.options import GradingOptions
-from judge.grading.recipe import WorkerRecipe
 from judge.grading.verify import CheckAll
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.sandbox.select import check_runs_solutions
 from judge.suites import Suite
-from judge.suites.correction_records import Correction
-from judge.suites.corrections import corrected_suite
+from judge.suites.corrections import Correction, corrected_suite
 
 
 class JudgingResources:

@@ -13,7 +13,7 @@ from judge.api.options import JudgingOptions
 from judge.closable import AsyncClosable
 from judge.compare.contract import CountsCells
 from judge.compare.registry import checker_of
-from judge.core.accuracy import mean_cell_accuracy
+from judge.core.score import mean_cell_accuracy
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.sandbox.contract import Sandbox

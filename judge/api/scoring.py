@@ -20,14 +20,14 @@ from judge.api.sources import (
     note_outputs,
     own_values,
 )
-from judge.core.asking import asking_of
+from judge.core.conversation import asking_of
 from judge.core.records.runs import (
     JudgingRules,
-    ReferenceDocument,
     RunDocument,
     SandboxIdentity,
 )
 from judge.errors import SubmissionError, UsageError
+from judge.files.documents import utc_now
 from judge.files.paths import as_path
 from judge.grading.batch import (
     BatchResult,
@@ -36,33 +36,33 @@ from judge.grading.batch import (
     grade_outputs,
     tasks_of,
 )
-from judge.grading.finished import FinishedOutput
-from judge.grading.kept import take_kept
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
+from judge.grading.running import FinishedOutput, take_kept
 from judge.grading.store import ATTEMPTS_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.report.identity import not_taken
 from judge.report.report_json import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
-from judge.suites.correction_records import describe_corrections
+from judge.suites.corrections import describe_corrections
 from judge.suites.layouts import attempts_in, outputs_in, programs_in
 from judge.suites.locate import whole_source
 from judge.suites.outputs import FoundOutputs
-from judge.suites.submission_index import (
+from judge.suites.submissions import (
     SubmissionFacts,
     SubmissionIndex,
     index_submissions,
+    iterate_submissions,
+    load_submissions,
+    submission_record,
 )
-from judge.suites.submissions import iterate_submissions, load_submissions, submission_record
 from judge.suspects.standing import (
     fit_to_suite,
     keep_suspicions,
     kept_suspicions,
     read_suspicions,
 )
-from judge.timestamp import utc_now
 from judge.version import __version__
 
 
@@ -181,9 +181,9 @@ class RunScorer:
         references = load_submissions(path, suite, ids=ids)
         host, image = Owner.this_process().host, sandbox.info.image
         document = store.read_document(REFERENCE_FILE)
-        before = (
-            None if document is None else store.checked(REFERENCE_FILE, document, ReferenceDocument)
-        )
+        before = None
+        if document is not None:
+            before = store.checked(REFERENCE_FILE, document, ReferenceTimes)
         known = known_times(before, host=host, image=image)
         pairs = [(suite.task(reference.task_id), reference) for reference in references]
         factor = self._options.time_factor

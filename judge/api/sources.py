@@ -12,10 +12,9 @@ from judge.files.paths import GivenPath, as_path
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.started import StartedRuns
 from judge.suites import Suite
+from judge.suites.folders import is_folder, regular_files
 from judge.suites.formats import is_output_name
-from judge.suites.harbor.jobs import is_job
-from judge.suites.layouts import NAMES, Layout, layout_of
-from judge.suites.walking import is_folder, regular_files
+from judge.suites.layouts import NAMES, Layout, is_job, layout_of
 
 
 @dataclass(frozen=True, slots=True)

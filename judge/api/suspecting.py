@@ -9,8 +9,8 @@ from typing import Unpack
 
 from judge.api.options import VerifyChanges, with_changes
 from judge.api.resources import JudgingResources
-from judge.core.answer import Origin
 from judge.core.option import check_at_least
+from judge.core.submission import Origin
 from judge.errors import StoreError, UsageError
 from judge.grading.case import known_fault
 from judge.grading.case_records import case_records, result_of_record

@@ -15,8 +15,7 @@ from judge.errors import UsageError
 from judge.files.documents import dump_json
 from judge.files.writing import naming_what_is_written
 from judge.suites import Suite, load_suite
-from judge.suites.correction_records import describe_corrections
-from judge.suites.corrections import CorrectedSuite
+from judge.suites.corrections import CorrectedSuite, describe_corrections
 from judge.version import __version__
 
 PROVENANCE_FILE = "provenance.json"

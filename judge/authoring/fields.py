@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from judge.errors import UsageError
-from judge.suites.spreadsheetbench.task_records import InstructionType, read_record
+from judge.suites.spreadsheetbench_records import InstructionType, read_record
 
 
 @dataclass(frozen=True, slots=True)

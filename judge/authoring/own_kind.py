@@ -10,12 +10,11 @@ from typing import Any
 from judge.authoring.kinds import DraftTask, Record
 from judge.authoring.proposals.propose import Proposals
 from judge.authoring.soundness import check_verdicts
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json
-from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
-from judge.suites.sheetjudge.reading import read_task
+from judge.suites.own_format import DEFINITION, FORMAT_NAME, VERSION, read_task
 from judge.suites.validate import SuiteFinding
 
 NOTES = ("original_question", "source_url")

@@ -27,8 +27,8 @@ from judge.authoring.filters import (
 )
 from judge.authoring.posts import Post
 from judge.errors import UsageError
+from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
-from judge.timestamp import utc_now
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 DECISIONS_FILE = "decisions.jsonl"

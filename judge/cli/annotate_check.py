@@ -68,7 +68,7 @@ def _list(findings: Sequence[BrokenRule]) -> None:
 def _summarise(findings: Sequence[BrokenRule], total: int) -> None:
     from judge.annotate.rules import RULES  # noqa: PLC0415  `--json` needs none of it
     from judge.cli.listing import print_table, table  # noqa: PLC0415
-    from judge.console.terminal import make_console  # noqa: PLC0415
+    from judge.console import make_console  # noqa: PLC0415
 
     cases = Counter(finding.rule for finding in findings)
     tasks = Counter(rule for rule, _ in {(finding.rule, finding.task_id) for finding in findings})

@@ -20,7 +20,7 @@ from judge.cli.options import (
     sandbox_option,
 )
 from judge.core.option import Section
-from judge.core.task_ids import split_ids
+from judge.core.task import split_ids
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _as_json(each: TaskStrength) -> dict[str, object]:
 
 def _print(found: Sequence[TaskStrength]) -> None:
     from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
-    from judge.console.terminal import make_console  # noqa: PLC0415
+    from judge.console import make_console  # noqa: PLC0415
 
     shown = table("!task", ">solutions", "killed by case (alone)", "fewest", ">never killed", "")
     for each in found:

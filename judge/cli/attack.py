@@ -83,7 +83,7 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
 def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     """Prints a table: a line for each attack, a column for each backend."""
     from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415
+    from judge.console import make_console, styled  # noqa: PLC0415
 
     console = make_console()
     shown = table("!attack", "what must hold", *(each.backend for each in attacked))
@@ -106,7 +106,7 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
 
 
 def _cell(outcome: AttackOutcome | None) -> Text:
-    from judge.console.terminal import styled  # noqa: PLC0415
+    from judge.console import styled  # noqa: PLC0415
 
     if outcome is None:
         return styled(("not tried", "dim"))

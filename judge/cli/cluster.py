@@ -12,7 +12,7 @@ from judge.cli.help import HelpGroup
 from judge.cli.options import option
 
 if TYPE_CHECKING:
-    from judge.cluster.place import Place
+    from judge.cluster.config import Place
 
 _CERTIFICATES = option(
     "--certificates",
@@ -48,7 +48,7 @@ def cluster() -> None:
 def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) -> None:
     """Run the scheduler: it assigns work and never judges."""
     from judge.cli.signals import run_until_signal  # noqa: PLC0415  for a quick --help
-    from judge.cluster.engine.daemons import serve_scheduler  # noqa: PLC0415
+    from judge.cluster.engine.programs import serve_scheduler  # noqa: PLC0415
 
     place = _place(listen, certificates, insecure=insecure_cluster)
     run_until_signal(serve_scheduler(place, lambda at: click.echo(f"scheduler at {at}")))
@@ -70,7 +70,7 @@ def worker(
     """Run workers for the scheduler at ADDRESS, such as tls://head:8786."""
     from judge.api.options import cores  # noqa: PLC0415  for a quick --help
     from judge.cli.signals import run_until_signal  # noqa: PLC0415
-    from judge.cluster.engine.daemons import serve_workers  # noqa: PLC0415
+    from judge.cluster.engine.programs import serve_workers  # noqa: PLC0415
 
     place = _place(address, certificates, insecure=insecure_cluster)
     place = replace(place, workers=processes or cores())
@@ -95,7 +95,7 @@ def make(folder: Path, days: int) -> None:
 
 
 def _place(address: str, certificates: Path | None, *, insecure: bool) -> Place:
-    from judge.cluster.place import at_address  # noqa: PLC0415
+    from judge.cluster.config import at_address  # noqa: PLC0415
 
     _check_installed()
     return at_address(address, certificates, insecure=insecure)

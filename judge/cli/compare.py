@@ -136,7 +136,7 @@ def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Com
     from judge.compare.cells.computing import compute_and_check  # noqa: PLC0415
     from judge.compare.cells.options import check_contradictions, range_spec  # noqa: PLC0415
     from judge.compare.profiles import get_profile  # noqa: PLC0415
-    from judge.core.answer import Origin  # noqa: PLC0415
+    from judge.core.submission import Origin  # noqa: PLC0415
 
     input_path: Path | None = options["input_path"]
     chosen = read_checker_options(options)

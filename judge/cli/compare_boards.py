@@ -35,7 +35,7 @@ def compare_by_board(gold: Path, output: Path, path: Path, options: dict[str, An
     from judge.compare.profiles import get_profile  # noqa: PLC0415
     from judge.compare.rules.book import Book  # noqa: PLC0415
     from judge.compare.rules.raised import Side  # noqa: PLC0415
-    from judge.core.answer import Origin  # noqa: PLC0415
+    from judge.core.submission import Origin  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
     board = _read_board(path)

@@ -46,7 +46,7 @@ def compare_by_rules(
     from judge.compare.rules.checker import judge_rules  # noqa: PLC0415
     from judge.compare.rules.prints import prints_beside  # noqa: PLC0415
     from judge.compare.rules.raised import Side  # noqa: PLC0415
-    from judge.core.answer import Origin  # noqa: PLC0415
+    from judge.core.submission import Origin  # noqa: PLC0415
     from judge.workbook.reader import open_workbook  # noqa: PLC0415
 
     chosen = _read_rules(rules_path, evaluator)

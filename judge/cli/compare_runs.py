@@ -93,7 +93,7 @@ def _written(comparison: RunComparison, form: str) -> str:
 
 def _print(comparison: RunComparison) -> None:
     from judge.cli.listing import print_table, table  # noqa: PLC0415
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415
+    from judge.console import make_console, styled  # noqa: PLC0415
     from judge.report.markdown import (  # noqa: PLC0415
         closing_lines,
         head_lines,

@@ -17,14 +17,13 @@ from judge.cli import dataset_authoring, dataset_triage
 from judge.cli.help import HelpGroup
 from judge.cli.listing import print_table, table
 from judge.cli.options import corrections_options, json_option, option, read_corrections
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
 from judge.suites.fetch import OnProgress, fetch_suite
-from judge.suites.locate import SHIPPED, data_folder, fetched_folder
-from judge.suites.sources import PublishedSuite, load_sources
+from judge.suites.locate import SHIPPED, PublishedSuite, data_folder, fetched_folder, load_sources
 from judge.suites.stats import compute_stats
 from judge.suites.validate import Severity, findings_of_corrections, validate_suite
 

@@ -356,8 +356,11 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
 def _export_card(suite: str, target: Path, licence: str | None, source: str | None) -> None:
     from judge.authoring.card import Origin, export_card  # noqa: PLC0415  for a quick --help
     from judge.suites import load_suite  # noqa: PLC0415  likewise
-    from judge.suites.locate import SHIPPED, data_folder  # noqa: PLC0415  likewise
-    from judge.suites.sources import load_sources  # noqa: PLC0415  likewise
+    from judge.suites.locate import (  # noqa: PLC0415  likewise
+        SHIPPED,
+        data_folder,
+        load_sources,
+    )
 
     loaded = load_suite(suite)
     published = {load_source.name: load_source for load_source in load_sources(data_folder())}.get(

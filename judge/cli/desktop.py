@@ -121,7 +121,7 @@ def _telling(count: int) -> Callable[[int, Played], None]:
 
 def _print(result: Result) -> None:
     from judge.cli.tables import verdict_piece  # noqa: PLC0415  `--help` needs none of it
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415  likewise
+    from judge.console import make_console, styled  # noqa: PLC0415  likewise
 
     console = make_console()
     console.print(styled(verdict_piece(result.verdict), f" {result.description}"))

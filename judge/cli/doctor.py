@@ -14,7 +14,7 @@ import click
 from judge.cli.attack import AttackedBackend, attack_backend, print_attacks
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option
-from judge.console.terminal import make_console, styled
+from judge.console import make_console, styled
 from judge.errors import SandboxError
 from judge.version import __version__
 

@@ -210,7 +210,7 @@ def _export(out: Path | None, log: Path, *, as_json: bool) -> None:
 
 
 def _import(options: InferOptions, log: Path, *, as_json: bool) -> None:
-    from judge.core.task_ids import split_ids  # noqa: PLC0415
+    from judge.core.task import split_ids  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.logs import import_log  # noqa: PLC0415
     from judge.suites import load_suite  # noqa: PLC0415
@@ -225,13 +225,13 @@ def _import(options: InferOptions, log: Path, *, as_json: bool) -> None:
 
 
 def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
-    from judge.core.task_ids import split_ids  # noqa: PLC0415
+    from judge.core.task import split_ids  # noqa: PLC0415
     from judge.errors import IncompleteRunError, UsageError  # noqa: PLC0415
     from judge.grading.store import RunDirectory  # noqa: PLC0415
     from judge.inference.inspect_logs import import_inspect_log, suite_named_in  # noqa: PLC0415
     from judge.suites import load_suite  # noqa: PLC0415
+    from judge.suites.load import source_of_digest  # noqa: PLC0415
     from judge.suites.locate import whole_source  # noqa: PLC0415
-    from judge.suites.whereabouts import source_of_digest  # noqa: PLC0415
 
     source = None if options.dataset is None else str(options.dataset)
     if source is None and (named := suite_named_in(log)) is not None:

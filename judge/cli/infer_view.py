@@ -69,7 +69,7 @@ class InferenceProgress:
         if self._live:
             from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
 
-            from judge.console.terminal import make_console  # noqa: PLC0415  only a live terminal needs it
+            from judge.console import make_console  # noqa: PLC0415  only a live terminal needs it
 
             columns = (BarColumn(bar_width=24), TextColumn("{task.description}"))
             self._bar = Progress(*columns, console=make_console(err=True), transient=True)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from judge.console.terminal import make_console
+from judge.console import make_console
 
 _WIDEST = 10_000
 

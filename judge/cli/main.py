@@ -9,7 +9,7 @@ import click
 
 from judge.cli.help import LazyGroup
 from judge.cli.signals import Ended, ending_by_signals, ending_in
-from judge.console.terminal import drop_output, print_label, shown_streams
+from judge.console import drop_output, print_label, shown_streams
 from judge.errors import (
     BROKEN_PIPE_EXIT_CODE,
     INTERRUPTED_EXIT_CODE,

@@ -141,7 +141,7 @@ def engines(sandbox: str, as_json: bool) -> None:
 
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
     from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
-    from judge.console.terminal import styled  # noqa: PLC0415
+    from judge.console import styled  # noqa: PLC0415
 
     engines = table("!engine", "version", "functions trusted", "how to get it")
     for entry in entries:

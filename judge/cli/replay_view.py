@@ -13,8 +13,7 @@ from judge.api.options import ScoreOptions
 from judge.api.replaying import ReplayedEpisode, replay
 from judge.cli.listing import print_table, table
 from judge.cli.tables import verdict_piece
-from judge.console.terminal import styled
-from judge.console.visible import visible
+from judge.console import styled, visible
 from judge.errors import IncompleteRunError
 
 _MAX_TURNS = 8

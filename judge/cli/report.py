@@ -123,7 +123,7 @@ def _html(
         TimeRemainingColumn,
     )
 
-    from judge.console.terminal import make_console  # noqa: PLC0415
+    from judge.console import make_console  # noqa: PLC0415
     from judge.report.desktop.film import FilmStudio  # noqa: PLC0415
     from judge.report.html import report_html  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415

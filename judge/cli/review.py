@@ -10,7 +10,7 @@ import click
 
 from judge.cli.local_page import serve_page
 from judge.cli.options import who
-from judge.core.task_ids import split_ids
+from judge.core.task import split_ids
 from judge.errors import UsageError
 
 DEFAULT_SUSPECTS = Path("suspects.json")

@@ -78,7 +78,7 @@ def _as_json(result: CaseResult) -> dict[str, object]:
 def _print(results: Sequence[CaseResult], show: int) -> None:
     from judge.cli.tables import verdict_piece  # noqa: PLC0415  `--json` needs none of it
     from judge.compare.cells.render import difference_overview  # noqa: PLC0415
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415
+    from judge.console import make_console, styled  # noqa: PLC0415
 
     console = make_console()
     for result in results:

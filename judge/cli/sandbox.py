@@ -11,6 +11,12 @@ from judge.cli.options import json_option, option, sandbox_option
 from judge.errors import SandboxError
 
 
+def _what_to_build_for() -> list[str]:
+    from judge.sandbox.select import AUTO, buildable_backends  # noqa: PLC0415  only for this command
+
+    return [AUTO, *buildable_backends(), "all"]
+
+
 @click.group(cls=HelpGroup)
 def sandbox() -> None:
     """Build and inspect the sandbox."""
@@ -19,7 +25,7 @@ def sandbox() -> None:
 @sandbox.command()
 @option(
     "--backend",
-    type=OneOf(["auto", "docker", "bubblewrap", "all"]),
+    type=OneOf(_what_to_build_for),
     default="auto",
     show_default=True,
     help="What to build for; auto: bubblewrap, and Docker if its daemon answers.",
@@ -72,7 +78,7 @@ def build(
 def info(sandbox: str, as_json: bool) -> None:
     """Show which sandbox would be used, and what is in it."""
     from judge.sandbox import open_sandbox  # noqa: PLC0415  `--help` needs none of it
-    from judge.sandbox.catalogue import ROOTS  # noqa: PLC0415  `--help` needs none of it
+    from judge.sandbox.roots import ROOTS  # noqa: PLC0415  `--help` needs none of it
 
     opened = open_sandbox(sandbox)
     try:

@@ -12,8 +12,7 @@ import click
 
 from judge.cli.listing import print_table, table
 from judge.cli.options import judging_options
-from judge.console.terminal import stream_behind
-from judge.console.visible import visible
+from judge.console import stream_behind, visible
 from judge.core.option import options_in
 from judge.errors import UsageError
 from judge.grading.options import GradingOptions

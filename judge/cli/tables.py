@@ -12,8 +12,7 @@ from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
 from judge.cli.listing import print_table, table
-from judge.console.terminal import Piece, make_console, styled
-from judge.console.visible import visible
+from judge.console import Piece, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict

@@ -27,7 +27,7 @@ from judge.cli.options import (
     options_of,
     page_options,
 )
-from judge.console.terminal import stream_behind
+from judge.console import stream_behind
 from judge.core.option import Section
 from judge.errors import SuiteError, UsageError
 from judge.grading.options import GradingOptions

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.compare.unjudged import UnjudgedChecker
-from judge.core.answer import Answer
 from judge.core.records.cases import CaseComparison, ChartFact, ChartsRecord
+from judge.core.submission import Answer
 from judge.core.task import Gold, Task
 from judge.errors import WorkbookError
 from judge.workbook.facts.book import BookFacts

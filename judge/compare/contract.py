@@ -8,9 +8,9 @@ from typing import Protocol, runtime_checkable
 
 from judge.compare.cells.computing import Compute
 from judge.compare.profiles import Profile
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import GoldFaultError, JudgeError
 from judge.workbook.cell import CellRange

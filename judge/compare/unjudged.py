@@ -12,8 +12,8 @@ from judge.compare.contract import (
     Needs,
     Rules,
 )
-from judge.core.answer import Answer
 from judge.core.finding import Finding
+from judge.core.submission import Answer
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from judge.desktop.contract import Action, ActionSpace, Signal
 from judge.files.documents import MalformedError, parse_json
+from judge.replies.blocks import Block, find_blocks
 from judge.replies.extract import MAX_REPLY_CHARS
-from judge.replies.fences import Block, find_blocks
 from judge.replies.reasoning import answer_of
 
 MAX_ACTIONS = 100

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from judge.closable import Closable
-from judge.console.visible import visible
+from judge.console import visible
 from judge.desktop.contract import (
     CORRECTIONS,
     HOME,

@@ -14,10 +14,10 @@ from typing import Any
 from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
 from judge.compare.contract import AnswerFaultError, GoldFaultError, Measures, Rules
 from judge.compare.registry import checker_of
-from judge.console.visible import visible
-from judge.core.answer import Answer, Origin
+from judge.console import visible
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, Origin
 from judge.core.task import CaseInput, FileKind, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, WorkbookError

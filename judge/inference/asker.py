@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from judge.files.documents import dump_json, read_kept
+from judge.files.documents import dump_json, read_kept, utc_now
 from judge.files.writing import write_whole
 from judge.grading.store import RunDirectory
 from judge.inference.chat import (
@@ -33,7 +33,6 @@ from judge.inference.chat import (
 from judge.inference.config import Price
 from judge.inference.pacing import Budget
 from judge.inference.pictures import PictureStore
-from judge.timestamp import utc_now
 
 CALLS_FILE = "calls.jsonl"
 _EXPECTED_COMPLETION_TOKENS = 800

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Protocol, TypedDict
 
-from judge.core.messages import Content, pictures_in
+from judge.core.conversation import Content, pictures_in
 from judge.inference.pictures import PictureStore, has_pictures, sent_content
 
 PICTURE_TOKENS = 1_000

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from judge.errors import InferenceError, UsageError
-from judge.files.places import shipped_folder
+from judge.files.paths import shipped_folder
 from judge.files.yaml_documents import read_yaml
 from judge.inference.address import DEFAULT_BASE_URL, check_address, origin_of, public_url
 from judge.inference.choices import (

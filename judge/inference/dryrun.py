@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.core.messages import plain_text
+from judge.core.conversation import plain_text
 from judge.desktop.contract import ObservationForm
 from judge.errors import SuiteError, WorkbookError
 from judge.files.media import PICTURES_FOLDER

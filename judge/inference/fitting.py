@@ -12,12 +12,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from judge.core.messages import Picture
+from judge.core.conversation import Picture
 from judge.errors import SandboxError, SuiteError
 from judge.files.media import PICTURE_SUFFIXES
 from judge.inference.pictures import PictureStore
+from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
-from judge.sandbox.service_program import program_text
 
 MAX_PIXELS = 100_000_000
 """A picture with more pixels is not decoded: 300 MB in three channels."""

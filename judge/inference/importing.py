@@ -8,10 +8,10 @@ from pathlib import Path
 
 from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
+from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
-from judge.timestamp import utc_now
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from judge.core.messages import Content, Part
+from judge.core.conversation import Content, Part
 from judge.core.submission import Submission
 from judge.errors import JudgeError, SubmissionError, UsageError
 from judge.files.documents import (
@@ -35,8 +35,8 @@ from judge.inference.importing import empty_records, imported_run
 from judge.inference.pictures import MAX_PICTURE_BYTES, PictureStore
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
+from judge.suites.archive import ZipRefusedError, check_directory
 from judge.suites.submissions import submission_of_record, submission_record
-from judge.suites.zip_archive import ZipRefusedError, check_directory
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample

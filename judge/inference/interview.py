@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TypeVar
 
-from judge.core.messages import Content, content_of, plain_text
+from judge.core.conversation import Content, content_of, plain_text
 from judge.core.task import CaseInput, TaskQuestion
 from judge.errors import SandboxError
 from judge.inference.answers import writable

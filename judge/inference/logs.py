@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judge.core.messages import plain_text
+from judge.core.conversation import plain_text
 from judge.errors import StoreError
 from judge.files.documents import dump_json
 from judge.files.json_lines import read_json_lines

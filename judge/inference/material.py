@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judge.core.messages import Picture
+from judge.core.conversation import Picture
 from judge.core.task import CaseInput, FileKind, InputFile
 from judge.errors import SuiteError, WorkbookError
 from judge.files.documents import MIB, read_regular

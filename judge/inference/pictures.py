@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from judge.core.messages import Content, Part, Picture, pictures_in
+from judge.core.conversation import Content, Part, Picture, pictures_in
 from judge.errors import StoreError, SuiteError
 from judge.files.documents import MIB, read_regular
 from judge.files.hashed import HashedFolder, read_hashed

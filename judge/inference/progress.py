@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.core.asking import asking_of
+from judge.core.conversation import asking_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from judge.errors import (
     SuiteError,
     WorkbookError,
 )
+from judge.files.documents import utc_now
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
 from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
@@ -35,7 +36,6 @@ from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.run_records import InferenceRecords, SampleKey, submission_of_talk
 from judge.inference.talk import Talk
 from judge.sandbox.contract import RunRequest, Sandbox
-from judge.timestamp import utc_now
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from judge.errors import StoreError
-from judge.files.locks import FileLock, HeldError, take_lock
-from judge.files.writing import open_to_write
+from judge.files.writing import FileLock, HeldError, open_to_write, take_lock
 from judge.grading.store import (
     MAX_DOCUMENT_BYTES,
     SUBMISSIONS_FILE,

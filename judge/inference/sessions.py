@@ -10,15 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.core.limits import Limits
 from judge.errors import SandboxError, SuiteError
 from judge.files.documents import MIB, read_regular
 from judge.inference.answers import writable
 from judge.inference.tracebacks import cut_middle, trim_traceback
 from judge.inference.workplace import ERROR_CHARS, OUTPUT_CHARS, Execution, FreshWorkplace
+from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
-from judge.sandbox.service_program import program_text
 
 MAX_INPUT_BYTES = 256 * MIB
 """The longest input file that is placed in a sandbox."""

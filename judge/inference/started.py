@@ -17,7 +17,7 @@ from typing import Any
 
 from judge.errors import StoreError
 from judge.files.documents import read_json
-from judge.files.places import state_folder
+from judge.files.paths import state_folder
 from judge.files.writing import write_whole
 
 

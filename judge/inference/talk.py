@@ -9,12 +9,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from judge.core.messages import Content
+from judge.core.conversation import Content
 from judge.inference.chat import CallError, ChatReply, Message
 from judge.inference.prompt import Feedback
 from judge.inference.workplace import Execution, Workplace
+from judge.replies.blocks import outside_fences
 from judge.replies.extract import Extraction, extract
-from judge.replies.fences import outside_fences
 
 Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
 """Asks the model: the conversation so far and the 1-based number of the round."""

@@ -8,17 +8,17 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from judge.core.messages import Content, Picture, content_of
+from judge.core.conversation import Content, Picture, content_of
 from judge.inference.chat import CallError, ChatReply
 from judge.inference.config import TypedSetting
 from judge.inference.prompt import Feedback
 from judge.inference.talk import Ask, Talk, end_over_length, execution_record, note_reply
 from judge.inference.workplace import Execution
 from judge.replies.answers import stated_answer
+from judge.replies.blocks import find_blocks
 from judge.replies.extract import Extraction, extract
-from judge.replies.fences import find_blocks
+from judge.replies.python_text import defined_names
 from judge.replies.reasoning import answer_of
-from judge.replies.scan import defined_names
 
 Drawn = tuple[tuple[str, bytes], ...]
 """Name and bytes of what a program made."""

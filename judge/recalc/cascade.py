@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from judge.formulas.traits import traits
 from judge.recalc.agreement import (
     COARSE_ERRORS,
     INCAPABLE_ERRORS,
@@ -27,7 +28,6 @@ from judge.recalc.agreement import (
 )
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
 from judge.recalc.contract import Engine
-from judge.recalc.formula import traits
 from judge.recalc.ground import Ground
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable

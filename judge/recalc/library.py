@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.files.writing import write_whole
 from judge.recalc.rewrite import with_values

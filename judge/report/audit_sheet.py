@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.compare.cells.render import difference_lines
-from judge.console.visible import visible
+from judge.console import visible
 from judge.core.verdict import Verdict
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import MIB, read_regular

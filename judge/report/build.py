@@ -10,10 +10,10 @@ from typing import cast
 from judge.compare.registry import aspects_of
 from judge.core.records.runs import RunDocument, SuiteIdentity
 from judge.core.score import (
+    ScoreColumn,
     SubmissionScore,
     best_samples,
 )
-from judge.core.score_table import ScoreColumn
 from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Phase, Verdict
@@ -63,7 +63,7 @@ from judge.report.paired import compare_phrasings
 from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.tally import LEVELS, RunTally, SuspectsTally, TaskGroup, TaskTally
 from judge.suites import Suite
-from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
+from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 
 
 def method_of(*, seed: int | None = None, resamples: int | None = None) -> Method:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median
 
-from judge.core.asking import Asking
+from judge.core.conversation import Asking
 from judge.core.records.cases import CaseComparison
 from judge.core.records.reports import (
     ChartsReport,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
-from judge.core.asking import NOT_ASKED, Asking, asking_of
+from judge.core.conversation import NOT_ASKED, Asking, asking_of
 from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.records.reports import ReportOnRecord
 from judge.core.records.runs import RunDocument, SubmissionRecord

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, cast, overload
 
-from judge.core.asking import Asking
+from judge.core.conversation import Asking
 from judge.core.records.reports import (
     ChangeReport,
     ExcludedCase,

@@ -17,7 +17,7 @@ from judge.core.verdict import Verdict
 from judge.errors import JudgeError, StoreError, UsageError
 from judge.files.documents import MalformedError, parse_json
 from judge.files.json_lines import GrowingLines
-from judge.files.locks import is_held
+from judge.files.writing import is_held
 from judge.grading.overrides import OVERRIDES_FILE
 from judge.grading.store import (
     CASES_FILE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from judge.suites.correction_records import Correction, CorrectionFaultError, correction_of
+from judge.suites.corrections import Correction, CorrectionFaultError, correction_of
 from judge.suspects.decisions import Decision, Finding
 from judge.suspects.standing import Standing, Suspicions
 

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.errors import StoreError, UsageError
-from judge.files.documents import dump_json
+from judge.files.documents import dump_json, utc_now
 from judge.files.json_lines import LineAppender
-from judge.files.locks import take_lock
-from judge.files.writing import naming_what_is_written
+from judge.files.writing import naming_what_is_written, take_lock
 from judge.review.merging import Merged, merge_decisions
 from judge.review.showing import ShownCase, show_case
 from judge.review.typed import (
@@ -29,8 +28,7 @@ from judge.review.typed import (
     typed_again,
 )
 from judge.suites import Suite
-from judge.suites.correction_records import write_corrections
-from judge.suites.corrections import load_corrections
+from judge.suites.corrections import load_corrections, write_corrections
 from judge.suspects.decisions import (
     Decision,
     Finding,
@@ -41,7 +39,6 @@ from judge.suspects.decisions import (
 from judge.suspects.material import Output
 from judge.suspects.model import Audit, Suspect
 from judge.suspects.standing import Standing, Standpoint, Suspicions, fit_to_suite
-from judge.timestamp import utc_now
 
 Outputs = Mapping[tuple[str, int], Sequence[Output]]
 

@@ -12,18 +12,14 @@ from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.options import range_spec
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, UsageError, WorkbookError
-from judge.suites.correction_records import (
+from judge.suites.cell_corrections import CellCorrection, UnfitCellsError, read_cells
+from judge.suites.corrections import (
     Correction,
     CorrectionFaultError,
     correction_of,
     describe_corrections,
 )
-from judge.suites.gold_corrections import (
-    CellCorrection,
-    UnfitCellsError,
-    read_cells,
-    stored_value,
-)
+from judge.suites.gold_corrections import stored_value
 from judge.suspects.model import CaseFiles
 from judge.workbook.cell import CellRef
 from judge.workbook.editing.contents import Formula, SetCell, address, content_to_json

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from judge.compare.cells.range_check import RangeSide
 from judge.compare.registry import checker_of
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, WorkbookError
 from judge.files.documents import read_regular

@@ -9,8 +9,7 @@ from judge.annotate.casebook import CaseData
 from judge.annotate.gold import FORMULAS
 from judge.annotate.judging import judge_workbooks
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.grading.case import CaseJudge, GradingRules

@@ -18,7 +18,7 @@ from judge.compare.rules.catalogue import CHART_PROPERTIES, PIVOT_PROPERTIES
 from judge.compare.rules.standard import StandardJudge
 from judge.compare.rules.values import values_agree
 from judge.compare.rules.whole_looks import WholeLooks, differing_looks
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.workbook.address import (
     COLUMN_BITS,

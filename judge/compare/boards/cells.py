@@ -10,7 +10,7 @@ from functools import cached_property
 from judge.compare.boards.looks import CellLook, Looks
 from judge.compare.cells.computing import Compute
 from judge.compare.rules.book import Book
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,

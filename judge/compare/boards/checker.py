@@ -21,8 +21,8 @@ from judge.compare.contract import (
 )
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import Side
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import open_workbook

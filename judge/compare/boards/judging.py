@@ -13,7 +13,6 @@ from judge.compare.cells.computing import Compute
 from judge.compare.published.sheetcopilot import OfficialJudge
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError
-from judge.core.answer import Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -21,6 +20,7 @@ from judge.core.finding import (
     PlaceKind,
     finding_of,
 )
+from judge.core.submission import Origin
 
 PUBLISHED_ERROR = "published_error"
 

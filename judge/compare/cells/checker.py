@@ -30,8 +30,8 @@ from judge.compare.contract import (
     Rules,
 )
 from judge.compare.profiles import PROFILES, RELATIVE_RULES_VERSION, Profile
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.workbook.reader import Workbook, open_workbook

@@ -13,7 +13,7 @@ from judge.compare.cells.groups import Before
 from judge.compare.cells.scope import ScopeSources, look_at_scope
 from judge.compare.cells.scope_verdict import with_scope
 from judge.compare.profiles import Profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
 from judge.workbook.reader import Workbook
 

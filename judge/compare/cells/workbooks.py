@@ -10,7 +10,7 @@ from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import Compute, NoEngines, compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
 from judge.compare.profiles import Profile, get_profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.reader import open_workbook
 

@@ -21,8 +21,8 @@ from judge.compare.rules.checker import check_workbook, open_gold
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.sealed import Remembering, SealedFiles, sealed
-from judge.core.answer import Answer, AnswerFile, Origin
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
 # -- several metrics of one task -------------------------------------------------------------------

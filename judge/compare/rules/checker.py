@@ -26,8 +26,8 @@ from judge.compare.rules.prints import prints_beside, prints_of
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.rules.words import rule_in_words
 from judge.compare.sealed import sealed
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import WorkbookError
 from judge.workbook.reader import open_workbook

@@ -10,8 +10,8 @@ from judge.compare.rules.book import Book
 from judge.compare.rules.naming import Rule, option_of, sheet_named
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.rules.values import Grid, Grids
-from judge.core.answer import Origin
 from judge.core.finding import DifferingCell
+from judge.core.submission import Origin
 from judge.workbook.workbook_parts import Tab
 
 NOT_CALCULATED = "not_calculated"

@@ -13,8 +13,8 @@ from judge.compare.rules.options import RuleOptions, place_of
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.rules.standard import StandardJudge
 from judge.compare.rules.words import rule_in_words
-from judge.core.answer import Origin
 from judge.core.finding import Finding, FoundDifference, finding_of
+from judge.core.submission import Origin
 
 
 @dataclass(frozen=True, slots=True)

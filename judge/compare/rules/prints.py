@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 
-from judge.core.answer import AnswerFile
+from judge.core.submission import AnswerFile
 from judge.errors import WorkbookError
 from judge.files.documents import read_regular
 

@@ -17,8 +17,8 @@ from judge.compare.rules.naming import Rule
 from judge.compare.rules.options import place_of
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.rules.words import rule_in_words
-from judge.core.answer import Origin
 from judge.core.finding import FoundDifference
+from judge.core.submission import Origin
 
 MISSING_SHEET = "missing_sheet"
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from judge.compare.cells.computing import Compute
 from judge.compare.rules.book import Book
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.address import Window, cell_key
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.dates import to_serial

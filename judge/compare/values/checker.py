@@ -21,7 +21,6 @@ from judge.compare.published.babelbench import named_verdict
 from judge.compare.values.agreement import AGREES, WRONG_VALUE, Agreement, compare_value
 from judge.compare.values.arithmetic import UNKNOWN, ExpressionError, UnboundedError, evaluate
 from judge.compare.values.rules import AnswerType, Match, VariableRule, problem_of_gold, read_rules
-from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -31,6 +30,7 @@ from judge.core.finding import (
     nearest,
 )
 from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, Origin
 from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.files.documents import dump_json

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.errors import StoreError
+from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.asker import CallKey, custom_id_of
-from judge.timestamp import utc_now
 
 BATCHES_FILE = "batches.jsonl"
 _ENDED = frozenset({"collected", "void"})

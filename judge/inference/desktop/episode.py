@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
-from judge.core.messages import Content, Picture, content_of
+from judge.core.conversation import Content, Picture, content_of
 from judge.desktop.contract import (
     Action,
     ActionOutcome,

@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import HOME, Desktop, DesktopHost, DesktopTask
 from judge.desktop.episodes import Episode, EpisodeWriter, episode_path, read_episode
 from judge.desktop.recording import head_of, output_record
 from judge.desktop.records import EpisodeEnd
 from judge.errors import SandboxError, StoreError
+from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.asker import Asker
 from judge.inference.chat import ChatReply, Message
@@ -26,7 +27,6 @@ from judge.inference.desktop.setting import DesktopWay, setting_name
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.talk import Talk
-from judge.timestamp import utc_now
 
 ATTEMPTS = 3
 """Desktops that may break in an episode before it is a failure on record."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, FileKind, TaskQuestion
 from judge.desktop.contract import HOME, DesktopTask
 from judge.errors import SuiteError
 from judge.files.documents import MIB, read_regular
-from judge.suites.desktop.format import ASKED_FILE
+from judge.suites.desktop import ASKED_FILE
 
 MAX_FILE_BYTES = 64 * MIB
 """The longest file that is put on a desktop."""

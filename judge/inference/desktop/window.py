@@ -7,7 +7,7 @@ numbers of its messages.
 
 from __future__ import annotations
 
-from judge.core.messages import Content
+from judge.core.conversation import Content
 from judge.inference.chat import Message
 
 

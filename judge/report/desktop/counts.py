@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from judge.core.records.runs import InferenceIdentity, RunDocument, served_model
-from judge.core.score import SubmissionScore
-from judge.core.score_table import ScoreColumn
+from judge.core.score import ScoreColumn, SubmissionScore
 from judge.core.statistics import mean_interval, paired_bootstrap
 from judge.core.task import Task
 from judge.core.verdict import Verdict

@@ -21,8 +21,8 @@ from judge.report.desktop.episodes import ending_in_words
 from judge.report.desktop.marks import Mark, marks_of
 from judge.report.unseen import shown_plainly
 from judge.sandbox import open_sandbox
+from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
-from judge.sandbox.service_program import program_text
 
 FORMS = ("gif", "webp")
 """The forms of a moving picture."""

@@ -14,16 +14,16 @@ from judge.compare.cells.render import difference_lines
 from judge.compare.contract import InWords, Requirements, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.core.answer import AnswerForm
-from judge.core.messages import MAX_PARTS, plain_text
+from judge.core.conversation import MAX_PARTS, plain_text
 from judge.core.records.cases import CaseComparison, CaseRun, DifferenceRecord
+from judge.core.submission import AnswerForm
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import dump_json, read_regular
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
-from judge.replies.recorded import recorded_program
+from judge.replies.extract import recorded_program
 from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN

@@ -14,7 +14,6 @@ from judge.compare.contract import (
     Needs,
     Rules,
 )
-from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -23,6 +22,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import Workbook, open_workbook

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge.api.computing import ComputedWhereNeeded
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
 from judge.workbook.cell import CellRange, CellRef, CellValue

@@ -21,7 +21,7 @@ from judge.api.options import ScoreOptions
 from judge.api.rejudging import change_verdict, rejudge
 from judge.cli.rejudge import rejudge as command
 from judge.cli.tables import print_run
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE
 from judge.report.html import report_html
 from judge.report.html.runs import render_comparison

@@ -13,12 +13,12 @@ from judge.api import check_complete, check_expectations
 from judge.api.reporting import ScoredRun
 from judge.core.verdict import Verdict
 from judge.errors import SubmissionError
-from judge.grading.recorded import RecordedResults
+from judge.grading.overrides import RecordedResults
 from judge.report.report_json import WrittenEntries
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
-from judge.suites.submission_index import SubmissionIndex, index_submissions
+from judge.suites.submissions import SubmissionIndex, index_submissions
 
 TASKS = ("1001", "1002")
 SAMPLES = 3

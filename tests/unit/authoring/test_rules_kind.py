@@ -21,8 +21,8 @@ from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of, register, unregister
 from judge.compare.rules.catalogue import faults_of
 from judge.compare.rules.checker import RulesChecker
-from judge.core.answer import Answer, Origin
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json
@@ -30,7 +30,7 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import verify_case
 from judge.recalc.policy import Recalculator
 from judge.suites import load_suite
-from judge.suites.sheetjudge.writing import suite_document
+from judge.suites.own_format import suite_document
 from judge.suites.validate import validate_suite
 from judge.workbook.address import parse_cell
 from tests.conftest import REPOSITORY

@@ -19,7 +19,6 @@ from judge.compare.contract import (
 )
 from judge.compare.profiles import get_profile
 from judge.compare.registry import register, unregister
-from judge.core.answer import Answer, AnswerForm, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -28,6 +27,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.submission import Answer, AnswerForm, Origin
 from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import RecalcError, StoreError, UsageError

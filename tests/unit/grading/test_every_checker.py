@@ -14,7 +14,7 @@ from judge.compare.cells.options import range_spec
 from judge.compare.contract import InWords, Measures, NamesAspects, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import check_options, checker_names, checker_of
-from judge.core.answer import Answer, AnswerFile, AnswerForm, Origin
+from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
 from judge.core.task import (
     LEFT_OUT_CASES_OPTION,
     LEFT_OUT_OPTION,

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from judge.core.answer import AnswerForm
-from judge.core.messages import pictures_in
+from judge.core.conversation import pictures_in
+from judge.core.submission import AnswerForm
 from judge.desktop.contract import ActionOutcome, DesktopOptions, Signal
 from judge.desktop.episodes import EpisodeFiles, EpisodeWriter, read_episode, read_episodes
 from judge.desktop.scripted import ELEMENTS, DesktopScript, Opening, tiny_png

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from judge.core.conversation import Picture, plain_text
 from judge.core.limits import Limits
-from judge.core.messages import Picture, plain_text
 from judge.errors import StoreError, SuiteError
 from judge.inference.attempts import refuses_pictures
 from judge.inference.chat import PICTURE_TOKENS, ChatReply, ChatRequest, Message

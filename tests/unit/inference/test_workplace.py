@@ -20,9 +20,9 @@ from judge.inference.workplace import (
     execution_of_run,
 )
 from judge.sandbox import open_sandbox
+from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus, Sandbox
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.sandbox.service_program import program_text
 from tests.inference.planning import write_workbook
 
 PATHS = ("/tmp/data/input/1_7_input.xlsx", "/tmp/data/output/1_7_output.xlsx")

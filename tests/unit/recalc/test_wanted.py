@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.recalc import wanted
 from judge.recalc.policy import Recalculator
 from judge.recalc.wanted import wanted_cells

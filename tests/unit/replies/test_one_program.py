@@ -13,7 +13,7 @@ from judge.inference.chat import ChatReply, ChatRequest, Message
 from judge.inference.logs import import_log
 from judge.inference.scripted import ScriptedModel
 from judge.inference.talk import Talk, talk_once
-from judge.replies.recorded import recorded_program
+from judge.replies.extract import recorded_program
 from judge.report.html.pages import TaskPages
 from judge.report.load import load_run
 from judge.suites import Suite

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import AbsentInput, FileKind, InputFile, Task, TestCase
 from judge.files.media import image_size
 from judge.report.html.pictures import PictureShelf, shown_inputs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.core.asking import NOT_ASKED
+from judge.core.conversation import NOT_ASKED
 from judge.core.records.cases import DifferenceRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES

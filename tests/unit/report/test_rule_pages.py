@@ -14,7 +14,6 @@ from judge.compare.rules.book import Book
 from judge.compare.rules.judging import finding_of_standard
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import Side
-from judge.core.answer import Origin
 from judge.core.finding import (
     About,
     DifferencePlace,
@@ -26,6 +25,7 @@ from judge.core.finding import (
 from judge.core.finding import (
     finding_of as made_of,
 )
+from judge.core.submission import Origin
 from judge.report.build import build_report_data
 from judge.report.findings.charts import show_charts
 from judge.report.findings.page import CaseFiles, rules_of_case

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from judge.core.asking import Asking, asking_of
+from judge.core.conversation import Asking, asking_of
 from judge.core.records.reports import UsageReport
 from judge.core.verdict import Verdict
 from judge.report.counts import UsageTally

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from judge.annotate.suspicion import edited
 from judge.api.suspecting import outputs_of, suspects
 from judge.cli.verify import verify
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.errors import StoreError, UsageError
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.suites import load_suite

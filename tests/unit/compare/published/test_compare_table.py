@@ -20,8 +20,8 @@ from judge.compare.rules.judging import published_verdict
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.prints import prints_beside
 from judge.compare.rules.raised import Side
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import open_workbook

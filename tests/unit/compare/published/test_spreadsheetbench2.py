@@ -23,7 +23,7 @@ from judge.compare.published.spreadsheetbench2 import (
     shows_error,
     values_agree,
 )
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue

@@ -1,0 +1,288 @@
+"""Which rectangles the text of a formula names, and where in the text."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from judge.formulas.lexer import Kind, Token, is_range, is_too_long, sheet_of, tokens
+from judge.formulas.traits import NEVER_READ, FormulaTraits, traits
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_number
+
+
+class Reference(NamedTuple):
+    """A rectangle that a formula names; ``None`` as ``sheet`` means the formula's own sheet."""
+
+    sheet: str | None
+    min_row: int
+    min_column: int
+    max_row: int
+    max_column: int
+
+    @property
+    def size(self) -> int:
+        """How many cells it has."""
+        return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
+
+
+class Area(NamedTuple):
+    """A rectangle as a formula writes it.
+
+    Attributes:
+        sheet: what names its sheet, directly before it; None if nothing does.
+        first: its first corner, or whole columns or rows with both ends.
+        last: its last corner; ``first`` itself where it is one cell, columns or rows.
+    """
+
+    sheet: Token | None
+    first: Token
+    last: Token
+
+    @property
+    def start(self) -> int:
+        """The position of its first character in the formula."""
+        return self.first.start if self.sheet is None else self.sheet.start
+
+    @property
+    def end(self) -> int:
+        """The position behind its last character."""
+        return self.last.end
+
+
+def areas(formula: str) -> Iterator[Area]:
+    """The rectangles that a formula writes out, in order, wherever they lie."""
+    words = tokens(formula)
+    index = 0
+    while index < len(words):
+        first = last = words[index]
+        if first.kind in _AREAS:
+            sheet = words[index - 1] if index and words[index - 1].kind is Kind.SHEET else None
+            if is_range(words, index):
+                index += 2
+                last = words[index]
+            yield Area(sheet, first, last)
+        index += 1
+
+
+def area_text(formula: str, area: Area) -> str:
+    """An area of a formula as it is written there, with its sheet."""
+    return formula[area.start : area.end]
+
+
+def with_areas(formula: str, change: Callable[[Area], str]) -> str:
+    """A formula in which each rectangle that it writes out, with its sheet, is replaced."""
+    pieces: list[str] = []
+    copied = 0
+    for area in areas(formula):
+        pieces += (formula[copied : area.start], change(area))
+        copied = area.end
+    return "".join((*pieces, formula[copied:]))
+
+
+_AREAS = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+
+
+def corner(cell: Token) -> tuple[str, str]:
+    """The column of a cell as it is written, with every dollar sign, and the digits of its row."""
+    column = cell.text.rstrip("0123456789")
+    return column, cell.text[len(column) :]
+
+
+def references(formula: str) -> tuple[Reference, ...]:
+    """The rectangles that a formula names outright; whole columns and rows are bounded.
+
+    A formula that is too long names none.
+    """
+    return tuple(read_formula(formula)[1])
+
+
+def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
+    """What a formula's text says, and the rectangles that it names outright.
+
+    Formulas of a column differ only in their row numbers: what they have in common is read once.
+
+    Args:
+        formula: with or without its leading ``=``; never rejected, however broken.
+    """
+    if is_too_long(formula):
+        return NEVER_READ, ()
+    parts = _ROWS.split(formula)
+    form = _form(tuple(parts[::2]))
+    rows = parts[1::2]
+    if form.places is None or any(len(row) > _ROW_DIGITS for row in rows):
+        return form.traits, tuple(_references(formula))
+    found = []
+    for place in form.places:
+        first, last = place.first, place.last
+        low = int(rows[first]) if place.moves else first
+        high = int(rows[last]) if place.moves else last
+        if low > high:
+            low, high = high, low
+        found.append(Reference(place.sheet, low, place.min_column, high, place.max_column))
+    return form.traits, found
+
+
+class _Place(NamedTuple):
+    """A rectangle in a form: its rows, or where the row numbers are among those of a formula."""
+
+    sheet: str | None
+    min_column: int
+    max_column: int
+    first: int
+    last: int
+    moves: bool
+
+
+class _Form(NamedTuple):
+    """What formulas that differ only in row numbers have in common.
+
+    Attributes:
+        traits: what their text says.
+        places: the rectangles that they name; None if their text has to be searched each time.
+    """
+
+    traits: FormulaTraits
+    places: tuple[_Place, ...] | None
+
+
+_ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
+"""What may be a row number, outside names of sheets."""
+
+_ROW_DIGITS = 7
+
+
+@functools.lru_cache(maxsize=4096)
+def _form(parts: tuple[str, ...]) -> _Form:
+    """Reads a formula whose row numbers are left out; any others stand for them."""
+    index_at: dict[int, int] = {}
+    text = parts[0]
+    for index, part in enumerate(parts[1:]):
+        index_at[len(text)] = index
+        text += "1" + part
+    said = traits(text)
+    places: list[_Place] = []
+    for area in areas(text):
+        if area.sheet is not None and any(
+            at in index_at for at in range(area.sheet.start, area.sheet.end)
+        ):
+            return _Form(said, None)
+        if area.first.kind is Kind.CELL:
+            first, last = (
+                index_at.get(cell.end - len(corner(cell)[1])) for cell in (area.first, area.last)
+            )
+            if first is None or last is None:
+                return _Form(said, None)
+            named = reference(area)
+            places.append(
+                _Place(named.sheet, named.min_column, named.max_column, first, last, moves=True)
+            )
+        else:
+            if any(at in index_at for at in range(area.first.start, area.first.end)):
+                return _Form(said, None)
+            sheet, low, left, high, right = reference(area)
+            places.append(_Place(sheet, left, right, low, high, moves=False))
+    return _Form(said, tuple(places))
+
+
+def _references(formula: str) -> list[Reference]:
+    """The rectangles that a formula names, searched for in its own text."""
+    return list(map(reference, areas(formula)))
+
+
+def reference(area: Area) -> Reference:
+    """The rectangle that an area means; its corners may be written in any order."""
+    sheet = None if area.sheet is None else sheet_of(area.sheet)
+    ends = area.first.text.replace("$", "").split(":")
+    if area.first.kind is Kind.COLUMNS:
+        left, right = sorted(map(column_number, ends))
+        return Reference(sheet, 1, left, MAX_ROW, right)
+    if area.first.kind is Kind.ROWS:
+        low, high = sorted(map(int, ends))
+        return Reference(sheet, low, 1, high, MAX_COLUMN)
+    corners = [corner(cell) for cell in (area.first, area.last)]
+    low, high = sorted(int(row) for _, row in corners)
+    left, right = sorted(column_number(column.replace("$", "")) for column, _ in corners)
+    return Reference(sheet, low, left, high, right)
+
+
+_PLAIN = r"""(?:(?:'(?:[^']++|'')*+'|[^\W\d][\w.]*+)!)?+
+    (?:\$?[A-Za-z]{1,3}\$?\d{1,7}(?::\$?[A-Za-z]{1,3}\$?\d{1,7})?|\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3})"""
+
+_EXTENDING_CALL = re.compile(r"\b(?:SUMIF|AVERAGEIF|LOOKUP)\s*\(", re.IGNORECASE)
+_PLAIN_CALL = re.compile(
+    rf"""\b(?:SUMIF|AVERAGEIF)\s*\(\s*(?P<cells>{_PLAIN})\s*
+    ,(?:[^(),;"]++|"(?:[^"]++|"")*+")*+(?:,\s*(?P<sums>{_PLAIN})\s*)?\)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A sum by a criterion over a range that is written out, with sums from one that is as well."""
+
+_PARTS_OF_RANGES = frozenset(("INDEX", "XLOOKUP", "TAKE", "DROP", "TRIMRANGE"))
+"""Functions that give a part of a range as a reference."""
+
+
+def readable(formula: str, said: FormulaTraits, named: Sequence[Reference]) -> Sequence[Reference]:
+    """The rectangles that hold everything that a formula can read.
+
+    Where a function extends a range, these are at times more than it reads. Of a formula that is
+    ``unbounded`` or ``opaque``, what it can read is unknown.
+
+    Args:
+        formula: its text.
+        said: what its text says.
+        named: the rectangles that it names.
+    """
+    if not said.reaches_further or not named:
+        return named
+    boxes = _boxes(named) if said.spans else []
+    calls = list(_PLAIN_CALL.finditer(formula))
+    if len(calls) == len(_EXTENDING_CALL.findall(formula)):
+        return [*named, *boxes, *(each for call in calls for each in _sums(call))]
+    high = max(each.max_row - each.min_row for each in named)
+    wide = max(each.max_column - each.min_column for each in named)
+    inside = said.spans or bool(said.functions & _PARTS_OF_RANGES)
+    grown = [_grown(each, high, wide, inside=inside) for each in named]
+    return [*grown, *_boxes(grown)] if said.spans else grown
+
+
+def _sums(call: re.Match[str]) -> list[Reference]:
+    """What a sum range is extended to, if its shape is not that of the range that is searched."""
+    if call["sums"] is None:
+        return []
+    (cells, *_), (sums, *_) = references(call["cells"]), references(call["sums"])
+    grown = Reference(
+        sums.sheet,
+        sums.min_row,
+        sums.min_column,
+        min(sums.min_row + cells.max_row - cells.min_row, MAX_ROW),
+        min(sums.min_column + cells.max_column - cells.min_column, MAX_COLUMN),
+    )
+    return [] if grown == sums else [grown]
+
+
+def _grown(each: Reference, high: int, wide: int, *, inside: bool) -> Reference:
+    """A rectangle and what follows it, as far as another one that starts in it may reach."""
+    row = each.max_row if inside else each.min_row
+    column = each.max_column if inside else each.min_column
+    return Reference(
+        each.sheet,
+        each.min_row,
+        each.min_column,
+        min(max(each.max_row, row + high), MAX_ROW),
+        min(max(each.max_column, column + wide), MAX_COLUMN),
+    )
+
+
+def _boxes(named: Sequence[Reference]) -> list[Reference]:
+    """Of each sheet the smallest rectangle around those that are named."""
+    return [
+        Reference(
+            sheet,
+            min(each.min_row for each in named if each.sheet == sheet),
+            min(each.min_column for each in named if each.sheet == sheet),
+            max(each.max_row for each in named if each.sheet == sheet),
+            max(each.max_column for each in named if each.sheet == sheet),
+        )
+        for sheet in dict.fromkeys(each.sheet for each in named)
+    ]
