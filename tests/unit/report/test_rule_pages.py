@@ -281,7 +281,7 @@ def test_no_value_of_a_cell_breaks_a_drawing(value: str) -> None:
     book = BookFacts(open_workbook(data))
     found = book.charts(book.tabs[0])
     shown = show_charts(
-        (book.workbook, found), (book.workbook, ()), (), most_pairs=12, most_points=40
+        (book.workbook, found), (book.workbook, ()), (), max_pairs=12, max_points=40
     )
     assert len(shown["pairs"]) == 8
     json.dumps(shown, allow_nan=False)
