@@ -28,7 +28,7 @@ import pandas as pd
 
 from judge.compare.cells.computing import NoEngines
 from judge.compare.rules.book import Book
-from judge.compare.rules.judging import finding_of_standard, published_verdict
+from judge.compare.rules.checker import finding_of_standard, published_verdict
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import Side
 from judge.core.submission import Origin

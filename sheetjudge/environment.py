@@ -33,8 +33,8 @@ from judge.core.verdict import cause_without_golds
 from judge.errors import JudgeError
 from judge.files.media import PICTURES_FOLDER
 from judge.inference.config import ModelSpec
-from judge.inference.interview import Interviewer
 from judge.inference.pictures import PictureStore, sent_content
+from judge.inference.solver import Solver
 
 _USUAL = Limits()
 _ASKED_AGAIN = 4
@@ -164,10 +164,10 @@ class SpreadsheetTaskset(vf.Taskset[SpreadsheetTask, SpreadsheetTasksetConfig]):
         plan = plan_of(options.filled({}), ModelSpec("verifiers", None))
         pictures = PictureStore(Path(PICTURES_FOLDER))
         with ThreadPoolExecutor(1) as threads:
-            interviewer = Interviewer(plan, None, threads, pictures)
+            solver = Solver(plan, None, threads, pictures)
             for assignment in plan.assignments:
                 question = assignment.question
-                content = interviewer.prompt(assignment, question.inputs[0])
+                content = solver.prompt(assignment, question.inputs[0])
                 data = SpreadsheetTaskData(
                     id=question.id,
                     name=f"{plan.suite.name}/{question.id}",

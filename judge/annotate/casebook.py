@@ -21,10 +21,21 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge.annotate.archive import FOLDER, Archive, SavedCase, read_workbook
-from judge.annotate.claims import within
-from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, step_of
-from judge.annotate.durable_files import append_record, locked, write_file
+from judge.annotate.archive import (
+    FOLDER,
+    Archive,
+    CaseData,
+    Draft,
+    DraftFiles,
+    SavedCase,
+    append_record,
+    digest,
+    locked,
+    read_workbook,
+    step_of,
+    within,
+    write_file,
+)
 from judge.annotate.edits import Edit
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError

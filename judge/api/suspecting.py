@@ -19,9 +19,9 @@ from judge.suites import Suite, load_suite
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import find_outputs
 from judge.suspects.audit import TaskFindings, audit_suite
+from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Output, Tools
 from judge.suspects.model import Audit
-from judge.suspects.registry import all_signs, register
 
 Outputs = dict[tuple[str, int], list[Output]]
 

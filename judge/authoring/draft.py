@@ -21,9 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.fields import content_digest
 from judge.authoring.kinds import DraftTask, Record, kind_named, kind_of_folder
-from judge.authoring.review import Standing, State, check_review, standing_of
+from judge.authoring.review import Standing, State, check_review, content_digest, standing_of
 from judge.core.task import Task
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.files.documents import utc_now

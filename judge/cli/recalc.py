@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, options_of, sandbox_option
+from judge.cli.output import print_table, table
+from judge.console import styled
 from judge.errors import RecalcError
 from judge.grading.options import GradingOptions
+from judge.workbook.cell import ErrorValue
 
 if TYPE_CHECKING:
     from judge.recalc.library import Recalculation
@@ -21,7 +25,13 @@ if TYPE_CHECKING:
 SHOWN_CELLS = 40
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "recalc output.xlsx",
+        "recalc output.xlsx --at \"'Sheet 1'!B2:B9\" --output computed.xlsx",
+    ),
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
 @options_of(
@@ -49,9 +59,7 @@ def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
     Prints the computed cells, or writes a copy with --output. Exits with 8 if a cell could not be
     computed.
     """
-    from judge.recalc import recalculate  # noqa: PLC0415  `judge recalc --help` needs none of it
-
-    result = recalculate(file, sandbox=sandbox, **options)
+    result = api.recalculate(file, sandbox=sandbox, **options)
     if as_json:
         click.echo(json.dumps(_as_json(result), ensure_ascii=False))
     else:
@@ -65,7 +73,7 @@ def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
 
 
 def _as_json(result: Recalculation) -> dict[str, object]:
-    from judge.recalc.cascade import address  # noqa: PLC0415
+    from judge.recalc.cascade import address  # noqa: PLC0415  `--help` needs no engine
 
     computed = result.computed
     return {
@@ -82,8 +90,6 @@ def _as_json(result: Recalculation) -> dict[str, object]:
 
 def _plain(value: CellValue) -> object:
     """A value for JSON: dates and times as ISO strings, errors and durations labelled."""
-    from judge.workbook.cell import ErrorValue  # noqa: PLC0415
-
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, ErrorValue):
@@ -94,8 +100,7 @@ def _plain(value: CellValue) -> object:
 
 
 def _print(result: Recalculation) -> None:
-    from judge.recalc.cascade import address  # noqa: PLC0415
-    from judge.workbook.cell import ErrorValue  # noqa: PLC0415
+    from judge.recalc.cascade import address  # noqa: PLC0415  as above
 
     computed = result.computed
     shown = sorted(computed.values.items())[:SHOWN_CELLS] if result.written is None else []
@@ -117,7 +122,7 @@ def _print(result: Recalculation) -> None:
         click.echo(f"written: {result.written}", err=True)
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("engines",))
 @sandbox_option
 @json_option("the findings")
 def engines(sandbox: str, as_json: bool) -> None:
@@ -128,21 +133,15 @@ def engines(sandbox: str, as_json: bool) -> None:
     """
     import contextlib  # noqa: PLC0415
 
-    from judge.recalc.select import engine_report, report_as_json  # noqa: PLC0415
-    from judge.sandbox import open_sandbox  # noqa: PLC0415
-
-    with contextlib.closing(open_sandbox(sandbox)) as opened:
-        entries = engine_report(opened)
+    with contextlib.closing(api.open_sandbox(sandbox)) as opened:
+        entries = api.engine_report(opened)
     if as_json:
-        click.echo(json.dumps(report_as_json(entries), ensure_ascii=False))
+        click.echo(json.dumps(api.report_as_json(entries), ensure_ascii=False))
         return
     _print_engines(entries)
 
 
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
-    from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
-    from judge.console import styled  # noqa: PLC0415
-
     engines = table("!engine", "version", "functions trusted", "how to get it")
     for entry in entries:
         coverage = entry.coverage

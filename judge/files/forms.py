@@ -4,9 +4,10 @@ A document is declared once, as a ``TypedDict`` or a dataclass: mypy reads the d
 :func:`checked` derives the check from it, and :func:`json_schema` the published schema. In a
 declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value ``bool``;
 ``object`` may be anything, ``X | None`` may be null, ``list[X]`` (in a dataclass, ``tuple[X,
-...]``) is an array, and ``dict[str, X]`` an object with any fields. What Python has no type for has
-one here: :data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that is not
-declared may hold anything; one that is required must not be missing.
+...]``) is an array, ``dict[str, X]`` an object with any fields, a ``StrEnum`` one of its values.
+What Python has no type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`,
+:data:`TaskId`. A field that is not declared may hold anything; one that is required must not be
+missing. :func:`plain` writes a dataclass as the JSON that :func:`checked` reads.
 
 ``TypedDict`` declarations with optional fields belong in modules without
 ``from __future__ import annotations``, which would hide which of their fields are required.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import collections.abc
 import dataclasses
+import enum
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -36,7 +38,7 @@ from typing import (
     is_typeddict,
 )
 
-from judge.files.documents import MalformedError, json_type
+from judge.files.documents import MalformedError, json_type, written
 
 Document = TypeVar("Document")
 
@@ -82,6 +84,18 @@ def checked(document: object, declared: type[Document]) -> Document:
     return cast("Document", _made(document, _form_of(kind)))
 
 
+def plain(value: Any) -> Any:
+    """A dataclass, or a part of one, as the JSON that :func:`checked` reads it from."""
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.value if isinstance(value, enum.StrEnum) else value
+
+
 def declared_only(document: Document, declared: type[Document]) -> Document:
     """The document without the fields that are not declared.
 
@@ -117,6 +131,17 @@ class _Scalar:
 
 
 @dataclass(frozen=True, slots=True)
+class _Choice:
+    """One of the values of an enumeration."""
+
+    declared: type[enum.StrEnum]
+
+    @property
+    def values(self) -> list[str]:
+        return [member.value for member in self.declared]
+
+
+@dataclass(frozen=True, slots=True)
 class _Array:
     items: _Form
     is_tuple: bool
@@ -143,7 +168,7 @@ class _Nullable:
     form: _Form
 
 
-_Form = _Scalar | _Array | _Mapping | _Record | _Nullable
+_Form = _Scalar | _Choice | _Array | _Mapping | _Record | _Nullable
 
 
 class _MisfitError(Exception):
@@ -166,6 +191,15 @@ class _MisfitError(Exception):
             return f"field {path!r} is missing"
         where = f"field {path!r} must be" if path else "expected"
         return f"{where} {self.expected}, not {json_type(self.value)}"
+
+
+class _WrongChoiceError(_MisfitError):
+    """A value is none of those that may be chosen from."""
+
+    def __str__(self) -> str:
+        path = self.path.removeprefix(".")
+        where = f"field {path!r}: " if path else ""
+        return f"{where}expected one of {self.expected}, found {written(self.value)}"
 
 
 _Check = Callable[[Any], None]
@@ -229,6 +263,8 @@ def _form_of(declared: Any) -> _Form:
     origin, arguments = get_origin(declared), get_args(declared)
     if is_typeddict(declared) or dataclasses.is_dataclass(declared):
         return _record_of(declared)
+    if isinstance(declared, type) and issubclass(declared, enum.StrEnum):
+        return _Choice(declared)
     if origin in {Required, NotRequired}:
         return _form_of(arguments[0])
     if origin in {Union, UnionType} and NoneType in arguments:
@@ -269,6 +305,8 @@ def _compiled(form: _Form) -> _Check:
     match form:
         case _Scalar(check):
             return check
+        case _Choice():
+            return _choice_check(form.values)
         case _Nullable(inner):
             return _nullable_check(_compiled(inner))
         case _Array(items):
@@ -286,6 +324,14 @@ def _nullable_check(inner: _Check) -> _Check:
     def check(value: Any) -> None:
         if value is not None:
             inner(value)
+
+    return check
+
+
+def _choice_check(values: list[str]) -> _Check:
+    def check(value: Any) -> None:
+        if value not in values:
+            raise _WrongChoiceError(", ".join(values), value)
 
     return check
 
@@ -347,6 +393,8 @@ def _made(value: Any, form: _Form) -> Any:
     match form:
         case _Nullable(inner):
             return None if value is None else _made(value, inner)
+        case _Choice(declared):
+            return declared(value)
         case _Array(items, is_tuple):
             made = (_made(item, items) for item in value)
             return tuple(made) if is_tuple else list(made)
@@ -366,6 +414,8 @@ def _schema_of(form: _Form, definitions: dict[str, object]) -> dict[str, object]
     match form:
         case _Scalar():
             return dict(form.schema)
+        case _Choice():
+            return {"type": "string", "enum": form.values}
         case _Nullable(inner):
             schema = _schema_of(inner, definitions)
             if isinstance(kind := schema.get("type"), str):

@@ -60,6 +60,8 @@ ATTEMPTS_FILE = "attempts.jsonl"
 _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
+SUSPECTS_FILE = "suspects.json"
+"""The suspect golds that the scores are also given without."""
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
 

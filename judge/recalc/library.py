@@ -14,9 +14,8 @@ from judge.recalc.rewrite import with_values
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRange, ComputedValues
-from judge.workbook.position import parse_position
+from judge.workbook.position import SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.resolve import SheetIndex, resolve_position
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from judge.report.load import LoadedSubmission
 from judge.report.model import CaseEntry, CaseSuspect, Distribution, TaskEntry
 from judge.report.shapes import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
 from judge.report.tally import disagrees_with_published
-from judge.suspects.standing import Suspicions
+from judge.suspects.decisions import Suspicions
 
 
 def task_entry(

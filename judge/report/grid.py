@@ -33,8 +33,8 @@ from judge.report.grid_window import (
 )
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, column_letters
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet
 
 _MAX_EXACT = 2**53

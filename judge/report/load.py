@@ -41,7 +41,7 @@ from judge.report.desktop.episodes import EpisodeEntry, read_entries
 from judge.report.tally import TalliedTask, score_cases, suspicions_of_run
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
-from judge.suspects.standing import (
+from judge.suspects.decisions import (
     Suspicions,
     fit_to_suite,
     kept_suspicions,
@@ -351,7 +351,8 @@ def _suspicions(
 ) -> tuple[Suspicions | None, tuple[str, ...]]:
     """The suspects of a run, and a note if some of those that were given are of other files."""
     if given is None:
-        return suspicions_of_run(kept_suspicions(store), run), ()
+        kept = kept_suspicions(store)
+        return None if kept is None else suspicions_of_run(kept, run), ()
     if suite is None:
         raise UsageError(
             f"{given}: whether these are suspects of the run's suite is not known without it",

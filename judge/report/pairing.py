@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from judge.compare.cells.difference_table import has_values, is_uncomputed, place_of, shown
+from judge.compare.cells.render import has_values, is_uncomputed, place_of, shown
 from judge.core.records.cases import DifferenceRecord
 from judge.core.records.runs import InferenceIdentity, PromptContent, served_model
 from judge.core.score import scores_by_task

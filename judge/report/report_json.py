@@ -52,7 +52,7 @@ from judge.report.tally import (
     score_cases,
     suspicions_of_run,
 )
-from judge.suspects.standing import Suspicions
+from judge.suspects.decisions import Suspicions
 
 if TYPE_CHECKING:
     from judge.report.repeats import RepeatedRuns

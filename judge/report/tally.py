@@ -17,8 +17,8 @@ from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES, Overrides
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
+from judge.suspects.decisions import Standing, Suspicions
 from judge.suspects.model import Certainty
-from judge.suspects.standing import Standing, Suspicions
 
 if TYPE_CHECKING:
     from judge.report.repeats import RepeatedRuns

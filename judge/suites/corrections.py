@@ -150,6 +150,11 @@ class CorrectedSuite:
     applied: tuple[Correction, ...]
     unfit: tuple[Correction, ...]
 
+    @property
+    def records(self) -> list[dict[str, object]]:
+        """The corrections that were applied, as run.json describes them."""
+        return describe_corrections(self.applied)
+
 
 def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> CorrectedSuite:
     """Corrects the tasks of a suite.

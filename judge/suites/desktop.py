@@ -13,9 +13,8 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from judge.compare.files.options import INFEASIBLE, METRIC_NAMES, WORKBOOK, asks_signal
 from judge.compare.files.options import NAME as METRICS
-from judge.compare.files.options import asks_signal
-from judge.compare.files.registry import INFEASIBLE, METRIC_NAMES, WORKBOOK
 from judge.compare.registry import check_options
 from judge.compare.rules.options import NAME as RULES
 from judge.core.score import ScoreColumn, ScoreTable

@@ -91,7 +91,7 @@ def _samples(asking: Asking, room: Room) -> Iterator[Sample]:
     for assignment in plan.assignments:
         question = assignment.question
         try:
-            content = room.interviewer.prompt(assignment, question.inputs[0])
+            content = room.solver.prompt(assignment, question.inputs[0])
         except (SuiteError, WorkbookError):
             content = question.instruction  # the solver says what is wrong, for this sample alone
         shown = inspect_content(content, room.pictures)

@@ -10,7 +10,7 @@ from typing import Any
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score
 
-from judge.api.answers import JudgedSubmission
+from judge.api.judging import JudgedSubmission
 from judge.core.submission import Submission
 from judge.core.verdict import CaseResult, Verdict, cause_without_golds
 

@@ -7,7 +7,7 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # it comes without types
 import pytest
 
 from judge.core.records.cases import CaseRecord

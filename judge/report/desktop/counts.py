@@ -13,7 +13,7 @@ from judge.core.score import ScoreColumn, SubmissionScore
 from judge.core.statistics import mean_interval, paired_bootstrap
 from judge.core.task import Task
 from judge.core.verdict import Verdict
-from judge.desktop.recording import HUMAN
+from judge.desktop.episodes import HUMAN
 from judge.report.desktop.episodes import (
     EndingCount,
     EpisodeBin,

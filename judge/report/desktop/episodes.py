@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core.statistics import Estimate
-from judge.desktop.episodes import Episode, episode_path, read_episode
-from judge.desktop.records import EPISODES_FOLDER
+from judge.desktop.episodes import EPISODES_FOLDER, Episode, episode_path, read_episode
 from judge.errors import StoreError
 
 ENDINGS = {

@@ -10,8 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from judge.desktop.episodes import Episode, EpisodeFiles, episode_path, read_episode
-from judge.desktop.records import ActionRecord, TurnRecord
+from judge.desktop.episodes import (
+    ActionRecord,
+    Episode,
+    EpisodeFiles,
+    TurnRecord,
+    episode_path,
+    read_episode,
+)
 from judge.errors import JudgeError, SandboxError, StoreError
 from judge.files.documents import MIB, dump_json
 from judge.files.media import image_type

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from judge.compare.rules.values import text_of
 from judge.errors import WorkbookError
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.dates import to_serial
-from judge.workbook.facts.chart_model import Axis, Chart, Plot, Series, Source, Title
-from judge.workbook.facts.reading import number
+from judge.workbook.facts.charts import Axis, Chart, Plot, Series, Source, Title
 from judge.workbook.facts.references import read_reference
+from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
+from judge.workbook.tree import number
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _TICKS = 5

@@ -19,7 +19,7 @@ from judge.report.findings.chart_data import (
 from judge.report.findings.chart_drawing import DRAWN_KINDS, Frame, draw_chart
 from judge.report.findings.tables import Property, pair, rows_of
 from judge.workbook.address import cell_name
-from judge.workbook.facts.chart_model import Anchor, Chart, Labels, Series, Source
+from judge.workbook.facts.charts import Anchor, Chart, Labels, Series, Source
 from judge.workbook.reader import Workbook
 
 _LEGENDS = {"r": "right", "l": "left", "t": "top", "b": "bottom", "tr": "top right"}

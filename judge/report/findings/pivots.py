@@ -8,7 +8,7 @@ from typing import Any
 from judge.compare.rules.book import Book
 from judge.compare.rules.whole_objects import pivot_property, pivot_source
 from judge.report.findings.tables import Property, clip, pair, rows_of
-from judge.workbook.facts.pivot_model import Pivot, PivotData
+from judge.workbook.facts.pivots import Pivot, PivotData
 
 _AREAS = {
     "filters": {"filter", "filters"},

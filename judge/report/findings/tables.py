@@ -10,15 +10,13 @@ from judge.compare.rules import whole_objects as whole
 from judge.compare.rules.book import Book
 from judge.compare.rules.words import property_in_words
 from judge.workbook.address import column_letters, parse_window
-from judge.workbook.facts.sheet_model import (
+from judge.workbook.facts.sheets import (
     Filter,
     FilterColumn,
     FormatRule,
     Sparkline,
     Validation,
     View,
-)
-from judge.workbook.facts.sheets import (
     filter_of,
     formats_of,
     sparklines_of,

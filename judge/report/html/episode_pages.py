@@ -7,8 +7,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from judge.desktop.episodes import EpisodeFiles, episode_path, read_episode
-from judge.desktop.records import ActionRecord, EpisodeHead, SeenRecord, TurnRecord
+from judge.desktop.episodes import (
+    ActionRecord,
+    EpisodeFiles,
+    EpisodeHead,
+    SeenRecord,
+    TurnRecord,
+    episode_path,
+    read_episode,
+)
 from judge.errors import StoreError
 from judge.files.documents import dump_json
 from judge.report.desktop.episodes import ending_in_words

@@ -11,7 +11,7 @@ from typing import Any
 
 from judge.compare.cells.comparison import APART, DifferenceClass
 from judge.compare.cells.render import difference_lines
-from judge.compare.contract import InWords, Requirements, Rules
+from judge.compare.contract import Requirements, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.core.conversation import MAX_PARTS, plain_text
@@ -209,8 +209,11 @@ class TaskPages:
         output, _ = self._output(submission.task_id, number, result)
         before = case.input_path if case is not None and case.inputs else None
         files = CaseFiles(None if gold is None else gold.data or gold.path, output, before)
-        required = _requirements(submission.task, gold)
-        return rules_of_case(record, required, files, self._rules, bounds or GridBounds())
+        task = submission.task
+        required = None if task is None else _requirements(task, gold)
+        return rules_of_case(
+            record, required or Requirements(), files, self._rules, bounds or GridBounds()
+        )
 
     def _grid(
         self,
@@ -226,7 +229,7 @@ class TaskPages:
         if not task.answer.is_file:
             return {"blocks": [], "notes": []}
         output, notes = self._output(submission.task_id, number, result)
-        if isinstance(checker_of(task.checker), InWords):
+        if _requirements(task, next(iter(case.golds), None)) is not None:
             return {"blocks": [], "notes": notes}
         record = CaseComparison() if result is None else result.comparison
         grid = build_grid(task, case, record, output, self._rules, bounds)
@@ -315,13 +318,10 @@ def _case_of(task: Task | None, number: int) -> TestCase | None:
     return next((case for case in task.cases if case.number == number), None) if task else None
 
 
-def _requirements(task: Task | None, gold: Gold | None) -> Requirements:
-    """The requirements of a task in words; empty if its checker has no words for them."""
-    checker: object = None if task is None else checker_of(task.checker)
-    if task is None or not isinstance(checker, InWords):
-        return Requirements()
+def _requirements(task: Task, gold: Gold | None) -> Requirements | None:
+    """What a task asks, in sentences; None if its checker has none."""
     try:
-        return checker.requirements(task, gold)
+        return checker_of(task.checker).requirements(task, gold)
     except JudgeError:
         return Requirements()  # the verdict says what is wrong
 

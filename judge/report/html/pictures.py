@@ -19,8 +19,7 @@ from judge.errors import JudgeError, StoreError, SuiteError
 from judge.files.documents import MAX_FILE_BYTES, MIB, opened_regular, read_regular
 from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER, image_size, image_type
 from judge.workbook.cell import ErrorValue
-from judge.workbook.delimited import read_table
-from judge.workbook.preview import SheetPreview, Value, read_preview
+from judge.workbook.preview import SheetPreview, Value, read_preview, read_table
 
 MAX_PICTURE_BYTES = 8 * MIB
 """The largest file that is shown."""

@@ -16,9 +16,9 @@ import pytest
 from click.testing import CliRunner
 
 from judge.api.commands import score
-from judge.api.comparing import compare_runs
 from judge.api.options import ScoreOptions
 from judge.api.rejudging import change_verdict, rejudge
+from judge.api.runs import compare_runs
 from judge.cli.rejudge import rejudge as command
 from judge.cli.tables import print_run
 from judge.console import make_console

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from judge.authoring.corrected import export_corrected
+from judge.authoring.export import export_corrected
 from judge.cli.main import judge
 from judge.compare.cells.options import CheckOptions, position_of
 from judge.core.task import Task

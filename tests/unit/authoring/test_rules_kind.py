@@ -11,16 +11,15 @@ import pytest
 from click.testing import CliRunner, Result
 from openpyxl import load_workbook
 
-from judge.authoring.proposals.propose import propose
-from judge.authoring.proposals.words import rectangles
-from judge.cli.dataset_proposals import Choice
+from judge.authoring.proposals.propose import propose, rectangles
+from judge.cli.dataset_authoring import Choice
 from judge.cli.main import judge
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.contract import Examination, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of, register, unregister
-from judge.compare.rules.catalogue import faults_of
 from judge.compare.rules.checker import RulesChecker
+from judge.compare.rules.options import faults_of
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
 from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, InputFile, Task, TestCase

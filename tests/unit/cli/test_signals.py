@@ -189,9 +189,8 @@ def test_durations_are_not_of_the_wall_clock() -> None:
         if re.search(r"\btime\.time\(\)", path.read_text(encoding="utf-8"))
     }
     assert asked <= {
-        "inference/answers.py",  # Retry-After gives a date
-        "inference/batches/book.py",  # batches are waited for over commands and days
-        "inference/batches/carrier.py",  # and given up after days
+        "inference/batches/log.py",  # batches are waited for over commands and days
+        "inference/batches/server.py",  # and given up after days
         "recalc/cache.py",
         "recalc/cache_space.py",  # the age of an abandoned file
         "report/view.py",  # the age of a record, where locks cannot be seen

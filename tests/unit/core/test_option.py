@@ -19,7 +19,8 @@ from judge.compare.cells.options import CheckOptions
 from judge.compare.profiles import PROFILES
 from judge.core.limits import Limits
 from judge.core.option import Option, Section, check_bounds, options_in
-from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm
+from judge.desktop.contract import ActionSpace, DesktopOptions
+from judge.desktop.observation_forms import OBSERVATION_FORMS
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
 from judge.grading.batch import WorkerRecipe
@@ -200,7 +201,7 @@ def test_choices_are_those_of_the_registries() -> None:
     assert declared["profile"].choices() == tuple(PROFILES)
     assert declared["sandbox"].choices() == tuple(SANDBOX_KINDS)
     declared = options_in(InferOptions)
-    assert declared["observation"].choices() == tuple(map(str, ObservationForm))
+    assert declared["observation"].choices() == tuple(OBSERVATION_FORMS)
     assert declared["action_space"].choices() == tuple(map(str, ActionSpace))
 
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.api.comparing import compare_runs
+from judge.api.runs import compare_runs
 from judge.cli.main import judge as judge_command
 from judge.desktop.contract import Action, ActionOutcome, DesktopOptions, WindowPlace
-from judge.desktop.recording import HUMAN
+from judge.desktop.episodes import HUMAN
 from judge.errors import UsageError
 from judge.report.build import build_report_data
 from judge.report.desktop.counts import _histogram, classes_of, differing

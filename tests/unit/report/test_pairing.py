@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.api.comparing import compare_runs
+from judge.api.runs import compare_runs
 from judge.core.statistics import holm, mcnemar_exact
 from judge.errors import StoreError, UsageError
 from judge.report.html.plots import difference_scale

@@ -11,7 +11,7 @@ import pytest
 from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import Requirements
 from judge.compare.rules.book import Book
-from judge.compare.rules.judging import finding_of_standard
+from judge.compare.rules.checker import finding_of_standard
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import Side
 from judge.core.finding import (

@@ -17,10 +17,9 @@ from judge.errors import StoreError, UsageError
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.suites import load_suite
 from judge.suspects.audit import audit_suite, ranked
+from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Tools
-from judge.suspects.model import Certainty, Suspect
-from judge.suspects.records import read_suspects
-from judge.suspects.registry import all_signs, register
+from judge.suspects.model import Certainty, Suspect, read_suspects
 from judge.suspects.signs.says_nothing import SIGN as NOTHING
 from judge.suspects.signs.says_nothing import SaysNothing
 from tests.unit.annotate.books import table
