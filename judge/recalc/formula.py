@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from judge.recalc.functions import (
@@ -46,6 +47,35 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
+
+
+def tokens(formula: str) -> Iterator[tuple[str, str]]:
+    """The tokens of a formula, each with its kind; what is in the brackets of a table is skipped.
+
+    Takes time in proportion to the text, as everything here does.
+    """
+    # Without this, an unclosed bracket would make every later one search the rest again.
+    closed = formula.rfind("}") + 1
+    formula = formula[:closed] + formula[closed:].replace("{", "\0")
+    position = 0
+    while position < len(formula):
+        found = _TOKEN.match(formula, position)
+        if found is None:
+            position += 1
+            continue
+        kind = found.lastgroup or ""
+        position = found.end()
+        if kind == "structured":
+            position = _past_brackets(formula, position)
+        yield kind, found[0]
+
+
+def _past_brackets(formula: str, position: int) -> int:
+    depth = 1
+    while position < len(formula) and depth:
+        depth += {"[": 1, "]": -1}.get(formula[position], 0)
+        position += 1
+    return position
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +277,7 @@ class _Reading:
             if not ascii_only and kind != "sheet" and not found[0].isascii():
                 self.beyond_ascii = True
             if kind == "structured":
-                position = self._skip_brackets(formula, position)
+                position = _past_brackets(formula, position)
             getattr(self, f"_{kind}", self._plain)(found[0])
         # Text in an array constant may hold brackets.
         if len(self._stack) > 1 and "{" not in formula:
@@ -256,13 +286,6 @@ class _Reading:
             self._close(")")
         self._end_argument(self._stack[0])
         self.logical = self._top_comparison or (self._top_first in LOGICAL and not self._top_other)
-
-    def _skip_brackets(self, formula: str, position: int) -> int:
-        depth = 1
-        while position < len(formula) and depth:
-            depth += {"[": 1, "]": -1}.get(formula[position], 0)
-            position += 1
-        return position
 
     def _space(self, _: str) -> None:
         """Spaces do not matter here (an intersection of two ranges is seen as two ranges)."""
