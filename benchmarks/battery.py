@@ -14,8 +14,8 @@ import openpyxl
 import yaml
 from openpyxl.worksheet.formula import ArrayFormula
 
-from judge.recalc.formula import traits
-from judge.recalc.functions import PREFIXED, WORKSHEET_PREFIXED
+from judge.formulas.functions import PREFIXED, WORKSHEET_PREFIXED
+from judge.formulas.traits import traits
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 BATTERY = Path(__file__).with_name("battery.yaml")

@@ -25,9 +25,9 @@ from judge.core.records.cases import DifferenceRecord
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError
+from judge.formulas.traits import traits
 from judge.grading.case import CaseJudge, GradingRules, Judgement
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.recalc.formula import traits
 from judge.recalc.names import FORMULAS
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.select import available_engines, make_engines

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.golds import Gold
+from judge.formulas.references import references
+from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
 from judge.recalc.cascade import Heard
 from judge.recalc.dependency import Search
-from judge.recalc.formula import traits
-from judge.recalc.references import references
 from judge.recalc.shapes import Call
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
@@ -88,9 +88,9 @@ def samples_of(
         words = heard[ref].words
         outcomes = {engine: good[engine] for engine in clean & good.keys()}
         plain = not (said.array_sensitive or said.opaque or gold.cells[ref].array_range)
-        if plain and clean.issuperset(PAIR_ENGINES):
-            if pair_word(*(words.get(engine) for engine in PAIR_ENGINES)) is not None:
-                outcomes[PAIR] = good[PAIR_ENGINES[0]]
+        agreed = pair_word(*(words.get(engine) for engine in PAIR_ENGINES))
+        if plain and agreed is not None and clean.issuperset(PAIR_ENGINES):
+            outcomes[PAIR] = good[PAIR_ENGINES[0]]
         for engine, is_right in outcomes.items():
             word = words[PAIR_ENGINES[0] if engine == PAIR else engine]
             count = counts[kind, heard[ref].calls, engine, isinstance(word, ErrorValue)]

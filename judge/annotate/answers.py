@@ -13,8 +13,8 @@ from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
 from judge.core.answer import Origin
 from judge.core.task import Task
+from judge.formulas.references import references
 from judge.recalc.policy import Recalculator
-from judge.recalc.references import references
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from judge.annotate.edits import address
 from judge.core.answer import Origin
 from judge.errors import WorkbookError
-from judge.recalc.formula import traits
+from judge.formulas.references import Reference, references
+from judge.formulas.traits import traits
 from judge.recalc.policy import Recalculator
-from judge.recalc.references import Reference, references
 from judge.recalc.rewrite import with_values
 from judge.recalc.wanted import FILLED_LIMIT
 from judge.workbook.address import folded, parse_window

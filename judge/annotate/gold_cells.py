@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from judge.annotate.answers import value_of
 from judge.annotate.edits import Edit, Formula, InsertRows, SetCell
 from judge.annotate.rows import move_formula, row_map
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import MAX_COLUMN, parse_window
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.formula_cells import filling_cells
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.reader import Workbook
 
 

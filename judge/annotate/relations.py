@@ -18,8 +18,8 @@ from judge.annotate.edits import Edit, Formula, SetCell
 from judge.annotate.idea import MAX_TABLES, Idea, Subject, Twin
 from judge.annotate.support import Group
 from judge.annotate.tables import Column, Kind, Table, kind_of_value
+from judge.formulas.shift import shift_formula
 from judge.workbook.cell import CellRange, CellRef, CellValue
-from judge.workbook.formula_shift import shift_formula
 
 MAX_ROWS = 2_000
 """Rows of a table up to which it is put into another order."""

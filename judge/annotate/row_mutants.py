@@ -18,9 +18,9 @@ from judge.annotate.edits import (
 from judge.annotate.idea import MAX_TABLES, Idea, Mutator, Subject
 from judge.annotate.support import Group
 from judge.annotate.tables import Kind, Table
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange, CellRef
-from judge.workbook.formula_shift import shift_formula
 
 MAX_ROWS = 2_000
 """Rows that a table may grow to."""

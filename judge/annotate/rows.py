@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from judge.annotate.structure import formula_parts, rewrite_formulas
 from judge.errors import UsageError, WorkbookError
+from judge.formulas.lexer import Kind, sheet_of
+from judge.formulas.references import Area, area_text, corner, with_areas
 from judge.workbook.address import MAX_ROW, cell_key, parse_cell
 from judge.workbook.editing.parts import (
     QUOTED,
@@ -34,19 +36,6 @@ _STAYING = {
     "pivotTable": "pivot tables stay where they are",
 }
 
-_CELL_PART = r"\$?[A-Za-z]{1,3}\$?[1-9]\d{0,6}"
-_TOKEN = re.compile(
-    rf"""
-    "(?:[^"]|"")*"
-    | \[(?:[^\[\]]|\[[^\[\]]*\])*\]
-    | (?<![\w.$!'])
-      (?:(?P<quoted>'(?:[^']|'')+')!|(?P<plain>[^\W\d][\w.]*)!)?
-      (?: (?P<first>{_CELL_PART})(?::(?P<last>{_CELL_PART}))?
-        | (?P<first_row>\$?\d{{1,7}}):(?P<last_row>\$?\d{{1,7}}) )
-      (?![\w.(!])
-    """,
-    re.VERBOSE,
-)
 _PLACES = re.compile(rb"(?P<name>\b(?:ref|sqref|activeCell))\s*=\s*\"(?P<text>[^\"]*)\"")
 _PLACE_TEXT = re.compile(rb"(?P<open><\w+:sqref>)(?P<text>[^<]*)")
 _AREA = re.compile(r"(?P<c1>\$?[A-Z]{1,3}\$?)(?P<r1>\d+)(?::(?P<c2>\$?[A-Z]{1,3}\$?)(?P<r2>\d+))?")
@@ -134,29 +123,22 @@ def move_formula(formula: str, home: str | None, sheet: str, rows: RowMap) -> st
         rows: where they moved to.
     """
 
-    def changed(match: re.Match[str]) -> str:
-        if match["first"] is None and match["first_row"] is None:
-            return match[0]
-        named = match["quoted"][1:-1].replace("''", "'") if match["quoted"] else match["plain"]
-        if (named or home or "").casefold() != sheet.casefold():
-            return match[0]
-        prefix = match[0][: match[0].rindex("!") + 1] if "!" in match[0] else ""
-        if match["first_row"] is not None:
-            return _moved_pair(prefix, "", match["first_row"], "", match["last_row"], rows)
-        column, number = _split(match["first"])
-        if match["last"] is None:
+    def moved(area: Area) -> str:
+        named = home if area.sheet is None else sheet_of(area.sheet)
+        if area.first.kind is Kind.COLUMNS or (named or "").casefold() != sheet.casefold():
+            return area_text(formula, area)
+        prefix = "" if area.sheet is None else area.sheet.text
+        if area.first.kind is Kind.ROWS:
+            first, _, last = area.first.text.partition(":")
+            return _moved_pair(prefix, "", first, "", last, rows)
+        column, number = corner(area.first)
+        if area.last is area.first:
             place = rows(int(number), int(number))
             return "#REF!" if place is None else f"{prefix}{column}{place[0]}"
-        last_column, last_number = _split(match["last"])
+        last_column, last_number = corner(area.last)
         return _moved_pair(prefix, column, number, last_column, last_number, rows)
 
-    return _TOKEN.sub(changed, formula)
-
-
-def _split(cell: str) -> tuple[str, str]:
-    number = re.search(r"\d+$", cell)
-    assert number is not None
-    return cell[: number.start()], number[0]
+    return with_areas(formula, moved)
 
 
 def _moved_pair(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import re
 from collections.abc import Callable
 
 from judge.errors import UsageError, WorkbookError
+from judge.formulas.shift import with_sheet_renamed
 from judge.workbook.address import Window, folded
 from judge.workbook.editing.parts import (
     QUOTED,
@@ -74,21 +76,7 @@ def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
         raise UsageError(f"there is already a sheet {new!r}")
     tag = tags[names.index(old)]
     xml = xml[: tag.start()] + with_attribute(tag[0], "name", new) + xml[tag.end() :]
-    quoted = "'" + new.replace("'", "''") + "'!"
-    mention = re.compile(
-        rf"'{re.escape(old.replace(chr(39), chr(39) * 2))}'!"
-        rf"|(?<![\w.'\]]){re.escape(old)}!" if re.fullmatch(r"\w[\w.]*", old)
-        else rf"'{re.escape(old.replace(chr(39), chr(39) * 2))}'!",
-        re.IGNORECASE,
-    )  # fmt: skip
-
-    def change(formula: str) -> str:
-        # Text in double quotes names no sheet.
-        return '"'.join(
-            piece if index % 2 else mention.sub(lambda _: quoted, piece)
-            for index, piece in enumerate(formula.split('"'))
-        )
-
+    change = functools.partial(with_sheet_renamed, old=old, new=new)
     replaced: dict[str, bytes | None] = {main: rewrite_formulas(xml, change)}
     for name in formula_parts(package)[1:]:
         before = package.read(name)

@@ -14,6 +14,7 @@ from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.options import position_of
 from judge.core.task import Task
 from judge.errors import WorkbookError
+from judge.formulas.lexer import texts_of
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook
 
@@ -79,7 +80,7 @@ def _limits(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[fl
 
 def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str, ...]:
     """Text that the formulas of the answer compare with and that the question quotes."""
-    compared = [each for formula in _formulas(gold, answer) for each in _LITERAL.findall(formula)]
+    compared = [each for formula in _formulas(gold, answer) for each in texts_of(formula)]
     quoted = [next(filter(None, each)) for each in _QUOTED.findall(task.instruction)]
     words = (each.strip() for each in (*compared, *quoted))
     return tuple(
@@ -91,7 +92,6 @@ def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str
     )
 
 
-_LITERAL = re.compile(r'"([^"]{1,40})"')
 _QUOTED = re.compile(
     r"\"([^\"\n]{1,30})\"|\u201c([^\u201d\n]{1,30})\u201d|(?<!\w)'([^'\n]{1,30})'(?!\w)"
 )

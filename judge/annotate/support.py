@@ -14,9 +14,9 @@ from types import MappingProxyType
 from judge.annotate.reads import Reads
 from judge.annotate.tables import Kind, Table, kind_of_value
 from judge.errors import WorkbookError
+from judge.formulas.references import references
+from judge.formulas.traits import traits
 from judge.recalc.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
-from judge.recalc.formula import traits
-from judge.recalc.references import references
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.formula_cells import filling_cells, sheet_formulas

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from judge.core.submission import Submission
+from judge.formulas.lexer import Kind, tokens
+from judge.formulas.shift import shape_of
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook
 
@@ -20,13 +22,6 @@ FORMULA_VOICE = "formulas of the gold"
 
 MAX_FORMULAS = 400
 """Formulas of an answer that are read to tell what they do."""
-
-_REFERENCE = re.compile(
-    r"(?:'(?:[^']|'')*'|[^\W\d][\w.]*)!"
-    r"|\$?[A-Za-z]{1,3}\$?\d+(?::\$?[A-Za-z]{1,3}\$?\d+)?(?![\w(])"
-    r"|\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}(?![\w(])"
-)
-_QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +44,24 @@ def skeleton(formula: str) -> str:
     same.
     """
     pieces = []
-    position = 0
-    for quoted in _QUOTED.finditer(formula):
-        pieces += [_bare(formula[position : quoted.start()]), quoted[0]]
-        position = quoted.end()
-    return "".join([*pieces, _bare(formula[position:])])
+    words = iter(tokens(formula.removeprefix("=")))
+    for token in words:
+        bare = shape_of(token)
+        if token.kind in _WORDS:
+            bare = _PREFIX.sub("", bare)
+        elif token.kind is Kind.BRACKETS:
+            bare = "".join(bare.split()).upper()
+        pieces.append(_LOGICAL.get(bare, bare))
+        if bare in _LOGICAL and token.kind is Kind.FUNCTION:
+            # TRUE() says the same: its brackets go.
+            next(word for word in words if word.kind is Kind.OPEN)
+            next((word for word in words if word.kind is Kind.CLOSE), None)
+    return "".join(pieces).replace("#:#", "#")
 
 
-def _bare(text: str) -> str:
-    text = re.sub(r"(?:_xlfn\.|_xlws\.)+", "", text, flags=re.IGNORECASE)
-    text = _REFERENCE.sub(lambda match: "" if match[0].endswith("!") else "#", text)
-    text = re.sub(r"\s+", "", text).upper().removeprefix("=")
-    return re.sub(r"\bTRUE\b(?:\(\))?", "1", re.sub(r"\bFALSE\b(?:\(\))?", "0", text))
+_PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.)+", re.IGNORECASE)
+_WORDS = (Kind.NAME, Kind.FUNCTION)
+_LOGICAL = {"TRUE": "1", "FALSE": "0"}
 
 
 def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozenset[str]:

@@ -23,9 +23,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import product
 
+from judge.formulas.references import Reference
 from judge.recalc.agreement import same_value, with_logical
 from judge.recalc.names import LIBREOFFICE
-from judge.recalc.references import Reference
 from judge.recalc.shapes import Call
 from judge.recalc.trust import TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue

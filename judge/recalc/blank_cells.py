@@ -9,16 +9,16 @@ from __future__ import annotations
 import re
 
 from judge.errors import WorkbookError
-from judge.recalc.formula import traits
-from judge.recalc.references import references
+from judge.formulas.lexer import Kind, tokens
+from judge.formulas.references import references
+from judge.formulas.traits import traits
 from judge.workbook.address import Window
 from judge.workbook.reader import Workbook
 
 _PLACES = frozenset(("ROW", "ROWS", "COLUMN", "COLUMNS", "ADDRESS", "INDIRECT", "OFFSET", "CELL"))
 """Functions whose result depends on the position of a cell and not only on its value."""
 
-_TEXT = re.compile(r'("(?:[^"]|"")*")')
-_ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+(?![\w.(])")
+_ROW_NUMBER = re.compile(r"(?<=[A-Za-z$])[0-9]+")
 
 
 class BlankCells:
@@ -67,10 +67,9 @@ class BlankCells:
                 )
         if not is_blank:
             return exact
-        pieces = _TEXT.split(formula)
         plain = tuple(
-            piece if index % 2 else _ROW_NUMBER.sub("#", piece)
-            for index, piece in enumerate(pieces)
+            _ROW_NUMBER.sub("#", token.text) if token.kind in (Kind.CELL, Kind.ROWS) else token.text
+            for token in tokens(formula)
         )
         return (sheet, plain, tuple(told))
 

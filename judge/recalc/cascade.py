@@ -16,11 +16,11 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from judge.formulas.traits import traits
 from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
 from judge.recalc.belief import Overruled, believe, possible_words
 from judge.recalc.contract import Engine
-from judge.recalc.formula import traits
 from judge.recalc.ground import Ground
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.shapes import Call, calls

@@ -20,8 +20,8 @@ from judge.compare.cells.conditions import (
 )
 from judge.core.answer import Origin
 from judge.errors import WorkbookError
+from judge.formulas.traits import traits
 from judge.recalc.blank_cells import BlankCells
-from judge.recalc.formula import traits
 from judge.recalc.policy import Recalculator
 from judge.recalc.scratch import ScratchFormula, with_formulas
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues

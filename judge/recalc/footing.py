@@ -15,9 +15,9 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
+from judge.formulas.references import Reference
+from judge.formulas.traits import ESCAPED_LETTER
 from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
-from judge.recalc.formula import ESCAPED_LETTER
-from judge.recalc.references import Reference
 from judge.recalc.rewrite import check_size, without_formulas
 from judge.recalc.services.package import only_elements
 from judge.recalc.services.slim import less_of

@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
+from judge.formulas.references import Reference
+from judge.formulas.traits import FormulaTraits
 from judge.recalc.dependency import (
     Dependencies,
     Followed,
@@ -19,8 +21,6 @@ from judge.recalc.dependency import (
     Walk,
     first_unseen,
 )
-from judge.recalc.formula import FormulaTraits
-from judge.recalc.references import Reference
 from judge.recalc.trust import TrustTable
 from judge.workbook.cell import CellRef
 

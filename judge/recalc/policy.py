@@ -10,12 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+import judge.formulas
 import judge.recalc
 import judge.sandbox
 import judge.workbook
 from judge.core.answer import Origin
 from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
+from judge.formulas.functions import WORKSHEET_PREFIXED
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
+from judge.formulas.traits import traits
 from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult, Heard, address
@@ -31,8 +35,6 @@ from judge.recalc.footing import (
     spills,
     text_beyond_ascii,
 )
-from judge.recalc.formula import traits
-from judge.recalc.functions import WORKSHEET_PREFIXED
 from judge.recalc.names import Mode
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
@@ -50,7 +52,6 @@ from judge.workbook.cell import (
 )
 from judge.workbook.dates import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.formula_length import MAX_FORMULA_LENGTH, is_too_long
 from judge.workbook.reader import Workbook
 from judge.workbook.xml_numbers import whole_number
 
@@ -80,10 +81,10 @@ def calculates(facts: WorkbookFacts) -> bool:
 def code_digest() -> str:
     """Changes whenever a module changes that has to do with what is computed.
 
-    These are the modules that ask the engines, those that read workbooks, and those that start the
-    engines and so decide in which environment they run.
+    These are the modules that ask the engines, those that read workbooks and formulas, and those
+    that start the engines and so decide in which environment they run.
     """
-    return digest_of_modules(judge.recalc, judge.workbook, judge.sandbox)
+    return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
 RULES = 7

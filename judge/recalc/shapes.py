@@ -11,8 +11,8 @@ import functools
 import re
 from typing import NamedTuple
 
-from judge.recalc.formula import tokens
-from judge.recalc.functions import TAKES_RANGES
+from judge.formulas.functions import TAKES_RANGES
+from judge.formulas.traits import units
 
 MAX_ALIKE = 2
 """Arguments of one shape in a row that are written one by one; more of them are ``c+``."""
@@ -74,7 +74,7 @@ class _Frame:
 
     __slots__ = ("arguments", "function", "operands", "operators")
 
-    def __init__(self, function: str | None) -> None:
+    def __init__(self, function: str) -> None:
         self.function = function
         self.arguments: list[str] = []
         self.operators: set[str] = set()
@@ -99,7 +99,7 @@ _MINUS = "minus"
 @functools.lru_cache(maxsize=8192)
 def _calls(formula: str, is_array: bool, intersects: bool) -> tuple[Call, ...]:
     reading = _Reading()
-    for kind, text in tokens(formula):
+    for kind, text in units(formula):
         reading.read(kind, text)
     reading.end()
     found = reading.calls or {Call("=", "=")}
@@ -115,7 +115,7 @@ class _Reading:
 
     def __init__(self) -> None:
         self.calls: set[Call] = set()
-        self._stack = [_Frame(None)]
+        self._stack = [_Frame("")]
 
     def read(self, kind: str, text: str) -> None:
         """Takes the next token."""
@@ -128,12 +128,12 @@ class _Reading:
             frame.operands.append(text if len(text) == 1 else "n")
         elif kind == "name":
             frame.operands.append(_of_name(text.upper()))
-        elif kind == "structured":
+        elif kind == "brackets":
             if frame.operands and frame.operands[-1] == "m":
                 frame.operands.pop()
             frame.operands.append("m")
-        elif kind == "call":
-            self._stack.append(_Frame(_PREFIX.sub("", text[:-1].rstrip()).upper()))
+        elif kind == "function":
+            self._stack.append(_Frame(_PREFIX.sub("", text).upper()))
         elif kind == "open":
             self._stack.append(_Frame(""))
         elif kind == "separator":
@@ -162,7 +162,7 @@ class _Reading:
         frame = self._stack.pop()
         self._end_argument(frame)
         arguments = frame.arguments if frame.arguments != ["_"] else []
-        self._stack[-1].operands.append(self._value_of(frame.function or "", arguments))
+        self._stack[-1].operands.append(self._value_of(frame.function, arguments))
 
     def _value_of(self, function: str, arguments: list[str]) -> str:
         """What a call, or a plain bracket, is to the argument that it stands in."""
@@ -179,7 +179,14 @@ class _Reading:
         return "X" if lifted or function in _ARRAYS else "x"
 
 
-_OPERANDS = {"error": "e", "range": "r", "cell": "c", "array": "k"}
+_OPERANDS = {
+    "error": "e",
+    "cell": "c",
+    "array": "k",
+    "range": "r",
+    "columns": "r",
+    "rows": "r",
+}
 
 
 def _of_text(text: str) -> str:

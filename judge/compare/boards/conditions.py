@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from judge.compare.boards.cells import BoardBook
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, outside_text
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.sheet_tail import ConditionalRule
-from judge.workbook.styles.rule_formulas import MAX_FORMULA_CHARS, origin_of
+from judge.workbook.styles.rule_formulas import origin_of
 from judge.workbook.styles.style import INDEXED_COLOURS
 from judge.workbook.styles.style_sheet import ConditionalStyle
 from judge.workbook.workbook_parts import Tab
@@ -145,11 +146,10 @@ def _switch(value: str) -> str:
 
 def _plain(formula: str) -> str:
     """A formula without spaces and in capitals outside of strings, without the equals sign."""
-    if len(formula) > MAX_FORMULA_CHARS:
+    if len(formula) > MAX_FORMULA_LENGTH:
         return formula
-    pieces = formula.strip().removeprefix("=").split('"')
-    return '"'.join(
-        each if place % 2 else "".join(each.split()).upper() for place, each in enumerate(pieces)
+    return outside_text(
+        formula.strip().removeprefix("="), lambda text: "".join(text.split()).upper()
     )
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from judge.compare.cells.options import FAIL, OFF, CheckOptions
 from judge.errors import WorkbookError
+from judge.formulas.shift import formula_shape
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
@@ -22,7 +23,6 @@ from judge.workbook.address import (
 )
 from judge.workbook.cell import CellRange
 from judge.workbook.features.features import FeatureKind, Features, Held, read_features
-from judge.workbook.formula_shift import formula_shape
 from judge.workbook.reader import Workbook
 from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet

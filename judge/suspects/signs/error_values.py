@@ -6,8 +6,8 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from judge.recalc.formula import traits
-from judge.recalc.references import references
+from judge.formulas.references import references
+from judge.formulas.traits import traits
 from judge.suspects.books import Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
+from judge.formulas.shift import shift_formula
 from judge.suspects.books import Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.suspects.rewriting import apart_by_rewriting
-from judge.workbook.formula_shift import shift_formula
 
 MIN_FORMULAS = 4
 """Cells of a column that have to share a formula before another one is odd."""

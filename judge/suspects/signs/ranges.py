@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 
-from judge.recalc.formula import traits
-from judge.recalc.references import Reference, references
+from judge.formulas.references import Area, Reference, area_text, corner, references, with_areas
+from judge.formulas.shift import shift_formula
+from judge.formulas.traits import traits
 from judge.suspects.books import Book, Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
@@ -14,7 +15,6 @@ from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.suspects.rewriting import apart_by_rewriting
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
-from judge.workbook.formula_shift import shift_formula
 
 MIN_ROWS = 3
 """Rows of a range that count as a table."""
@@ -25,12 +25,6 @@ LOOKUPS = frozenset(
     | {"COUNTIF", "COUNTIFS", "SUMIF", "SUMIFS", "AVERAGEIF", "AVERAGEIFS", "MAXIFS", "MINIFS"}
 )
 """Functions whose ranges are tables, not windows that are meant to move."""
-
-_RANGE = re.compile(
-    r"(?<![\w.$!'])(?P<sheet>(?:'(?:[^']|'')+'|[\w.]+)!)?"
-    r"(?P<c1>\$?[A-Z]{1,3})(?P<d1>\$?)(?P<r1>\d+):(?P<c2>\$?[A-Z]{1,3})(?P<d2>\$?)(?P<r2>\d+)"
-    r"(?![\w(])"
-)
 
 
 class MovingRange:
@@ -114,7 +108,7 @@ def _held_in_place(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
         first = case.answer_formulas[top]
         if len(places) < MIN_ROWS or not traits(first).functions & LOOKUPS:
             continue
-        held = _RANGE.sub(_with_fixed_rows, first)
+        held = with_areas(first, functools.partial(_with_fixed_rows, first))
         if held == first:
             continue
         for place in places:
@@ -123,12 +117,14 @@ def _held_in_place(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
                 yield place, shift_formula(held, down, 0)
 
 
-def _with_fixed_rows(match: re.Match[str]) -> str:
-    rows = int(match["r2"]) - int(match["r1"]) + 1
-    if match["d1"] or match["d2"] or rows < MIN_ROWS:
-        return match[0]
-    sheet = match["sheet"] or ""
-    return f"{sheet}{match['c1']}${match['r1']}:{match['c2']}${match['r2']}"
+def _with_fixed_rows(formula: str, area: Area) -> str:
+    (column, low), (last_column, high) = corner(area.first), corner(area.last)
+    if area.last is area.first or int(high) - int(low) + 1 < MIN_ROWS:
+        return area_text(formula, area)
+    if column.endswith("$") or last_column.endswith("$"):
+        return area_text(formula, area)
+    sheet = "" if area.sheet is None else area.sheet.text
+    return f"{sheet}{column}${low}:{last_column}${high}"
 
 
 def _lengthened(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
@@ -152,12 +148,13 @@ def _lengthened(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
 
 
 def _with_last_row(formula: str, old: int, new: int) -> str:
-    def longer(match: re.Match[str]) -> str:
-        if int(match["r2"]) != old or not match["d2"]:
-            return match[0]
-        return f"{match[0][: -len(match['r2'])]}{new}"
+    def longer(area: Area) -> str:
+        text = area_text(formula, area)
+        column, row = corner(area.last)
+        is_end = area.last is not area.first and int(row) == old and column.endswith("$")
+        return f"{text[: -len(row)]}{new}" if is_end else text
 
-    return _RANGE.sub(longer, formula)
+    return with_areas(formula, longer)
 
 
 def _last_row(case: CaseMaterial, sheet: str, reference: Reference) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from judge.recalc.formula import traits
+from judge.formulas.traits import traits
 from judge.suspects.books import Place, agree
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from judge.errors import WorkbookError
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window, cell_name, parse_cell, parse_window
 from judge.workbook.cell import ErrorValue
 from judge.workbook.cell_values import write_string
@@ -22,7 +23,6 @@ from judge.workbook.editing.parts import (
     with_attribute,
     without_attributes,
 )
-from judge.workbook.formula_shift import shift_formula
 
 _DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b" + QUOTED + rb"(?P<empty>/?)>")
 _ROW = re.compile(rb"<(?:\w+:)?row\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")

@@ -10,9 +10,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from judge.formulas.shift import formula_shape
 from judge.workbook.address import Window, parse_window
 from judge.workbook.features.features import FeatureKind, Features
-from judge.workbook.formula_shift import formula_shape
 from judge.workbook.package import Package
 from judge.workbook.sheets.surroundings import scan_surroundings
 from judge.workbook.workbook_parts import Tab

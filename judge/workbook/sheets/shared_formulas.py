@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from judge.errors import WorkbookError
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_name
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.raw_formula import RawFormula
 
 Formulas = Mapping[int, RawFormula]

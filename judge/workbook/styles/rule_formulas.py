@@ -7,16 +7,14 @@ of rules.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, Kind, Token, outside_text, tokens
+from judge.formulas.shift import shift_formula
 from judge.workbook.address import cell_name
-from judge.workbook.formula_shift import shift_formula
 from judge.workbook.sheets.sheet_tail import ConditionalRule
-
-MAX_FORMULA_CHARS = 8_192
-"""Characters that Excel accepts in a formula; a longer one is compared as it is."""
 
 AGGREGATES = {"duplicateValues", "uniqueValues", "top10", "aboveAverage", "colorScale"}
 """Kinds of rules that look at all cells of their range at once."""
@@ -46,14 +44,6 @@ _TEXTS = {
     "containsErrors": "ISERROR({cell})",
     "notContainsErrors": "NOT(ISERROR({cell}))",
 }
-
-_PIECES = re.compile(
-    r"""
-    "(?:[^"]|"")*" | '(?:[^']|'')*'                         # strings, quoted sheets
-    | (?<![A-Za-z0-9_.]) (?P<own>ROW|COLUMN) \s* \( \s* \)  # the formula's own cell
-    """,
-    re.VERBOSE | re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -123,7 +113,7 @@ def rule_formula(rule: ConditionalRule) -> RuleFormula:
         )
     if not text:
         return RuleFormula("", row, column, f"a rule of the kind {rule.kind!r} without a condition")
-    if len(text) > MAX_FORMULA_CHARS:
+    if len(text) > MAX_FORMULA_LENGTH:
         return RuleFormula("", row, column, "a condition longer than Excel takes")
     return RuleFormula(_without_place(text, cell), row, column)
 
@@ -135,23 +125,32 @@ def _filled(shape: str, cell: str, formulas: list[str]) -> str:
 
 def _without_place(formula: str, cell: str) -> str:
     """``ROW()`` becomes ``ROW(B2)``, since the formula is computed in a different cell."""
+    words = tokens(formula)
+    pieces = []
+    asks = filled = False
+    for index, token in enumerate(words):
+        if token.kind is Kind.SPACE:
+            pieces.append("" if filled else token.text)
+            continue
+        pieces.append(token.text)
+        filled = token.kind is Kind.OPEN and asks and _closes(words[index + 1 : index + 3])
+        if filled:
+            pieces.append(cell)
+        asks = token.kind is Kind.FUNCTION and token.text.upper() in ("ROW", "COLUMN")
+    return "".join(pieces)
 
-    def named(match: re.Match[str]) -> str:
-        return match[0] if match["own"] is None else f"{match['own']}({cell})"
 
-    return _PIECES.sub(named, formula)
+def _closes(words: Sequence[Token]) -> bool:
+    kinds = [token.kind for token in words if token.kind is not Kind.SPACE]
+    return kinds[:1] == [Kind.CLOSE]
 
 
-_TEXT = re.compile(r'("(?:[^"]|"")*")')
 _IDLE = re.compile(r"[\s$]+")
 
 
 def canonical(formula: str) -> str:
     """A condition without spaces and dollar signs, which mean nothing in the cell itself."""
-    pieces = _TEXT.split(formula)
-    return "".join(
-        piece if index % 2 else _IDLE.sub("", piece).upper() for index, piece in enumerate(pieces)
-    )
+    return outside_text(formula, lambda text: _IDLE.sub("", text).upper())
 
 
 def canonical_reader(
@@ -171,7 +170,7 @@ def canonical_reader(
         if place not in known:
             on_read()
             known[place] = tuple(
-                text if len(text) > MAX_FORMULA_CHARS else canonical(shift_formula(text, *place))
+                text if len(text) > MAX_FORMULA_LENGTH else canonical(shift_formula(text, *place))
                 for text in rule.formulas
             )
         return known[place]

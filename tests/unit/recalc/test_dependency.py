@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.errors import WorkbookError
+from judge.formulas.references import Reference
 from judge.recalc import dependency
 from judge.recalc.dependency import (
     Dependencies,
@@ -15,7 +16,6 @@ from judge.recalc.dependency import (
     dependencies,
     dependencies_or_doubt,
 )
-from judge.recalc.references import Reference
 from judge.workbook.cell import Cell
 from tests.bounds import in_bounds
 

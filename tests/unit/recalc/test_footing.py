@@ -12,6 +12,7 @@ from openpyxl.comments import Comment
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
+from judge.formulas.references import Reference
 from judge.recalc import rewrite
 from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.footing import (
@@ -24,7 +25,6 @@ from judge.recalc.footing import (
     slimmed,
     spills,
 )
-from judge.recalc.references import Reference
 from judge.recalc.rewrite import without_formulas
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.formula_cells import sheet_formulas

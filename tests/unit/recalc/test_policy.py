@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import judge.formulas
 import judge.recalc
 import judge.sandbox
 import judge.workbook
@@ -342,7 +343,7 @@ def test_the_digest_of_the_code_covers_each_package_and_misses_none(
     before = policy.code_digest.__wrapped__()
     (tmp_path / "deep").mkdir()
     module = tmp_path / "deep" / "module.py"
-    for covered in (judge.recalc, judge.workbook, judge.sandbox):
+    for covered in (judge.recalc, judge.formulas, judge.workbook, judge.sandbox):
         found = set()
         with monkeypatch.context() as patched:
             patched.setattr(covered, "__path__", [str(tmp_path)])

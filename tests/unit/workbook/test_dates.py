@@ -14,6 +14,7 @@ from openpyxl.styles.numbers import is_timedelta_format as their_elapsed
 from openpyxl.utils import get_column_letter
 from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel, from_ISO8601
 
+from judge.formulas.shift import formula_shape, shift_formula
 from judge.workbook.address import (
     MAX_COLUMN,
     MAX_ROW,
@@ -32,7 +33,6 @@ from judge.workbook.dates import (
     is_elapsed_format,
     to_serial,
 )
-from judge.workbook.formula_shift import formula_shape, shift_formula
 from judge.workbook.number_formats import BUILTIN_FORMATS
 
 SERIALS = st.one_of(

@@ -13,16 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-_TOKEN = re.compile(
-    r"""\s*(?:
-        (?P<text>"(?:[^"]|"")*")
-      | (?P<area>\$?[A-Za-z]{1,3}\$?\d{1,7}(?::\$?[A-Za-z]{1,3}\$?\d{1,7})?)(?![\w(])
-      | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)
-      | (?P<name>[A-Za-z_][\w.]*)
-      | (?P<sign><>|<=|>=|[=<>+\-*/^&%(),;])
-    )""",
-    re.VERBOSE,
-)
+from judge.formulas.lexer import Kind, is_range, tokens
+
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_SIGNS = frozenset(("<>", "<=", ">=", *"=<>+-*/^&%(),;"))
 _MAX_CHARS = 2000
 _MAX_DEPTH = 40
 
@@ -87,21 +81,40 @@ def read_formula(text: str) -> Formula:
     return Formula(tuple(sorted(parser.inputs)), node)
 
 
+def _read(text: str) -> list[tuple[str, str]]:
+    """Kind and text of what a formula consists of, the last first.
+
+    Raises:
+        CannotComputeError: something else is in it.
+    """
+    words = [token for token in tokens(text) if token.kind is not Kind.SPACE]
+    read: list[tuple[str, str]] = []
+    index = 0
+    while index < len(words):
+        token = words[index]
+        end = index + 1
+        if token.kind is Kind.CELL:
+            end = index + (3 if is_range(words, index) else 1)
+            read.append(("area", "".join(each.text for each in words[index:end])))
+        elif token.kind in (Kind.TEXT, Kind.NUMBER):
+            read.append((token.kind, token.text))
+        elif token.kind in (Kind.NAME, Kind.FUNCTION) and _NAME.fullmatch(token.text):
+            read.append(("name", token.text))
+        elif token.text in _SIGNS:
+            read.append(("sign", token.text))
+        else:
+            raise CannotComputeError(f"{text[token.start : token.start + 10]!r} cannot be read")
+        index = end
+    return read[::-1]
+
+
 class _Parser:
     """Reads a formula by precedence."""
 
     def __init__(self, text: str) -> None:
-        self._tokens: list[tuple[str, str]] = []
+        self._tokens = _read(text)
         self.inputs: set[str] = set()
         self._depth = 0
-        place = 0
-        while place < len(text.rstrip()):
-            match = _TOKEN.match(text, place)
-            if match is None or match.lastgroup is None:
-                raise CannotComputeError(f"{text[place : place + 10]!r} cannot be read")
-            self._tokens.append((match.lastgroup, match[match.lastgroup]))
-            place = match.end()
-        self._tokens.reverse()
 
     @property
     def kind(self) -> str | None:

@@ -1,15 +1,15 @@
-"""Which rectangles the text of a formula names."""
+"""Which rectangles the text of a formula names, and where in the text."""
 
 from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from judge.recalc.formula import NEVER_READ, FormulaTraits, traits
+from judge.formulas.lexer import Kind, Token, is_range, is_too_long, sheet_of, tokens
+from judge.formulas.traits import NEVER_READ, FormulaTraits, traits
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_number
-from judge.workbook.formula_length import is_too_long
 
 
 class Reference(NamedTuple):
@@ -27,20 +27,67 @@ class Reference(NamedTuple):
         return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
 
 
-_REFERENCE = re.compile(
-    r"""
-    "(?:[^"]++|"")*+"
-  | (?:(?P<sheet>'(?:[^']++|'')*+'|(?:\[\d++\])?[^\W\d][\w.]*+)!)?
-    (?: \$?(?P<c1>[A-Za-z]{1,3})\$?(?P<r1>\d{1,7})
-        (?::\$?(?P<c2>[A-Za-z]{1,3})\$?(?P<r2>\d{1,7}))?(?![\w(.!])
-      | \$?(?P<cc1>[A-Za-z]{1,3}):\$?(?P<cc2>[A-Za-z]{1,3})(?![\w(.!])
-      | \$?(?P<rr1>\d{1,7}):\$?(?P<rr2>\d{1,7})(?![\w(.!])
-    )
-  | [^\W\d][\w.]*+
-  | '(?:[^']++|'')*+'
-    """,
-    re.VERBOSE,
-)
+class Area(NamedTuple):
+    """A rectangle as a formula writes it.
+
+    Attributes:
+        sheet: what names its sheet, directly before it; None if nothing does.
+        first: its first corner, or whole columns or rows with both ends.
+        last: its last corner; ``first`` itself where it is one cell, columns or rows.
+    """
+
+    sheet: Token | None
+    first: Token
+    last: Token
+
+    @property
+    def start(self) -> int:
+        """The position of its first character in the formula."""
+        return self.first.start if self.sheet is None else self.sheet.start
+
+    @property
+    def end(self) -> int:
+        """The position behind its last character."""
+        return self.last.end
+
+
+def areas(formula: str) -> Iterator[Area]:
+    """The rectangles that a formula writes out, in order, wherever they lie."""
+    words = tokens(formula)
+    index = 0
+    while index < len(words):
+        first = last = words[index]
+        if first.kind in _AREAS:
+            sheet = words[index - 1] if index and words[index - 1].kind is Kind.SHEET else None
+            if is_range(words, index):
+                index += 2
+                last = words[index]
+            yield Area(sheet, first, last)
+        index += 1
+
+
+def area_text(formula: str, area: Area) -> str:
+    """An area of a formula as it is written there, with its sheet."""
+    return formula[area.start : area.end]
+
+
+def with_areas(formula: str, change: Callable[[Area], str]) -> str:
+    """A formula in which each rectangle that it writes out, with its sheet, is replaced."""
+    pieces: list[str] = []
+    copied = 0
+    for area in areas(formula):
+        pieces += (formula[copied : area.start], change(area))
+        copied = area.end
+    return "".join((*pieces, formula[copied:]))
+
+
+_AREAS = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+
+
+def corner(cell: Token) -> tuple[str, str]:
+    """The column of a cell as it is written, with every dollar sign, and the digits of its row."""
+    column = cell.text.rstrip("0123456789")
+    return column, cell.text[len(column) :]
 
 
 def references(formula: str) -> tuple[Reference, ...]:
@@ -116,61 +163,48 @@ def _form(parts: tuple[str, ...]) -> _Form:
         text += "1" + part
     said = traits(text)
     places: list[_Place] = []
-    for match in _REFERENCE.finditer(text):
-        if match["sheet"] and any(at in index_at for at in range(*match.span("sheet"))):
+    for area in areas(text):
+        if area.sheet is not None and any(
+            at in index_at for at in range(area.sheet.start, area.sheet.end)
+        ):
             return _Form(said, None)
-        if match["c1"]:
-            first = index_at.get(match.start("r1"))
-            last = index_at.get(match.start("r2")) if match["r2"] else first
+        if area.first.kind is Kind.CELL:
+            first, last = (
+                index_at.get(cell.end - len(corner(cell)[1])) for cell in (area.first, area.last)
+            )
             if first is None or last is None:
                 return _Form(said, None)
-            low, high = sorted(map(column_number, (match["c1"], match["c2"] or match["c1"])))
-            places.append(_Place(_sheet_of(match), low, high, first, last, moves=True))
-        elif match["cc1"] or match["rr1"]:
-            if any(at in index_at for at in range(*match.span())):
+            named = reference(area)
+            places.append(
+                _Place(named.sheet, named.min_column, named.max_column, first, last, moves=True)
+            )
+        else:
+            if any(at in index_at for at in range(area.first.start, area.first.end)):
                 return _Form(said, None)
-            whole = _reference(match)
-            if whole is not None:
-                places.append(
-                    _Place(
-                        whole.sheet,
-                        whole.min_column,
-                        whole.max_column,
-                        whole.min_row,
-                        whole.max_row,
-                        moves=False,
-                    )
-                )
+            sheet, low, left, high, right = reference(area)
+            places.append(_Place(sheet, left, right, low, high, moves=False))
     return _Form(said, tuple(places))
 
 
 def _references(formula: str) -> list[Reference]:
     """The rectangles that a formula names, searched for in its own text."""
-    found = map(_reference, _REFERENCE.finditer(formula))
-    return [each for each in found if each is not None]
+    return list(map(reference, areas(formula)))
 
 
-def _reference(match: re.Match[str]) -> Reference | None:
-    if match["c1"]:
-        columns = (match["c1"], match["c2"] or match["c1"])
-        rows = (int(match["r1"]), int(match["r2"] or match["r1"]))
-    elif match["cc1"]:
-        columns = (match["cc1"], match["cc2"])
-        rows = (1, MAX_ROW)
-    elif match["rr1"]:
-        columns = ("A", "XFD")
-        rows = (int(match["rr1"]), int(match["rr2"]))
-    else:
-        return None
-    first, last = sorted(map(column_number, columns))
-    return Reference(_sheet_of(match), min(rows), first, max(rows), last)
-
-
-def _sheet_of(match: re.Match[str]) -> str | None:
-    sheet = match["sheet"]
-    if sheet is not None and sheet.startswith("'"):
-        return sheet[1:-1].replace("''", "'")
-    return sheet
+def reference(area: Area) -> Reference:
+    """The rectangle that an area means; its corners may be written in any order."""
+    sheet = None if area.sheet is None else sheet_of(area.sheet)
+    ends = area.first.text.replace("$", "").split(":")
+    if area.first.kind is Kind.COLUMNS:
+        left, right = sorted(map(column_number, ends))
+        return Reference(sheet, 1, left, MAX_ROW, right)
+    if area.first.kind is Kind.ROWS:
+        low, high = sorted(map(int, ends))
+        return Reference(sheet, low, 1, high, MAX_COLUMN)
+    corners = [corner(cell) for cell in (area.first, area.last)]
+    low, high = sorted(int(row) for _, row in corners)
+    left, right = sorted(column_number(column.replace("$", "")) for column, _ in corners)
+    return Reference(sheet, low, left, high, right)
 
 
 _PLAIN = r"""(?:(?:'(?:[^']++|'')*+'|[^\W\d][\w.]*+)!)?+

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc.formula import ELSEWHERE, NEAREST_OF_COMPUTED, UNBALANCED, traits
-from judge.recalc.references import Reference, references
+from judge.formulas.references import Reference, references
+from judge.formulas.traits import ELSEWHERE, NEAREST_OF_COMPUTED, UNBALANCED, traits
 
 
 @pytest.mark.parametrize(

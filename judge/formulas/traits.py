@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from judge.recalc.functions import (
+from judge.formulas.functions import (
     CLASSIC,
     LOGICAL,
     NATIVE_ARRAYS,
@@ -18,64 +18,9 @@ from judge.recalc.functions import (
     TAKES_RANGES,
     VOLATILE,
 )
-from judge.workbook.formula_length import MAX_FORMULA_LENGTH, is_too_long
+from judge.formulas.lexer import MAX_FORMULA_LENGTH, Kind, Token, is_range, is_too_long, tokens
 
 _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
-
-# Every expression of this module takes time in proportion to the text: repetitions do
-# not backtrack, and quoted text that leads nowhere is skipped as a whole.
-_TOKEN = re.compile(
-    r"""
-    (?P<space>\s++)
-  | (?P<text>"(?:[^"]++|"")*+")
-  | (?P<error>\#(?:NULL!|DIV/0!|VALUE!|REF!|NAME\?|NUM!|N/A|SPILL!|CALC!|GETTING_DATA))
-  | (?P<sheet>(?:'(?:[^']++|'')*+'|(?:\[\d++\])?[^\W\d][\w.]*+(?::[^\W\d][\w.]*+)?+)!)
-  | (?P<quoted>'(?:[^']++|'')*+')
-  | (?P<range>\$?[A-Za-z]{1,3}\$?\d++:\$?[A-Za-z]{1,3}\$?\d++(?![\w(])
-             |\$?[A-Za-z]{1,3}:\$?[A-Za-z]{1,3}(?![\w(.])
-             |\$?\d++:\$?\d++(?![\w(.]))
-  | (?P<cell>\$?[A-Za-z]{1,3}\$?\d++(?![\w(.!]))
-  | (?P<call>[^\W\d][\w.]*+\s*+\()
-  | (?P<number>\d++\.?\d*+(?:[eE][+-]?\d++)?|\.\d++(?:[eE][+-]?\d++)?)
-  | (?P<name>[^\W\d\\][\w.\\?]*+|\\\w*+)
-  | (?P<open>\()
-  | (?P<close>\))
-  | (?P<separator>[,;])
-  | (?P<structured>\[)
-  | (?P<array>\{[^}]*\})
-  | (?P<operator><=|>=|<>|[-+*/^&=<>%:@\#])
-    """,
-    re.VERBOSE,
-)
-
-
-def tokens(formula: str) -> Iterator[tuple[str, str]]:
-    """The tokens of a formula, each with its kind; what is in the brackets of a table is skipped.
-
-    Takes time in proportion to the text, as everything here does.
-    """
-    # Without this, an unclosed bracket would make every later one search the rest again.
-    closed = formula.rfind("}") + 1
-    formula = formula[:closed] + formula[closed:].replace("{", "\0")
-    position = 0
-    while position < len(formula):
-        found = _TOKEN.match(formula, position)
-        if found is None:
-            position += 1
-            continue
-        kind = found.lastgroup or ""
-        position = found.end()
-        if kind == "structured":
-            position = _past_brackets(formula, position)
-        yield kind, found[0]
-
-
-def _past_brackets(formula: str, position: int) -> int:
-    depth = 1
-    while position < len(formula) and depth:
-        depth += {"[": 1, "]": -1}.get(formula[position], 0)
-        position += 1
-    return position
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +106,7 @@ NEVER_READ = FormulaTraits(
 @functools.lru_cache(maxsize=4096)
 def _traits(formula: str) -> FormulaTraits:
     reading = _Reading()
-    # Without this, an unclosed bracket would make every later one search the rest again.
-    closed = formula.rfind("}") + 1
-    reading.read(formula[:closed] + formula[closed:].replace("{", "\0"))
+    reading.read(formula)
     bare = frozenset(_PREFIX.sub("", call).upper() for call in reading.calls)
     unprefixed = frozenset(
         call.upper()
@@ -264,21 +207,15 @@ class _Reading:
 
     def read(self, formula: str) -> None:
         self.beyond_ascii = ESCAPED_LETTER.search(formula) is not None
-        ascii_only = formula.isascii()
-        position = 0
-        while position < len(formula):
-            found = _TOKEN.match(formula, position)
-            if found is None:
-                self.beyond_ascii = self.beyond_ascii or not formula[position].isascii()
-                position += 1
-                continue
-            kind = found.lastgroup or ""
-            position = found.end()
-            if not ascii_only and kind != "sheet" and not found[0].isascii():
-                self.beyond_ascii = True
-            if kind == "structured":
-                position = _past_brackets(formula, position)
-            getattr(self, f"_{kind}", self._plain)(found[0])
+        words = tokens(formula)
+        last_brace = max((token.start for token in words if token.text == "}"), default=-1)
+        index = 0
+        while index < len(words):
+            kind, end = _whole(words, index, last_brace)
+            if kind not in (Kind.SHEET, Kind.BRACKETS) and not self.beyond_ascii:
+                self.beyond_ascii = not all(token.text.isascii() for token in words[index:end])
+            getattr(self, f"_{kind}")(words[index].text)
+            index = end
         # Text in an array constant may hold brackets.
         if len(self._stack) > 1 and "{" not in formula:
             self.valueless = UNBALANCED
@@ -292,6 +229,9 @@ class _Reading:
 
     def _quoted(self, _: str) -> None:
         """A quoted name that is not followed by a sheet reference does not matter here."""
+
+    def _other(self, _: str) -> None:
+        """Nor does what Excel would not accept."""
 
     def _text(self, token: str) -> None:
         self._plain(token)
@@ -310,11 +250,15 @@ class _Reading:
         self.opaque = self.opaque or "[" in token
         self.unbounded = self.unbounded or ":" in token
 
+    _cell = _number = _plain
+
     def _range(self, token: str) -> None:
         self._plain(token)
         self._a_range()
 
-    def _structured(self, token: str) -> None:
+    _columns = _rows = _range
+
+    def _brackets(self, token: str) -> None:
         self.opaque = True
         self._plain(token)
         self._a_range()
@@ -346,8 +290,7 @@ class _Reading:
             self.names.add(upper)
             self.opaque = True
 
-    def _call(self, token: str) -> None:
-        name = token[:-1].rstrip()
+    def _function(self, name: str) -> None:
         upper = name.upper()
         if upper.startswith("_XLPM."):
             self.parameters.add(upper)
@@ -419,6 +362,58 @@ class _Reading:
     def _error(self, code: str) -> None:
         self.broken = self.broken or code == "#REF!"
         self._plain(code)
+
+
+def _whole(words: Sequence[Token], index: int, last_brace: int) -> tuple[str, int]:
+    """What begins with a token, and the index behind it: a range or an array is read as one.
+
+    Args:
+        words: the tokens of a formula.
+        index: where it begins.
+        last_brace: where in the formula the last brace closes; below 0 if none does.
+    """
+    token = words[index]
+    if is_range(words, index):
+        return "range", index + 3
+    if token.kind is Kind.FUNCTION:
+        # The bracket belongs to the call.
+        return token.kind, index + (3 if words[index + 1].kind is Kind.SPACE else 2)
+    if token.kind is Kind.BRACE:
+        if token.text == "}" or token.start > last_brace:
+            return Kind.OTHER, index + 1
+        return "array", _behind(words, index, "{}", nested=False)
+    if token.text == "[":
+        return Kind.BRACKETS, _behind(words, index, "[]", nested=True)
+    return token.kind, index + 1
+
+
+def _behind(words: Sequence[Token], index: int, pair: str, *, nested: bool) -> int:
+    """The index behind the bracket that closes the one at an index, or behind everything."""
+    depth = 0
+    for end in range(index, len(words)):
+        text = words[end].text
+        if text == pair[0] and (nested or not depth):
+            depth += 1
+        elif text == pair[1]:
+            depth -= 1
+        if not depth:
+            return end + 1
+    return len(words)
+
+
+def units(formula: str) -> Iterator[tuple[str, str]]:
+    """What a formula consists of, each with its kind and the text that it begins with.
+
+    As :func:`tokens`, but a range, an array constant, the brackets of a table, and the name of a
+    function with its bracket are one.
+    """
+    words = tokens(formula)
+    last_brace = max((token.start for token in words if token.text == "}"), default=-1)
+    index = 0
+    while index < len(words):
+        kind, end = _whole(words, index, last_brace)
+        yield kind, words[index].text
+        index = end
 
 
 _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))

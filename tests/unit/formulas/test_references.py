@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judge.recalc.formula import traits
-from judge.recalc.references import Reference, _references, read_formula, references
+from judge.formulas.references import Reference, _references, read_formula, references
+from judge.formulas.traits import traits
 
 FORMULAS = (
     "=SUM(A1:A9)+B10",

@@ -1,0 +1,176 @@
+"""The tokens of a formula's text, and how long it may be. Pure.
+
+Everything that the judge says of a formula it says of these tokens. Text that is not quite a
+formula has readers of its own: positions of answers (:mod:`judge.workbook.position`), references of
+charts (:mod:`judge.workbook.facts.references`), pieces of formulas in programs
+(:mod:`judge.annotate.wrong_programs`). So have the engines' services
+(:mod:`judge.recalc.services`), whose text is copied into the sandbox.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Kind(StrEnum):
+    """What a token is.
+
+    ``CELL`` is one corner: ``A1:B2`` has three tokens, and so has a range with a computed corner.
+    ``COLUMNS`` and ``ROWS`` are a whole ``A:C`` or ``1:5``. Whether a worksheet has that many rows
+    and columns is not looked at: ``YTD2020`` reads as a cell. ``SHEET`` includes quotes, the number
+    of another workbook and the exclamation mark. ``BRACKETS`` is the part of a structured reference
+    behind the name of its table (or of ``R[1]C[1]``, which no file holds). ``NAME`` is also TRUE
+    and FALSE. ``OPERATOR`` includes ``%``, ``:``, ``@`` and the ``#`` of a spilled range. ``OTHER``
+    is a character that Excel would not accept where it is.
+    """
+
+    SPACE = "space"
+    TEXT = "text"
+    SHEET = "sheet"
+    QUOTED = "quoted"
+    ERROR = "error"
+    BRACKETS = "brackets"
+    COLUMNS = "columns"
+    ROWS = "rows"
+    CELL = "cell"
+    NUMBER = "number"
+    FUNCTION = "function"
+    NAME = "name"
+    OPERATOR = "operator"
+    SEPARATOR = "separator"
+    OPEN = "open"
+    CLOSE = "close"
+    BRACE = "brace"
+    OTHER = "other"
+
+
+class Token(NamedTuple):
+    """A token, with the position of its first character in the formula, from 0."""
+
+    kind: Kind
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """The position behind its last character."""
+        return self.start + len(self.text)
+
+
+def tokens(formula: str) -> list[Token]:
+    """The tokens of a formula in order; joined, they are the formula.
+
+    Takes time in proportion to the text: repetitions do not backtrack.
+
+    Args:
+        formula: with or without its leading ``=``; never rejected, however broken.
+    """
+    kinds = _KINDS
+    return [
+        Token(kinds[found.lastgroup], found[0], found.start())
+        for found in _token().finditer(formula)
+    ]
+
+
+_KINDS: dict[str | None, Kind] = {kind.value: kind for kind in Kind}
+
+_WORD = r"""[^\s\x00-\x1f!"#%&'()*+,\-/:;<=>@\[\]^`{|}~\x7f]"""
+"""What names consist of: letters, digits, ``_.$?\\``, and all beyond ASCII."""
+
+
+@functools.cache
+def _token() -> re.Pattern[str]:
+    """One alternative for each kind; compiled late, as that takes a third of loading the reader."""
+    return re.compile(
+        rf"""
+        (?P<separator>[,;])
+      | (?P<open>\()
+      | (?P<close>\))
+      | (?P<space>\s++)
+      | (?P<text>"(?:[^"]++|"")*+")
+      | (?P<sheet>(?: '(?:[^']++|'')*+'
+                    | (?:\[[0-9]++\])?+{_WORD}++
+                    | (?<!!)(?:\[[0-9]++\])?+{_WORD}++:{_WORD}++ )!)
+      | (?P<quoted>'(?:[^']++|'')*+')
+      | (?P<error>\#(?:NULL!|DIV/0!|VALUE!|REF!|NAME\?|NUM!|N/A|SPILL!|CALC!|GETTING_DATA))
+      | (?P<brackets>\[(?:[^\[\]]++|\[[^\[\]]*+\])*+\])
+      | (?P<columns>\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}})(?!{_WORD}|[(!])
+      | (?P<rows>\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}})(?!{_WORD}|[(!])
+      | (?P<cell>\$?[A-Za-z]{{1,3}}\$?[0-9]{{1,7}})(?!{_WORD}|[(!])
+      | (?P<number>(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+)(?!{_WORD})
+      | (?P<function>(?![0-9$.?]){_WORD}++)(?=\s*+\()
+      | (?P<name>{_WORD}++)
+      | (?P<operator><=|>=|<>|[-+*/^&=<>%:@\#])
+      | (?P<brace>[{{}}])
+      | (?P<other>.)
+        """,
+        re.VERBOSE | re.DOTALL,
+    )
+
+
+def is_range(words: Sequence[Token], index: int) -> bool:
+    """Whether the tokens from an index on are two cells with a colon between them."""
+    return (
+        index + 2 < len(words)
+        and words[index].kind is words[index + 2].kind is Kind.CELL
+        and words[index + 1].text == ":"
+    )
+
+
+def outside_text(formula: str, change: Callable[[str], str]) -> str:
+    """A formula in which everything but its text in quotes is passed through a function."""
+    return "".join(
+        token.text if token.kind is Kind.TEXT else change(token.text) for token in tokens(formula)
+    )
+
+
+def texts_of(formula: str) -> list[str]:
+    """The text constants of a formula, without their quotes."""
+    return [
+        token.text[1:-1].replace('""', '"') for token in tokens(formula) if token.kind is Kind.TEXT
+    ]
+
+
+def sheet_of(token: Token) -> str:
+    """The sheet that a token of the kind ``SHEET`` names, as it is called in the workbook.
+
+    Of several sheets it is the last one; of another workbook, the name begins with its number.
+    """
+    name = token.text[:-1]
+    if name.startswith("'"):
+        return name[1:-1].replace("''", "'")
+    return name.rpartition(":")[2]
+
+
+MAX_FORMULA_LENGTH = 8_192
+"""Characters that a formula can have, as a person sees them.
+
+Source: Excel specifications and limits, "length of formula contents".
+"""
+
+_MAX_IN_FILE_LENGTH = 2 * MAX_FORMULA_LENGTH
+"""The same with prefixes that only the file has: a formula that only calls new functions."""
+
+_PREFIXES = ("_xlfn.", "_xlws.", "_xludf.", "_xlpm.")
+
+
+def is_too_long(formula: str) -> bool:
+    """Whether a formula is too long for any spreadsheet program to read.
+
+    This is checked before any regular expression is applied to a formula: anything longer was
+    made to be slow, and is not searched.
+
+    Args:
+        formula: with or without its leading ``=``.
+    """
+    length = len(formula) - formula.startswith("=")
+    if length <= MAX_FORMULA_LENGTH:
+        return False
+    if length > _MAX_IN_FILE_LENGTH:
+        return True
+    hidden = sum(formula.count(prefix) * len(prefix) for prefix in _PREFIXES)
+    return length - hidden > MAX_FORMULA_LENGTH

@@ -1,0 +1,150 @@
+"""The text of a formula as it reads in another cell, and its shape in any cell. Pure."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import NamedTuple
+
+from judge.formulas.lexer import Kind, Token, is_too_long, tokens
+from judge.workbook.address import MAX_COLUMN, MAX_ROW, column_letters, column_number, folded
+
+_END = re.compile(r"\$?(?:[A-Za-z]+|[0-9]+)")
+
+
+def shift_formula(formula: str, rows: int, columns: int) -> str:
+    """The formula with its relative references moved.
+
+    A word with a column or a row beyond a worksheet is not a reference: ``YTD2020`` is a name.
+
+    Args:
+        formula: the formula, with or without its leading ``=``.
+        rows: by how many rows the references move down.
+        columns: by how many columns they move to the right.
+
+    Returns:
+        The formula; a reference that would leave the worksheet becomes ``#REF!``. A string that is
+        too long for a formula stays as it is.
+    """
+    if (not rows and not columns) or is_too_long(formula):
+        return formula
+
+    return "".join(
+        piece if isinstance(piece, str) else _moved(piece, rows, columns)
+        for piece in _pieces(formula)
+    )
+
+
+def with_sheet_renamed(formula: str, old: str, new: str) -> str:
+    """The formula with another name for a sheet; several sheets are named by their first and last.
+
+    Args:
+        formula: the formula, with or without its leading ``=``.
+        old: the name that the sheet had.
+        new: the name that it has now.
+    """
+    return "".join(
+        _with_sheet(token.text, old, new) if token.kind is Kind.SHEET else token.text
+        for token in tokens(formula)
+    )
+
+
+def _with_sheet(text: str, old: str, new: str) -> str:
+    names = text[:-1].strip("'").replace("''", "'").split(":")
+    if folded(old) not in map(folded, names):
+        return text
+    name = ":".join(new if folded(each) == folded(old) else each for each in names)
+    return "'" + name.replace("'", "''") + "'!"
+
+
+def formula_shape(formula: str) -> str:
+    """The formula with every reference replaced by ``#``, in capitals and without spaces.
+
+    It stays the same if rows or columns are inserted or deleted, or a sheet is renamed. Text in
+    quotes is kept as it is; so is a string that is too long for a formula.
+
+    Args:
+        formula: the formula, with or without its leading ``=``.
+    """
+    if is_too_long(formula):
+        return formula
+    # An area and a single cell are the same reference before and after a row is deleted.
+    return "".join(map(shape_of, tokens(formula))).replace("#:#", "#")
+
+
+_AS_WRITTEN = (Kind.TEXT, Kind.QUOTED, Kind.BRACKETS)
+
+
+def shape_of(token: Token) -> str:
+    """What is left of a token in the shape of its formula: of a reference ``#``."""
+    if token.kind in _AS_WRITTEN:
+        return token.text
+    if token.kind is Kind.SHEET:
+        book = token.text.find("]") + 1
+        return token.text[:book] if token.text.startswith("[") else ""
+    if token.kind in _REFERENCES:
+        return "#" if _is_on_sheet(token) else token.text
+    return "".join(token.text.upper().split())
+
+
+_REFERENCES = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+
+
+def _is_on_sheet(token: Token) -> bool:
+    """Whether a worksheet has the column and the row of what looks like a reference."""
+    ends = [end.lstrip("$") for end in _END.findall(token.text)]
+    if token.kind is Kind.CELL and ends[1].startswith("0"):
+        return False
+    return all(
+        column_number(end) <= MAX_COLUMN if end.isalpha() else int(end) <= MAX_ROW for end in ends
+    )
+
+
+class _End(NamedTuple):
+    """A column or a row of a reference; without a number it stays as it is written."""
+
+    text: str
+    number: int | None
+    is_row: bool
+
+
+class _Reference(NamedTuple):
+    """A reference that moves: its column and row, or two columns or rows with a colon between."""
+
+    ends: tuple[_End, ...]
+    joint: str
+
+
+@functools.lru_cache(maxsize=256)
+def _pieces(formula: str) -> tuple[str | _Reference, ...]:
+    """A formula cut into its references and the rest: many cells share one formula."""
+    pieces: list[str | _Reference] = []
+    between = ""
+    for token in tokens(formula):
+        if token.kind in _REFERENCES and _is_on_sheet(token):
+            joint = "" if token.kind is Kind.CELL else ":"
+            pieces += (between, _Reference(tuple(map(_end, _END.findall(token.text))), joint))
+            between = ""
+        else:
+            between += token.text
+    return (*pieces, between)
+
+
+def _end(text: str) -> _End:
+    is_row = text[-1].isdigit()
+    if text.startswith("$"):
+        return _End(text, None, is_row)
+    return _End(text, int(text) if is_row else column_number(text), is_row)
+
+
+def _moved(reference: _Reference, rows: int, columns: int) -> str:
+    ends = []
+    for text, number, is_row in reference.ends:
+        moved = number if number is None else number + (rows if is_row else columns)
+        if moved is None:
+            ends.append(text)
+        elif not 1 <= moved <= (MAX_ROW if is_row else MAX_COLUMN):
+            return "#REF!"
+        else:
+            ends.append(str(moved) if is_row else column_letters(moved))
+    return reference.joint.join(ends)
