@@ -387,7 +387,8 @@ class _Inquiry:
         ):
             return _Open(awaited)
         if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
-            return self._with_the_last(cell, results, missing)
+            # It needs another engine that agrees with it.
+            return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
         return choice
 
     def _agreed_by_pair(self, cell: CellRef, words: Mapping[str, CellValue]) -> _Choice | None:

@@ -25,6 +25,9 @@ MIN_EVIDENCE = 3
 SURE = 0.995
 """Share of right cells from which an agreement of the pair is accepted without LibreOffice."""
 
+MOSTLY_SURE = 0.95
+"""What a function needs in other shapes as well, where one of its shapes is sure."""
+
 RIGHT = 0.9
 """Share of right cells from which an engine counts as trusted with a function."""
 
@@ -93,8 +96,8 @@ class TrustTable:
         self.shapes = shapes
         self.measured_with = measured_with
         whole: dict[str, Record] = defaultdict(lambda: _NO_RECORD)
-        for records in functions.values():
-            for engine, record in records.items():
+        for name, records in functions.items():
+            for engine, record in records.items() if _is_function(name) else ():
                 whole[engine] += record
         self._whole = dict(whole)
         self._chances: dict[tuple[str, Call, bool], float] = {}
@@ -105,11 +108,15 @@ class TrustTable:
         Args:
             calls: everything that is called in a formula.
         """
-        records = ((call, self._nearest(call, PAIR)) for call in calls)
-        return all(
-            record.share >= SURE if record.total >= MIN_EVIDENCE else not call.function[0].isalpha()
-            for call, record in records
-        )
+        return all(self._is_sure(call) for call in calls)
+
+    def _is_sure(self, call: Call) -> bool:
+        shape, function = self._shape(call, PAIR), self.record(call.function, PAIR)
+        if shape.total >= MIN_EVIDENCE:
+            return shape.share >= SURE and function.share >= MOSTLY_SURE
+        if function.total >= MIN_EVIDENCE:
+            return function.share >= SURE
+        return not _is_function(call.function)
 
     def chance(self, engine: str, calls: Iterable[Call], *, is_error: bool) -> float:
         """How probably an engine is right that says something of a formula.
@@ -124,7 +131,9 @@ class TrustTable:
     def is_measured(self, engine: str, calls: Iterable[Call]) -> bool:
         """Whether an engine has a record for everything that is called in a formula."""
         return all(
-            self.record(call.function, engine).total for call in calls if call.function[0].isalpha()
+            self.record(call.function, engine).total
+            for call in calls
+            if _is_function(call.function)
         )
 
     def coverage(self, engine: str) -> dict[str, int]:
@@ -132,7 +141,7 @@ class TrustTable:
         records = [
             function[engine]
             for name, function in self.functions.items()
-            if engine in function and name[0].isalpha()
+            if engine in function and _is_function(name)
         ]
         return {
             "measured": len(records),
@@ -143,10 +152,8 @@ class TrustTable:
         """The record of an engine with a function."""
         return self.functions.get(function, {}).get(engine, _NO_RECORD)
 
-    def _nearest(self, call: Call, engine: str) -> Record:
-        """The record of a shape, or of its function where the shape has too few cells."""
-        record = self.shapes.get(call.shape, {}).get(engine, _NO_RECORD)
-        return record if record.total >= MIN_EVIDENCE else self.record(call.function, engine)
+    def _shape(self, call: Call, engine: str) -> Record:
+        return self.shapes.get(call.shape, {}).get(engine, _NO_RECORD)
 
     def _chance(self, engine: str, call: Call, is_error: bool) -> float:
         key = engine, call, is_error
@@ -157,12 +164,17 @@ class TrustTable:
             chance = (right + 1) / (total + 2)
             for record, more in (
                 (self.record(call.function, engine), CELLS_OF_FUNCTION),
-                (self.shapes.get(call.shape, {}).get(engine, _NO_RECORD), CELLS_OF_SHAPE),
+                (self._shape(call, engine), CELLS_OF_SHAPE),
             ):
                 right, total = record.of(is_error=is_error)
                 chance = (right + more * chance) / (total + more)
             self._chances[key] = chance
         return self._chances[key]
+
+
+def _is_function(name: str) -> bool:
+    """Whether a record is that of a function; operators have records as well."""
+    return name[0].isalpha()
 
 
 @functools.cache
