@@ -312,9 +312,10 @@ PAGES: Mapping[str, Page] = MappingProxyType(
             (
                 "recalc output.xlsx",
                 "recalc output.xlsx --at \"'Sheet 1'!B2:B9\" --output computed.xlsx",
+                "recalc output.xlsx --explain \"'Sheet 1'!B2\"",
             )
         ),
-        "engines": Page(("engines",)),
+        "engines": Page(("engines", "engines XLOOKUP")),
         "infer": Page(
             (
                 "infer --model deepseek-coder --dataset sample --limit 2 --dry-run",

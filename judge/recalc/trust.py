@@ -152,6 +152,14 @@ class TrustTable:
         """The record of an engine with a function."""
         return self.functions.get(function, {}).get(engine, _NO_RECORD)
 
+    def records_of(self, function: str) -> dict[str, Mapping[str, Record]]:
+        """The records of a function as a whole and of each of its shapes; empty if it has none."""
+        name = function.upper()
+        if name not in self.functions:
+            return {}
+        shapes = (shape for shape in self.shapes if shape.startswith(f"{name}("))
+        return {name: self.functions[name], **{shape: self.shapes[shape] for shape in shapes}}
+
     def _shape(self, call: Call, engine: str) -> Record:
         return self.shapes.get(call.shape, {}).get(engine, _NO_RECORD)
 

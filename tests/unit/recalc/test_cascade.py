@@ -196,7 +196,7 @@ def test_an_engine_that_was_overruled_is_not_heard_in_what_reads_that_cell() -> 
         )
         engines = [ScriptedEngine(name, values) for name, values in words.items()]
         outcome = Cascade(engines, TRUST).compute(question)
-        assert outcome.values == {cell: 5 for cell in wanted or formulas}
+        assert outcome.values == dict.fromkeys(wanted or formulas, 5)
 
 
 def test_a_second_opinion_that_does_not_come_leaves_the_outcome_open() -> None:
