@@ -25,8 +25,7 @@ from pathlib import Path
 
 import openpyxl
 
-from judge.annotate.dependents import dependents
-from judge.annotate.edit import apply_edits
+from judge.annotate.edit import apply_edits, dependents
 from judge.annotate.edits import SetCell, describe
 from judge.errors import JudgeError
 from judge.recalc.policy import Recalculator
@@ -35,8 +34,7 @@ from judge.sandbox import open_sandbox
 from judge.suites.load import load_suite
 from judge.workbook.address import parse_window
 from judge.workbook.cell import CellRange, CellRef
-from judge.workbook.formula_cells import filling_cells
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 
 @dataclass

@@ -28,7 +28,7 @@ SOLUTIONS = "model_solutions/single_claude_dev100.jsonl"
 COMPARE = """
 import sys
 try:
-    from judge.compare.cells.workbooks import compare_files
+    from judge.compare.cells.computing import compare_files
 except ImportError:  # a checkout of before
     from judge.comparison.api import compare_workbooks as compare_files
 from judge import load_suite

@@ -31,13 +31,13 @@ from benchmarks.board_mutants import mutants
 from benchmarks.office_save import save_with_office
 from judge.api.workbooks import Engines
 from judge.compare.boards.board import Board
-from judge.compare.boards.judging import finding_by_board
+from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import Side
-from judge.core.answer import Origin
 from judge.core.finding import Finding
+from judge.core.submission import Origin
 from judge.errors import SuiteError
 from judge.files.yaml_documents import read_yaml
 from judge.workbook.reader import open_workbook

@@ -26,7 +26,7 @@ from typing import Any
 
 from benchmarks.pairs import SUITE, golds
 from benchmarks.scatter import Series, scatter
-from judge.compare.cells.workbooks import compare_files
+from judge.compare.cells.computing import compare_files
 
 GOALS = {"total": 15.0, "worst": 50.0, "memory": 5.0}
 """How many times less ours must take."""

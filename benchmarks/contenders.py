@@ -54,7 +54,7 @@ def _cells_agree(gold: Any, answer: Any, window: Any) -> bool:
 
 def ours(path: Path, position: str, answer_sheet: str | None) -> bool:
     """Our comparison: `standard`, and what the script would say beside it."""
-    from judge.compare.cells.workbooks import compare_files  # noqa: PLC0415
+    from judge.compare.cells.computing import compare_files  # noqa: PLC0415
 
     return compare_files(path, path, position, answer_sheet=answer_sheet).equal
 

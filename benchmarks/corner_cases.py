@@ -25,8 +25,8 @@ from typing import Any
 
 from benchmarks.strength import accepted_of
 from judge.annotate.annotator import Annotator
+from judge.annotate.archive import append_record, read_records
 from judge.annotate.casebook import CaseData
-from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import describe
 from judge.annotate.gold import GoldMaker
 from judge.annotate.strength import Trial

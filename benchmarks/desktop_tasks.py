@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.api import desktop_trials as trials
-from judge.api import desktops
+from judge.desktop import sandboxed
 from judge.desktop.contract import DesktopHost
 from judge.desktop.steps import Step, steps_of
 from judge.errors import JudgeError, UsageError
@@ -62,7 +62,7 @@ def play_all(
 ) -> Iterator[tuple[str, bool, Tried]]:
     """Task, whether its list was whole, and what came out; whole lists come first."""
     with contextlib.ExitStack() as stack:
-        host = desktops.open_desktops(sandbox, 1, stack)
+        host = sandboxed.open_desktops(sandbox, 1, stack)
         for task, steps in lists.items():
             for played, is_whole in [*[(steps, True)] * TIMES, (steps[:-1], False)]:
                 options = trials.TrialOptions(

@@ -20,8 +20,8 @@ from pathlib import Path
 from statistics import fmean
 
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
 from judge.core.records.cases import DifferenceRecord
+from judge.core.submission import Answer, Origin
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, WorkbookError

@@ -17,8 +17,7 @@ from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.rewrite import without_values
 from judge.suites.load import load_suite
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
 
 STALE = Path(__file__).with_name("stale.yaml")
 

@@ -33,7 +33,7 @@ from judge.core.verdict import Verdict
 from judge.grading.store import RunDirectory
 from judge.sandbox.backends.verifier import build_verifier_image
 from judge.suites import Suite, load_suite
-from judge.suites.harbor.names import folder_name
+from judge.suites.harbor import folder_name
 
 SEAL = ("--network", "none", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 DRIVER = """\

@@ -31,14 +31,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
-from judge.api.resuming import resume
+from judge.api.planning import resume
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
 from judge.inference.client import OpenAIChatModel
-from judge.inference.interview import Interviewer
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import InferencePlan
 from judge.inference.run import Resources, run_inference
+from judge.inference.solver import Solver
 
 RESULTS = Path("results")
 REPLY = "```python\nimport openpyxl\nprint('answered at once')\n```"
@@ -116,9 +116,9 @@ def build_prompts(plan: InferencePlan) -> Seconds:
     """Builds every prompt and nothing else."""
     watch = Stopwatch()
     with ThreadPoolExecutor(1) as threads:
-        interviewer = Interviewer(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
+        solver = Solver(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
         for assignment in plan.assignments:
-            interviewer.prompt(assignment, assignment.question.inputs[0])
+            solver.prompt(assignment, assignment.question.inputs[0])
     return watch.read()
 
 

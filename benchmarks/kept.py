@@ -25,9 +25,10 @@ import openpyxl
 from judge.compare.cells.answer_range import Plan, check, prepare
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import NoEngines, compute_and_check
-from judge.compare.cells.scope import Kept, ScopeSources, find_losses
+from judge.compare.cells.scope import Kept, find_losses
+from judge.compare.cells.sides import ScopeSources
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError

@@ -42,10 +42,9 @@ from benchmarks.processor_time import processor_time
 from judge.compare.cells.answer_range import prepare
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.sandbox.backends.bubblewrap import find_bwrap
-from judge.sandbox.catalogue import ROOTS
-from judge.sandbox.roots import is_complete, python_root
+from judge.sandbox.roots import ROOTS, is_complete, python_root
 from judge.suites import Suite, load_suite
 from judge.suites.submissions import load_submissions
 from judge.workbook.reader import open_workbook

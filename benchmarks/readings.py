@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from judge.suspects.model import Certainty, Suspect
-from judge.suspects.records import read_suspects
+from judge.suspects.model import Certainty, Suspect, read_suspects
 
 READINGS = Path(__file__).resolve().parent.parent / "docs" / "readings"
 FAULTS = frozenset({"faulty", "says nothing"})

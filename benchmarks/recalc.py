@@ -25,7 +25,7 @@ from typing import Any
 from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
 from benchmarks.conversion import Converter
 from benchmarks.golds import Gold, agrees, golds, stale_golds
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
 from judge.recalc.contract import Dialect, Engine

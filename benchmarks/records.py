@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.battery import PLACE, PLACE_RANGE, probes
 from benchmarks.evidence import FOLDS, Sample, fold_of, samples_of, trust_data
 from benchmarks.golds import Gold, agrees, golds, read_gold, stale_golds
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import JudgeError
 from judge.recalc.contract import Engine
 from judge.recalc.dependency import FormulaIndex

@@ -22,9 +22,9 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from judge.report.build import build_report_data
-from judge.report.files import inspect_files
 from judge.report.html import render_report
 from judge.report.load import LoadedRun, load_run
+from judge.report.shapes import inspect_files
 
 OPENINGS = 5
 

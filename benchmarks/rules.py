@@ -28,10 +28,10 @@ import pandas as pd
 
 from judge.compare.cells.computing import NoEngines
 from judge.compare.rules.book import Book
-from judge.compare.rules.judging import finding_of_standard, published_verdict
+from judge.compare.rules.checker import finding_of_standard, published_verdict
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import Side
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.reader import open_workbook
 from tests.bounds import bound_process
 

@@ -36,10 +36,9 @@ import openpyxl
 
 from judge.closable import Closable
 from judge.sandbox import open_sandbox
-from judge.sandbox.backends import images
 from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
 from judge.sandbox.backends.cgroups import find_groups
-from judge.sandbox.backends.docker import DockerSandbox
+from judge.sandbox.backends.docker import DockerSandbox, image_tags
 from judge.sandbox.contract import OutputStatus, RunRequest, RunStatus, Sandbox
 from judge.sandbox.roots import python_root
 from judge.suites import load_suite
@@ -143,7 +142,7 @@ class Plain:
 CONTESTANTS: dict[str, Callable[[int], Contestant]] = {
     "subprocess": lambda _: Plain(),
     "docker": lambda jobs: open_sandbox("docker", jobs=jobs),
-    "docker, used once": lambda jobs: DockerSandbox(images.tags(), jobs=jobs, nested=False),
+    "docker, used once": lambda jobs: DockerSandbox(image_tags(), jobs=jobs, nested=False),
     "bubblewrap": lambda jobs: open_sandbox("bubblewrap", jobs=jobs),
     "bubblewrap, used once": lambda jobs: BubblewrapSandbox(jobs=jobs, reuse=False),
 }

@@ -25,8 +25,8 @@ from typing import Any
 
 from judge.annotate.annotator import Annotator
 from judge.annotate.answers import formulas_problem
+from judge.annotate.archive import append_record, read_records
 from judge.annotate.casebook import CaseData
-from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import describe
 from judge.annotate.gold import GoldMaker
 from judge.annotate.mutants import NAMES

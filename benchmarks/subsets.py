@@ -45,7 +45,7 @@ def _line(
     division: Division, tasks: Sequence[Task], shapes: Sequence[Sequence[WorkbookShape | None]]
 ) -> str:
     places = [
-        [division.place(TaskFacts(task.kind, shape)) for shape in of_task]
+        [division.part_of(TaskFacts(task.kind, shape)) for shape in of_task]
         for task, of_task in zip(tasks, shapes, strict=True)
     ]
     first, paper = division.parts[0], division.parts[0].paper_share or 0.0

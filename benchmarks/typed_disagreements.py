@@ -24,8 +24,8 @@ from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
+from judge.core.submission import Answer, Origin
 from judge.core.task import Gold, Task
 from judge.errors import StoreError
 from judge.files.json_lines import read_json_lines

@@ -23,8 +23,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import openpyxl
 
-from judge.compare.cells.workbooks import compare_files
-from judge.core.answer import Origin
+from judge.compare.cells.computing import compare_files
+from judge.core.submission import Origin
 from judge.recalc.computing import EngineCompute
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import available_engines, make_engines

@@ -18,6 +18,7 @@ that ``import judge`` does no work. ``judge/__init__.pyi`` is the table of these
 from __future__ import annotations
 
 import importlib
+import sys
 
 
 def attach_stub(package: str, file: str):  # noqa: ANN202  the stub declares what it gives
@@ -48,7 +49,7 @@ def attach_stub(package: str, file: str):  # noqa: ANN202  the stub declares wha
         home, attribute = homes[name]
         module = importlib.import_module(home)
         # Importing may have set a package of this name: `judge.compare` can be called.
-        return globals().get(name) or getattr(module, attribute)
+        return vars(sys.modules[package]).get(name) or getattr(module, attribute)
 
     return homes, get, lambda: sorted(homes)
 

@@ -1,26 +1,26 @@
 from typing import TypeAlias
 
-from judge.api.answers import JudgedSubmission as JudgedSubmission
-from judge.api.auditing import make_audit as make_audit
-from judge.api.auditing import read_audit as read_audit
 from judge.api.commands import run as run
 from judge.api.commands import score as score
 from judge.api.commands import verify as verify
-from judge.api.comparing import compare_runs as compare_runs
 from judge.api.infer_options import InferOptions as InferOptions
 from judge.api.inferring import infer as infer
 from judge.api.judging import Judge as Judge
+from judge.api.judging import JudgedSubmission as JudgedSubmission
 from judge.api.options import JudgingOptions as JudgingOptions
 from judge.api.options import ScoreOptions as ScoreOptions
 from judge.api.rejudging import change_verdict as change_verdict
 from judge.api.rejudging import rejudge as rejudge
 from judge.api.rewards import Rewards as Rewards
+from judge.api.runs import compare_runs as compare_runs
+from judge.api.runs import make_audit as make_audit
+from judge.api.runs import read_audit as read_audit
 from judge.api.workbooks import compare_workbooks as compare_workbooks
 from judge.core.submission import Submission as Submission
 from judge.recalc import recalculate as recalculate
-from judge.report.data import report_data as report_data
 from judge.report.html import report_html as report_html
 from judge.report.report import Report as Report
+from judge.report.report import report_data as report_data
 from judge.suites import load_suite as load_suite
 from judge.version import __version__ as __version__
 

@@ -26,15 +26,15 @@ from judge.api.infer_options import InferOptions
 from judge.api.options import JudgingOptions
 from judge.api.planning import plan_of
 from judge.api.rewards import Rewards, Signal, reward_of
-from judge.core.accuracy import mean_cell_accuracy
-from judge.core.causes import cause_without_golds
+from judge.core.conversation import Content
 from judge.core.limits import MIB, Limits
-from judge.core.messages import Content
+from judge.core.score import mean_cell_accuracy
+from judge.core.verdict import cause_without_golds
 from judge.errors import JudgeError
 from judge.files.media import PICTURES_FOLDER
 from judge.inference.config import ModelSpec
-from judge.inference.interview import Interviewer
 from judge.inference.pictures import PictureStore, sent_content
+from judge.inference.solver import Solver
 
 _USUAL = Limits()
 _ASKED_AGAIN = 4
@@ -164,10 +164,10 @@ class SpreadsheetTaskset(vf.Taskset[SpreadsheetTask, SpreadsheetTasksetConfig]):
         plan = plan_of(options.filled({}), ModelSpec("verifiers", None))
         pictures = PictureStore(Path(PICTURES_FOLDER))
         with ThreadPoolExecutor(1) as threads:
-            interviewer = Interviewer(plan, None, threads, pictures)
+            solver = Solver(plan, None, threads, pictures)
             for assignment in plan.assignments:
                 question = assignment.question
-                content = interviewer.prompt(assignment, question.inputs[0])
+                content = solver.prompt(assignment, question.inputs[0])
                 data = SpreadsheetTaskData(
                     id=question.id,
                     name=f"{plan.suite.name}/{question.id}",

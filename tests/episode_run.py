@@ -18,11 +18,10 @@ from judge.desktop.contract import (
     Observation,
     Signal,
 )
-from judge.desktop.episodes import EpisodeWriter
-from judge.desktop.recording import head_of
-from judge.desktop.scripted import tiny_png
+from judge.desktop.episodes import EpisodeWriter, head_of
 from judge.suites import Suite
 from judge.suites.load import load_suite
+from tests.fakes.desktop import tiny_png
 from tests.unit.report.runs import Solution, make_run
 from tests.unit.suites.test_desktop import DATA, make, record, table
 

@@ -8,4 +8,12 @@ Nothing here prints or asks: the command line and any page are built on it.
 - :mod:`rules`: the rules of the annotation manual;
 - :mod:`suggest`: ideas for corner cases, with a validator;
 - :mod:`strength`, :mod:`hack`: how strong a case is.
+
+``judge/annotate/__init__.pyi`` is the table of the names that commands use; the modules behind them
+are imported when they are used.
 """
+
+from judge import attach_stub
+
+_HOMES, __getattr__, __dir__ = attach_stub(__name__, __file__)
+__all__ = list(_HOMES)

@@ -1,20 +1,24 @@
-"""What the answer in a gold consists of, and how the answers of two golds differ."""
+"""The answer in a gold: its cells, how two golds differ, and judging a workbook by a gold."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.annotate.drafts import CaseData
+from judge.annotate.archive import CaseData
 from judge.annotate.edits import Edit, SetCell, address
 from judge.compare.cells.answer_range import prepare
-from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
-from judge.core.task import Task
+from judge.core.limits import Limits
+from judge.core.submission import Answer, Origin, Submission
+from judge.core.task import Gold, Task, TestCase
 from judge.formulas.references import references
+from judge.grading.case import CaseJudge, Judgement
+from judge.grading.running import RunOutcome, run_program
 from judge.recalc.policy import Recalculator
+from judge.sandbox.contract import SandboxSession
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook
@@ -70,7 +74,7 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GoldAnswer:
     """The answer of one gold.
 
     Attributes:
@@ -84,7 +88,7 @@ class Answer:
     unknown: frozenset[CellRef]
 
 
-def answer_of(task: Task, gold: Workbook, recalculator: Recalculator) -> Answer:
+def answer_of(task: Task, gold: Workbook, recalculator: Recalculator) -> GoldAnswer:
     """The answer of a gold; the only way to its values.
 
     A gold that a library wrote holds formulas without values. These are not blanks: the caller gets
@@ -102,7 +106,7 @@ def answer_of(task: Task, gold: Workbook, recalculator: Recalculator) -> Answer:
         side = RangeSide(gold, area, computed)
         values |= {_ref(area.sheet, key): value for key, value in side.values().items()}
         unknown |= {_ref(area.sheet, key) for key in side.uncomputed()}
-    return Answer(ranges, values, frozenset(unknown))
+    return GoldAnswer(ranges, values, frozenset(unknown))
 
 
 def _ref(sheet: str, key: int) -> CellRef:
@@ -240,3 +244,30 @@ def changed_cells(before: bytes, after: bytes) -> list[CellRef]:
             if differs:
                 found.append(CellRef(sheet, *place))
     return found
+
+
+def judge_workbooks(
+    judge: CaseJudge, task: Task, gold: bytes, output: bytes, *, origin: Origin
+) -> Judgement:
+    """Judges an output workbook by a gold workbook.
+
+    Args:
+        judge: judges it.
+        task: whose checker counts.
+        gold: the gold workbook.
+        output: the output workbook; read as the hostile file that it may be.
+        origin: where the output comes from.
+    """
+    case = TestCase(1, (), (Gold(data=gold),))
+    return judge.judge(task, case, Answer.of_workbook(output, origin))
+
+
+def run_on_workbook(
+    session: SandboxSession, submission: Submission, input_data: bytes, limits: Limits
+) -> RunOutcome:
+    """Runs a submission on an input workbook.
+
+    Raises:
+        SandboxError: the sandbox failed, not the program.
+    """
+    return run_program(session, submission, {submission.input_path: input_data}, limits)

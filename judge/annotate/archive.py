@@ -1,19 +1,419 @@
-"""What was saved in a suite's folder: the records, and every workbook that they name."""
+"""What is kept in a suite's folder: saved cases, drafts, and every workbook that they name.
+
+Records are appended one by one and files replaced as a whole, and both are on the disk when a
+function here returns. A suite may come from a stranger, its records and drafts with it. Opening a
+suite finishes saves that a crash interrupted, which writes files: which ones, and where, is only
+taken from a record that says what the judge itself would have written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import cached_property
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
-from judge.annotate.claims import check_record
-from judge.annotate.drafts import digest
-from judge.annotate.durable_files import read_records, write_file
-from judge.errors import StoreError
-from judge.files.documents import read_regular
+from judge.annotate.edits import Edit, edit_from_json, edit_to_json
+from judge.console import visible
+from judge.errors import StoreError, UsageError
+from judge.files.documents import dump_json, json_type, read_regular, utc_now
+from judge.files.json_lines import LineAppender, read_json_lines
+from judge.files.writing import take_lock, write_whole
 from judge.workbook.budget import DEFAULT_LIMITS
+from judge.workbook.reader import Workbook, open_workbook
+
+
+@dataclass(frozen=True)
+class CaseData:
+    """The two workbooks of a case; each is opened once, however many ideas change it.
+
+    Attributes:
+        number: number of the case.
+        input: the input workbook.
+        gold: the gold workbook.
+    """
+
+    number: int
+    input: bytes
+    gold: bytes
+
+    @cached_property
+    def input_workbook(self) -> Workbook:
+        """The input, opened.
+
+        Raises:
+            WorkbookError: it cannot be opened.
+        """
+        return open_workbook(self.input)
+
+    @cached_property
+    def gold_workbook(self) -> Workbook:
+        """The gold, opened.
+
+        Raises:
+            WorkbookError: it cannot be opened.
+        """
+        return open_workbook(self.gold)
+
+    @property
+    def revision(self) -> str:
+        """What distinguishes one state of the case from another."""
+        return f"{digest(self.input)}-{digest(self.gold)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A case that somebody works on.
+
+    Attributes:
+        id: name of the draft within its task.
+        task_id: the task.
+        number: number of the case that it becomes.
+        author: who works on it.
+        replaces: revision of the case that it is to replace; None for a new case.
+        base: the case that it was begun from.
+        edits: what was changed in the input since, in order.
+        answers: what was changed in the gold by hand.
+    """
+
+    id: str
+    task_id: str
+    number: int
+    author: str
+    replaces: str | None
+    base: CaseData
+    edits: tuple[Edit, ...] = ()
+    answers: tuple[Edit, ...] = ()
+
+
+class DraftFiles:
+    """The files of drafts: one folder for each task, one file for each draft.
+
+    The caller holds the lock of the casebook where that is stated.
+
+    Args:
+        folder: the folder of all drafts.
+        version: gives a kept workbook by its hash.
+    """
+
+    def __init__(self, folder: Path, version: Callable[[str], bytes]) -> None:
+        self._folder = folder
+        self._version = version
+
+    def path(self, task_id: str, draft_id: str) -> Path:
+        """Where a draft is.
+
+        Raises:
+            UsageError: that is not the id of a draft.
+        """
+        if not DRAFT_ID.fullmatch(draft_id):
+            raise UsageError(f"{draft_id!r} is not a draft")
+        return self._of_task(task_id) / f"{draft_id}.jsonl"
+
+    def _of_task(self, task_id: str) -> Path:
+        return self._folder / quote(task_id, safe="")
+
+    def ids(self, task_id: str) -> list[str]:
+        """Ids of the drafts of a task."""
+        folder = self._of_task(task_id)
+        if not folder.is_dir():
+            return []
+        return sorted(path.stem for path in folder.glob("*.jsonl") if DRAFT_ID.fullmatch(path.stem))
+
+    def numbers(self, task_id: str) -> list[int]:
+        """Case numbers that the drafts of a task hold."""
+        return [int(each.partition("-")[0]) for each in self.ids(task_id)]
+
+    def write_head(self, draft: Draft) -> None:
+        """Begins the file of a draft; with the lock held."""
+        append_record(
+            self.path(draft.task_id, draft.id),
+            {
+                "draft": draft.id,
+                "task": draft.task_id,
+                "case": draft.number,
+                "author": draft.author,
+                "begun": utc_now(),
+                "replaces": draft.replaces,
+                "base": {
+                    "case": draft.base.number,
+                    "input": digest(draft.base.input),
+                    "gold": digest(draft.base.gold),
+                },
+            },
+        )
+
+    def append(self, draft: Draft, record: Mapping[str, Any]) -> None:
+        """Adds a step to a draft; with the lock held.
+
+        Raises:
+            StoreError: the draft is gone, or cannot be written.
+        """
+        path = self.path(draft.task_id, draft.id)
+        if not path.exists():
+            raise StoreError(f"draft {draft.id} of task {draft.task_id} is gone")
+        append_record(path, {"time": utc_now(), **record})
+
+    def read(self, task_id: str, draft_id: str) -> Draft | None:
+        """A draft as it is on the disk; None if it does not exist.
+
+        A crash can leave a file whose first line was not finished; it holds nothing.
+        """
+        path = self.path(task_id, draft_id)
+        records = read_records(path)
+        if not records:
+            return None
+        head, *steps = records
+        check_draft(path, head, steps)
+        done: list[Mapping[str, Any]] = []
+        for step in steps:
+            if "undo" in step:
+                done = done[:-1]
+            else:
+                done.append(step)
+        base = head["base"]
+        return Draft(
+            id=draft_id,
+            task_id=task_id,
+            number=int(head["case"]),
+            author=str(head["author"]),
+            replaces=head["replaces"],
+            base=CaseData(
+                int(base["case"]), self._version(base["input"]), self._version(base["gold"])
+            ),
+            edits=tuple(edit_from_json(each) for step in done for each in step["edits"]),
+            answers=tuple(edit_from_json(each) for step in done for each in step["answers"]),
+        )
+
+
+def step_of(edits: Sequence[Edit], answers: Sequence[Edit]) -> dict[str, Any]:
+    """Edits as a step of a draft."""
+    return {
+        "edits": [edit_to_json(edit) for edit in edits],
+        "answers": [edit_to_json(answer) for answer in answers],
+    }
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+DRAFT_ID = re.compile(r"[0-9]{1,6}-[0-9a-f]{1,64}")
+"""Number of the case that a draft becomes, and what distinguishes it from others."""
+
+MAX_CASES = 999_999
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_Check = Callable[[object], bool]
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_CASES
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def _is_draft(value: object) -> bool:
+    return isinstance(value, str) and DRAFT_ID.fullmatch(value) is not None
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list)
+
+
+def _is_text_or_null(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+_SAVING: Mapping[str, _Check] = {
+    "id": _is_text,
+    "time": _is_text,
+    "author": lambda value: isinstance(value, str),
+    "task": _is_text,
+    "case": _is_number,
+    "draft": _is_draft,
+    "base": _is_number,
+    "replaces": _is_text_or_null,
+    "files": _is_object,
+    "input": _is_hash,
+    "gold": _is_hash,
+}
+_REMOVING: Mapping[str, _Check] = {
+    **{name: _SAVING[name] for name in ("id", "time", "author", "task", "case", "files")},
+    **{name: _SAVING[name] for name in ("input", "gold")},
+    "takes_back": _is_text,
+    "restores": lambda value: (
+        value is None
+        or (
+            isinstance(value, dict) and all(_is_hash(value.get(role)) for role in ("input", "gold"))
+        )
+    ),
+}
+_SAVED: Mapping[str, _Check] = {"id": _is_text}
+_HEAD: Mapping[str, _Check] = {
+    "case": _is_number,
+    "author": lambda value: isinstance(value, str),
+    "replaces": _is_text_or_null,
+    "base": _is_object,
+}
+_BASE: Mapping[str, _Check] = {"case": _is_number, "input": _is_hash, "gold": _is_hash}
+_STEP: Mapping[str, _Check] = {"edits": _is_list, "answers": _is_list}
+
+
+def check_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Makes sure that a record of a save, or of one that is taken back, is valid.
+
+    Raises:
+        StoreError: it is not; says which field is wrong.
+    """
+    if record.get("state") not in {"saving", "removing"}:
+        _check(path, record, _SAVED)
+        return
+    _check(path, record, _SAVING if record["state"] == "saving" else _REMOVING)
+    for role in ("input", "gold"):
+        name = record["files"].get(role)
+        if not _is_case_path(name):
+            raise _wrong(path, f"files.{role}", name)
+    changed = record.get("changed", [])
+    if not isinstance(changed, list) or not all(isinstance(each, str) for each in changed):
+        raise _wrong(path, "changed", changed)
+
+
+def _is_case_path(name: object) -> bool:
+    """Whether a path could be that of a case's workbook within the suite."""
+    if not isinstance(name, str) or "\\" in name or "\0" in name:
+        return False
+    path = PurePosixPath(name)
+    return (
+        not path.is_absolute()
+        and ".." not in path.parts
+        and path.suffix.lower() == ".xlsx"
+        and path.parts[0] != "annotations"
+    )
+
+
+def check_draft(path: Path, head: Mapping[str, Any], steps: list[dict[str, Any]]) -> None:
+    """Makes sure that the lines of a draft are what the judge writes.
+
+    Raises:
+        StoreError: they are not; says which field is wrong.
+    """
+    _check(path, head, _HEAD)
+    _check(path, head["base"], _BASE)
+    for step in steps:
+        if "undo" not in step:
+            _check(path, step, _STEP)
+
+
+def _check(path: Path, record: Mapping[str, Any], fields: Mapping[str, _Check]) -> None:
+    for name, fits in fields.items():
+        if not fits(record.get(name)):
+            raise _wrong(path, name, record.get(name))
+
+
+def _wrong(path: Path, name: str, value: object) -> StoreError:
+    shown = visible(repr(value)[:60]) if isinstance(value, str | int) else json_type(value)
+    return StoreError(
+        f"{path}: a record whose field {name} cannot be right: {shown}",
+        hint="The judge did not write it. Remove the line, or the whole folder "
+        "annotations if the suite is not yours.",
+    )
+
+
+def within(root: Path, target: Path) -> Path:
+    """A file of a suite that is to be written, checked so that no link leads out of the suite.
+
+    Raises:
+        StoreError: one does.
+    """
+    try:
+        outside = not target.parent.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError) as error:
+        raise StoreError(f"{target}: {error}") from error
+    if outside:
+        raise StoreError(
+            f"{target} is outside the suite, because a link leads there",
+            hint="Put the folder itself where the link is; nothing was written.",
+        )
+    return target
+
+
+_MODE = 0o644
+
+
+def append_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Appends one line of JSON; a line that an earlier crash left torn is cut off first.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    with _named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.closing(LineAppender(path, mode=_MODE, durable=True)) as appender:
+            appender.append(dump_json(record).encode())
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The records of a file; none if there is no file. A torn last line is left out.
+
+    Raises:
+        StoreError: the file cannot be read, or holds something else.
+    """
+    return [record for _, record in read_json_lines(path, StoreError, whole=True)]
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Writes a file as a whole, or replaces it: a reader sees either the old or the new one.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    with _named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data, mode=_MODE, durable=True)
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Holds a lock file, waiting for other processes and threads that hold it.
+
+    The lock is released when its holder ends, however that happens.
+
+    Raises:
+        StoreError: the lock file cannot be written.
+    """
+    with _named(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = take_lock(path, wait=True)
+    with lock:
+        yield
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Says which file a fault is about."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+
 
 FOLDER = "annotations"
 

@@ -21,18 +21,29 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from judge.annotate.archive import FOLDER, Archive, SavedCase, read_workbook
-from judge.annotate.claims import within
-from judge.annotate.drafts import CaseData, Draft, DraftFiles, digest, step_of
-from judge.annotate.durable_files import append_record, locked, write_file
+from judge.annotate.archive import (
+    FOLDER,
+    Archive,
+    CaseData,
+    Draft,
+    DraftFiles,
+    SavedCase,
+    append_record,
+    digest,
+    locked,
+    read_workbook,
+    step_of,
+    within,
+    write_file,
+)
 from judge.annotate.edits import Edit
 from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
+from judge.files.documents import utc_now
 from judge.suites.formats import definition_names
 from judge.suites.load import load_suite
 from judge.suites.locate import locate_suite
 from judge.suites.suite import Suite
-from judge.timestamp import utc_now
 
 __all__ = ["CaseData", "Casebook", "ConflictError", "Draft", "SavedCase", "digest"]
 

@@ -2,7 +2,7 @@
 
 A *source* says what the answer is. The formulas of the base case's gold are one, every reference
 solution is one, and so is the base gold itself if the values of the input have not changed. The
-gold is what most independent sources say (:mod:`judge.annotate.voices`); how they voted is
+gold is what most independent sources say (:mod:`judge.annotate.gold_sources`); how they voted is
 reported, and each cell in which one differs.
 """
 
@@ -16,45 +16,46 @@ from judge.annotate.answers import (
     StoredCells,
     formulas_problem,
     gold_ranges,
+    judge_workbooks,
     moved_cells,
+    run_on_workbook,
     same_content,
+    value_of,
 )
-from judge.annotate.belief import FormulaBelief
-from judge.annotate.drafts import CaseData
+from judge.annotate.archive import CaseData
 from judge.annotate.edit import apply_edits
-from judge.annotate.edits import Edit, SetCell, address
-from judge.annotate.gold_cells import answer_changes, filled_down, whole_arrays
-from judge.annotate.judging import judge_workbooks, run_on_workbook
-from judge.annotate.proposal import (
+from judge.annotate.edits import Edit, Formula, InsertRows, SetCell, address
+from judge.annotate.gold_sources import (
     BY_HAND,
+    FORMULA_VOICE,
     FORMULAS,
     MIN_AGREEING,
     SAME_VALUES,
     GoldSource,
     Proposal,
-)
-from judge.annotate.voices import (
-    FORMULA_VOICE,
     Side,
     skeletons,
     voice_of_formulas,
     voice_of_program,
 )
+from judge.annotate.rows import move_formula, row_map
 from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, UsageError, WorkbookError
+from judge.formulas.shift import shift_formula
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
 from judge.sandbox.contract import Sandbox
-from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.address import MAX_COLUMN, parse_window
+from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 __all__ = [
     "BY_HAND",
@@ -67,6 +68,128 @@ __all__ = [
     "Proposal",
     "reference_name",
 ]
+
+
+class FormulaBelief:
+    """Whether the formulas of golds are believed; each gold is computed once.
+
+    Args:
+        recalculator: computes formulas.
+    """
+
+    def __init__(self, recalculator: Recalculator) -> None:
+        self._recalculator = recalculator
+        self._untrue: dict[str, str] = {}
+
+    def problem(self, task: Task, base: CaseData) -> str:
+        """Why a gold's formulas say nothing of any other input; empty if they do."""
+        try:
+            return formulas_problem(task, base, ()) or self.untrue(task, base)
+        except (WorkbookError, PositionError) as error:
+            return error.message
+
+    def untrue(self, task: Task, base: CaseData) -> str:
+        """Why the gold's formulas are not believed: they do not give the gold's own values here.
+
+        Formulas that depend on the day, and those that the engines compute differently from the
+        program that saved the gold, say nothing about another input.
+
+        Raises:
+            WorkbookError, PositionError: the gold cannot be read.
+        """
+        key = base.revision
+        if key not in self._untrue:
+            gold = base.gold_workbook
+            ranges = gold_ranges(task, gold)
+            computed = self._recalculator.fill(gold, ranges, origin=Origin.SOLUTION).values
+            agree = comparator(get_profile("standard"))
+            wrong = sorted(
+                CellRef(area.sheet, cell.row, cell.column)
+                for area in ranges
+                for cell in gold.formula_cells(area)
+                if cell.has_cached_value
+                and (ref := CellRef(area.sheet, cell.row, cell.column)) in computed
+                and not agree(cell.value, computed[ref])
+            )
+            self._untrue[key] = (
+                f"the engines do not compute the gold's own value of {address(wrong[0])}"
+                if wrong
+                else ""
+            )
+        return self._untrue[key]
+
+
+def answer_changes(
+    gold: Workbook,
+    gold_range: CellRange,
+    output: Workbook,
+    output_range: CellRange,
+    computed: Mapping[CellRef, CellValue],
+) -> Iterable[SetCell]:
+    """What to set in a gold so that one of its ranges holds the answer of an output."""
+    held = gold.cells(gold_range)
+    said: dict[tuple[int, int], CellValue] = {
+        place: cell.value for place, cell in output.cells(output_range).items()
+    }
+    said |= {
+        (ref.row, ref.column): value
+        for ref, value in computed.items()
+        if ref.sheet == output_range.sheet
+        and output_range.min_row <= ref.row <= output_range.max_row
+        and output_range.min_column <= ref.column <= output_range.max_column
+    }
+    for place in sorted(held.keys() | said.keys()):
+        old, value = held.get(place), said.get(place)
+        same = type(value_of(old)) is type(value) and value_of(old) == value
+        if not same or (old is not None and old.formula is not None):
+            yield SetCell(CellRef(gold_range.sheet, *place), value)
+
+
+def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
+    """What else to set so that array formulas are replaced as a whole."""
+    found: list[SetCell] = []
+    set_already = {change.ref for change in changes}
+    for sheet in {change.ref.sheet for change in changes}:
+        for source in filling_cells(gold, sheet):
+            window = parse_window((source.array_range or "").replace("$", ""))
+            if window is None or not any(
+                window.holds(each.row, each.column) for each in set_already if each.sheet == sheet
+            ):
+                continue
+            area = CellRange(
+                sheet, window.min_row, window.min_column, window.max_row, window.max_column
+            )
+            held = gold.cells(area)
+            found += [
+                SetCell(ref, value_of(held.get((row, column))))
+                for row in range(area.min_row, area.max_row + 1)
+                for column in range(area.min_column, area.max_column + 1)
+                if (ref := CellRef(sheet, row, column)) not in set_already
+            ]
+    return found
+
+
+def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
+    """The formulas of an inserted row, where those above and below it are the same formula."""
+    inserted = [edit for edit in edits if isinstance(edit, InsertRows)]
+    if len(inserted) != 1 or inserted[0].count != 1 or inserted[0].row < 2:
+        return []
+    sheet, row = inserted[0].sheet, inserted[0].row
+    given = {edit.ref for edit in edits if isinstance(edit, SetCell)}
+    pair = gold.cells(CellRange(sheet, row - 1, 1, row, MAX_COLUMN))
+    rows = row_map(row, 1)
+    found = []
+    for (above_row, column), cell in pair.items():
+        below = pair.get((row, column))
+        ref = CellRef(sheet, row, column)
+        if above_row != row - 1 or cell.formula is None or below is None or ref in given:
+            continue
+        if below.formula is None or shift_formula(cell.formula, 1, 0) != below.formula:
+            continue
+        # The row below has moved: what it refers to is up to date, and one row further down.
+        moved = move_formula(below.formula[1:], sheet, sheet, rows)
+        found.append(SetCell(ref, Formula(shift_formula(moved, -1, 0)), cell.style))
+    return found
 
 
 class GoldMaker:

@@ -1,15 +1,26 @@
-"""What mutators work on, and what they give."""
+"""Ideas for corner cases, and what mutators make them from.
+
+A mutator works on the tables of an input, and on the cells on which its answer depends.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Edit
-from judge.annotate.support import Group, Support
-from judge.annotate.tables import Table
+from judge.annotate.support import Group, Reads, Support, find_groups, precedents
+from judge.annotate.tables import Kind, Table, find_tables
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.options import position_of
+from judge.core.task import Task
+from judge.errors import WorkbookError
+from judge.formulas.lexer import texts_of
 from judge.workbook.cell import CellRange
+from judge.workbook.reader import Workbook
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,3 +104,95 @@ Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]
 
 MAX_TABLES = 2
 """Tables of a workbook that are changed: the longest."""
+
+
+def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subject:
+    """What the mutators have to work on.
+
+    Args:
+        task: the task.
+        base: the case to change.
+        reads: what programs that all cases accept read of its input, if that is known.
+
+    Raises:
+        WorkbookError, PositionError: the base case cannot be read.
+    """
+    before, gold = base.input_workbook, base.gold_workbook
+    answer = prepare(
+        task.checker,
+        gold=gold,
+        output=None,
+    ).gold_ranges
+    tables = find_tables(before, answer)
+    support = Support(_precedents(gold, answer), reads or {})
+    position, sheet = position_of(task.checker)
+    said = f"{task.instruction}\n{position}\n{sheet or ''}".casefold()
+    named = {name.casefold() for name in before.sheet_names if name.casefold() in said}
+    named |= {each.sheet.casefold() for each in answer}
+    return Subject(
+        tables=tuple(each for each in tables if _is_data(each.sheet, before)),
+        sheets=before.sheet_names,
+        date_1904=before.facts.date_1904,
+        has_dates=any(column.kind is Kind.DATE for table in tables for column in table.columns),
+        answer=answer,
+        named=frozenset(named),
+        limits=_limits(task, gold, answer),
+        words=_words(task, gold, answer),
+        groups=tuple(find_groups(before, answer, support, tables)),
+        support=support,
+    )
+
+
+def _precedents(gold: Workbook, answer: Sequence[CellRange]) -> tuple[CellRange, ...] | None:
+    try:
+        return precedents(gold, answer)
+    except WorkbookError:
+        return None
+
+
+_NUMBER = re.compile(r"(?<![\w.$])(\d+(?:\.\d+)?)(%?)(?![\w:])(?!\.\d)")
+
+
+def _limits(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[float, ...]:
+    """Numbers that the question and the formulas of the answer name, the largest first."""
+    said = [task.instruction, *_formulas(gold, answer)]
+    found = {
+        float(number) / (100 if percent else 1)
+        for text in said
+        for number, percent in _NUMBER.findall(text)
+    }
+    plain = {int(each) if each.is_integer() else each for each in found if 0 < each < 10**9}
+    return tuple(sorted(plain - {1}, reverse=True))
+
+
+def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str, ...]:
+    """Text that the formulas of the answer compare with and that the question quotes."""
+    compared = [each for formula in _formulas(gold, answer) for each in texts_of(formula)]
+    quoted = [next(filter(None, each)) for each in _QUOTED.findall(task.instruction)]
+    words = (each.strip() for each in (*compared, *quoted))
+    return tuple(
+        dict.fromkeys(
+            word
+            for word in words
+            if 0 < len(word) <= MAX_WORD_LENGTH and any(map(str.isalpha, word)) and word[0] != "="
+        )
+    )
+
+
+_QUOTED = re.compile(
+    r"\"([^\"\n]{1,30})\"|\u201c([^\u201d\n]{1,30})\u201d|(?<!\w)'([^'\n]{1,30})'(?!\w)"
+)
+
+MAX_WORD_LENGTH = 30
+
+
+def _formulas(gold: Workbook, answer: Sequence[CellRange]) -> list[str]:
+    found = {cell.formula for area in answer for cell in gold.formula_cells(area) if cell.formula}
+    return sorted(found)[:MAX_FORMULAS]
+
+
+MAX_FORMULAS = 20
+
+
+def _is_data(sheet: str, workbook: Workbook) -> bool:
+    return any(tab.name == sheet and tab.state == "visible" for tab in workbook.tabs)

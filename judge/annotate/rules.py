@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from judge.annotate.answers import Answer, answer_of, changed_cells
+from judge.annotate.answers import GoldAnswer, answer_of, changed_cells
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import address
 from judge.compare.cells.answer_range import Plan, check, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.options import position_of
-from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError
 from judge.recalc.conditions import answer_conditions
@@ -324,7 +324,7 @@ def _leftovers(
     case: _OpenCase,
     gold_range: CellRange,
     input_range: CellRange,
-    answer: Answer,
+    answer: GoldAnswer,
 ) -> Iterator[BrokenRule]:
     """Columns that are to be filled, and that the input has filled in many rows already.
 

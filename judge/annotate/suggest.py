@@ -9,15 +9,13 @@ from judge.annotate.answers import formulas_problem
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import SetCell
 from judge.annotate.gold import MIN_AGREEING, GoldMaker, Proposal
-from judge.annotate.idea import Idea, Subject
+from judge.annotate.idea import Idea, Subject, subject_of
 from judge.annotate.mutants import ideas
-from judge.annotate.reads import Reads, cells_read
 from judge.annotate.relations import relation_ideas
-from judge.annotate.self_comparison import SelfComparison
 from judge.annotate.strength import Trial, killed, try_case
-from judge.annotate.subject import subject_of
-from judge.annotate.support import merged_reads
+from judge.annotate.support import Reads, cells_read, merged_reads
 from judge.annotate.validator import (
+    SelfComparison,
     contest_of,
     doubts_of,
     named_values,

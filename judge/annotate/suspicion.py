@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from judge.annotate.drafts import CaseData
+from judge.annotate.archive import CaseData
 from judge.annotate.edit import set_cells
 from judge.annotate.edits import Formula, SetCell
 from judge.annotate.rules import RULES, BrokenRule, check_cases

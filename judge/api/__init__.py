@@ -1,7 +1,8 @@
 """The judge as a library: score runs, run one program, check a suite, ask a chat model.
 
-The command line is a thin layer over this package. ``judge/api/__init__.pyi`` is the table of the
-names that can be imported from here; the modules behind them are imported when they are used.
+The command line is a thin layer over this package. ``judge/api/__init__.pyi`` is the table of what
+it takes from here, also of what belongs to the rooms below; the modules behind these names are
+imported when they are used, so that ``judge COMMAND --help`` loads none of them.
 """
 
 from judge import attach_stub

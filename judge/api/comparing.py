@@ -1,36 +1,231 @@
-"""Compares runs, from their results directories."""
+"""Two files compared as ``judge compare`` does it: at a position, by a rule list, by a board."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Self
 
-from judge.report.build import method_of
-from judge.report.load import load_run
-from judge.report.pairing import RunComparison, compare_loaded
+from judge.api.workbooks import Engines
+from judge.compare.boards.board import Board
+from judge.compare.boards.checker import finding_by_board
+from judge.compare.boards.standard import UnusableBoardError
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.computing import compute_and_check
+from judge.compare.cells.options import check_contradictions, range_spec
+from judge.compare.contract import GoldFaultError, Rules
+from judge.compare.profiles import get_profile
+from judge.compare.rules.book import Book, prints_beside
+from judge.compare.rules.checker import judge_rules
+from judge.compare.rules.options import RuleOptions
+from judge.compare.rules.raised import Side
+from judge.core.finding import Finding
+from judge.core.submission import Origin
+from judge.errors import UsageError, WorkbookError
+from judge.files.documents import read_json
+from judge.files.paths import GivenPath, as_path
+from judge.files.yaml_documents import read_yaml
+from judge.workbook.reader import Workbook, open_workbook
+
+_COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 
 
-def compare_runs(
-    first: Path | str,
-    *others: Path | str,
-    seed: int | None = None,
-    resamples: int | None = None,
-) -> RunComparison:
-    """Compares runs on the tasks that all of them have.
+def compare_at_position(
+    gold_path: GivenPath,
+    output_path: GivenPath,
+    position: str,
+    checker: Mapping[str, object],
+    options: Mapping[str, Any],
+) -> Comparison:
+    """Compares two workbooks at an answer position; an error of a workbook says which it is.
 
     Args:
-        first: the results directory that the others are compared with.
-        others: at least one other results directory.
-        seed: of the bootstrap; None for the usual one.
-        resamples: of the bootstrap; None for the usual number.
-
-    Returns:
-        Scores of each run, and of each pair the differences with intervals, McNemar's exact p, the
-        p of the paired cluster bootstrap, both also adjusted by Holm's method, the tasks won and
-        lost, and the smallest difference that would be found.
+        gold_path: the gold workbook.
+        output_path: the output workbook.
+        position: the answer position.
+        checker: options of the comparison.
+        options: those of ``judge compare``: ``answer_sheet``, ``profile``, ``style``,
+            ``input_path``, and how formulas are computed.
 
     Raises:
-        StoreError: a directory holds no run.
-        UsageError: runs of different suites, or without a task in common.
+        PositionError: the position cannot be read, or the gold has no such sheet.
+        WorkbookError: a workbook cannot be read.
+        UsageError: options contradict each other, or need the input workbook.
     """
-    method = method_of(seed=seed, resamples=resamples)
-    return compare_loaded([load_run(path) for path in (first, *others)], method)
+    input_path: Path | None = options["input_path"]
+    needing = [
+        name
+        for name in ("untouched", "keep", "accept")
+        if checker.get(name) not in {None, False, "off", "cells"}
+    ]
+    if needing and input_path is None:
+        raise UsageError(
+            f"--{needing[0]} compares with the workbook that OUTPUT was made from",
+            hint="Add --input FILE.",
+        )
+    profile = get_profile(options["profile"])
+    check_contradictions(profile, checker, style=options["style"], recalc=options["recalc"])
+    spec = range_spec(position, options["answer_sheet"], checker)
+    with _Files() as files, _engines(options) as engines:
+        gold = files.open("the gold", as_path(gold_path))
+        prepare(spec, gold=gold, output=None, typed=True)
+        output = files.open("the output", as_path(output_path))
+        before = None if input_path is None else files.open("the input", input_path)
+        plan = prepare(spec, gold=gold, output=output, typed=True)
+        return compute_and_check(
+            plan,
+            gold,
+            output,
+            compute=engines,
+            origin=Origin.FINISHED,
+            profile=profile,
+            style=options["style"],
+            before=before,
+        ).comparison
+
+
+class _Files:
+    """The workbooks that are read side by side; an error of reading one says which it is."""
+
+    def __init__(self) -> None:
+        self._opened: list[tuple[str, Path, Workbook]] = []
+
+    def open(self, role: str, path: Path) -> Workbook:
+        for _, known_path, workbook in self._opened:
+            if known_path == path:
+                return workbook
+        try:
+            workbook = open_workbook(path)
+        except WorkbookError as error:
+            # The message begins with the path.
+            raise _unreadable(f"{role}, {error.message}", role, error) from error
+        self._opened.append((role, path, workbook))
+        return workbook
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, WorkbookError):
+            for role, path, workbook in self._opened:
+                if error.culprit is workbook.package:
+                    raise _unreadable(f"{role}, {path}: {error.message}", role, error) from error
+
+
+def _unreadable(message: str, role: str, error: WorkbookError) -> WorkbookError:
+    hint = error.hint or (
+        f"Open {role} in a spreadsheet program and save it as .xlsx, or make it again; "
+        "`judge score` gives such an output the verdict IW."
+    )
+    return WorkbookError(message, hint=hint)
+
+
+def compare_by_board(
+    gold: GivenPath, output: GivenPath, path: GivenPath, options: Mapping[str, Any]
+) -> Finding:
+    """Compares two workbooks by the board of a file.
+
+    Args:
+        gold: the gold workbook.
+        output: the output workbook.
+        path: the board, YAML or JSON: as published, or what is below ``check_board`` there.
+        options: the command's options: profile, engines.
+
+    Raises:
+        UsageError: the file is not a board.
+        WorkbookError: a workbook cannot be read.
+        GoldFaultError: nothing of what the board asks is in the gold.
+    """
+    gold, output = as_path(gold), as_path(output)
+    board = _read_board(as_path(path))
+    golden = Book(open_workbook(gold), Side.GOLD)
+    answer = Book(open_workbook(output), Side.ANSWER)
+    profile = get_profile(options["profile"])
+    try:
+        with (
+            _engines(options) as engines,
+            answer.workbook.package.budget.working(),
+        ):
+            return finding_by_board(
+                answer,
+                golden,
+                board,
+                engines,
+                Origin.FINISHED,
+                published=profile.published,
+                profile=profile.name,
+            )
+    except UnusableBoardError as error:
+        raise GoldFaultError(f"{path}: {error}") from error
+    except WorkbookError as error:
+        named = gold if error.culprit is golden.workbook.package else output
+        raise WorkbookError(f"{named}: {error.message}", hint=error.hint) from error
+
+
+def _read_board(path: Path) -> Board:
+    document = read_yaml(path, UsageError)
+    try:
+        return Board.of(document)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
+
+
+def compare_by_rules(
+    gold: GivenPath,
+    output: GivenPath,
+    rules_path: GivenPath,
+    evaluator: str | None,
+    options: Mapping[str, Any],
+) -> Finding:
+    """Compares two workbooks by the rules of a file.
+
+    Args:
+        gold: the gold workbook.
+        output: the output workbook.
+        rules_path: the rule list.
+        evaluator: whose evaluator the rules were written for; None for what the file says.
+        options: the command's options: profile, engines.
+
+    Raises:
+        UsageError: the file is not a rule list.
+        WorkbookError: a workbook cannot be read.
+        GoldFaultError: the rules cannot be judged with this gold.
+    """
+    gold, output = as_path(gold), as_path(output)
+    chosen = _read_rules(as_path(rules_path), evaluator)
+    golden = Book(open_workbook(gold), Side.GOLD, prints_beside(gold))
+    answer = Book(open_workbook(output), Side.ANSWER, prints_beside(output))
+    rules = Rules(get_profile(options["profile"]), options["style"], max_differences=200)
+    try:
+        with (
+            _engines(options) as engines,
+            answer.workbook.package.budget.working(),
+        ):
+            return judge_rules(chosen, answer, golden, Origin.FINISHED, engines, rules)
+    except WorkbookError as error:
+        path = gold if error.culprit is golden.workbook.package else output
+        raise WorkbookError(f"{path}: {error.message}", hint=error.hint) from error
+
+
+def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
+    document = read_json(path, UsageError)
+    given = {"rules": document} if isinstance(document, list) else document
+    if not isinstance(given, dict) or "rules" not in given:
+        raise UsageError(
+            f"{path}: expected a list of rules, or an object with the field 'rules'",
+            hint="docs/rules.md lists the types of rules.",
+        )
+    chosen = {name: given[name] for name in ("rules", "evaluator") if name in given}
+    if evaluator is not None:
+        chosen["evaluator"] = evaluator
+    # A list that names its evaluator was published: what it says is not refused, but judged as
+    # published. Any other is somebody's own, and is checked.
+    try:
+        return RuleOptions.of(chosen)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
+
+
+def _engines(options: Mapping[str, Any]) -> Engines:
+    return Engines(**{name: options[name] for name in _COMPUTING})

@@ -16,7 +16,7 @@ from typing import Any
 from judge.api.commands import score
 from judge.api.options import ScoreOptions
 from judge.compare.cells.render import difference_overview
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult
 from judge.desktop.contract import (
@@ -27,20 +27,17 @@ from judge.desktop.contract import (
     DesktopTask,
     Signal,
 )
-from judge.desktop.episodes import EpisodeWriter, episode_path
-from judge.desktop.playing import Played, play
-from judge.desktop.recording import head_of, output_record
-from judge.desktop.records import EpisodeEnd
-from judge.desktop.steps import Say, Step
-from judge.desktop.tables import tree_table
+from judge.desktop.episodes import EpisodeEnd, EpisodeWriter, episode_path, head_of, output_record
+from judge.desktop.observations import tree_table
+from judge.desktop.steps import Played, Say, Step, play
 from judge.errors import SandboxError, StoreError, UsageError
+from judge.files.documents import utc_now
 from judge.files.paths import GivenPath, as_path, hold_paths
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.desktop.keeper import ATTEMPTS
-from judge.inference.desktop.opening import desktop_task
+from judge.inference.conversation import MAX_SANDBOXES
+from judge.inference.desktop.setting import desktop_task
 from judge.live.session import Asked, Ending, LiveSession, Result
 from judge.suites import Suite, load_suite
-from judge.timestamp import utc_now
 
 STEP_LIST = "step-list"
 """What is recorded as the model where a step list was played."""
@@ -256,7 +253,7 @@ def open_desktop(host: DesktopHost, trial: Trial, options: TrialOptions) -> Desk
     Raises:
         SandboxError: none gets ready.
     """
-    for _ in range(ATTEMPTS - 1):
+    for _ in range(MAX_SANDBOXES - 1):
         with contextlib.suppress(SandboxError):
             return host.open(trial.opening, options.desktop)
     return host.open(trial.opening, options.desktop)

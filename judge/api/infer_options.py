@@ -277,8 +277,12 @@ class InferOptions:
         ),
     ] = ()
     observation: Annotated[
-        Literal["screenshot", "tree", "screenshot+tree", "som"] | None,
-        Remembered("What desktop shows: screen, tree, both, marks [screenshot].", Section.DESKTOP),
+        str | None,
+        Remembered(
+            "What desktop shows: screen, tree, both, marks [screenshot].",
+            Section.DESKTOP,
+            choices="judge.desktop.observation_forms:OBSERVATION_FORMS",
+        ),
     ] = None
     action_space: Annotated[
         Literal["pyautogui", "computer_13"] | None,

@@ -1,7 +1,7 @@
 """Ask a chat model for solutions, as ``judge infer`` does.
 
 :func:`infer` does all of it. Its steps can also be called one by one:
-:func:`judge.api.resuming.resume` fills in what a run remembers, :func:`make_plan` builds the plan
+:func:`judge.api.planning.resume` fills in what a run remembers, :func:`make_plan` builds the plan
 without asking anything, :func:`ask` asks. Unless ``trust_folder`` is set, none of them
 takes whom to ask, with which key, or what to read, from a folder that this user did not start.
 """
@@ -11,32 +11,52 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from judge.api.infer_options import InferOptions
-from judge.api.infer_settings import check_batch
-from judge.api.model_key import read_key
 from judge.api.options import cores
-from judge.api.planning import plan_of
-from judge.api.resuming import Resumed, resume
+from judge.api.planning import Resumed, check_batch, plan_of, request_params, resume
 from judge.errors import InferenceError, UsageError, did_you_mean
-from judge.files.paths import as_path
-from judge.files.places import cache_folder
+from judge.files.paths import as_path, cache_folder
 from judge.grading.store import RunDirectory
 from judge.inference.config import ModelSpec, Price, check_key, find_model, load_models
 from judge.inference.plan import InferencePlan
-from judge.inference.progress import BatchEvent, InferenceEvent, InferenceSummary, Listeners
+from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary, Listeners
 from judge.inference.started import StartedRuns
 
 if TYPE_CHECKING:
-    from judge.inference.batches.desk import Carrier
+    from judge.inference.batches.ahead import Carrier
+    from judge.inference.chat import ChatModel
     from judge.inference.client import OpenAIChatModel
     from judge.inference.run import Resources
+
+
+def read_key(key_env: str | None) -> str | None:
+    """The key that an environment variable holds.
+
+    Args:
+        key_env: name of the variable; None if the server does not require a key.
+
+    Raises:
+        InferenceError: the variable is not set.
+    """
+    if key_env is None:
+        return None
+    key = os.environ.get(key_env, "").strip()
+    if not key:
+        raise InferenceError(
+            f"the key of the model is expected in the environment variable {key_env}, which is "
+            "not set",
+            hint=f"export {key_env}=…, or name another variable with --api-key-env, or another "
+            "server with --base-url.",
+        )
+    return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +145,7 @@ def make_plan(resumed: Resumed) -> PlannedRun:
 
     Raises:
         StoreError: a folder of somebody else says whom to ask or what to read; see
-            :meth:`judge.api.resuming.Resumed.check_trusted`.
+            :meth:`judge.api.planning.Resumed.check_trusted`.
         UsageError: options are missing, contradict each other or cannot be read.
         SuiteError: the suite is missing or broken.
     """
@@ -197,9 +217,8 @@ async def _open_resources(
     planned: PlannedRun, store: RunDirectory, stack: contextlib.AsyncExitStack
 ) -> tuple[Resources, InferencePlan]:
     """Client, sandbox, budget, cache; and the plan with the model's name on its server."""
-    from judge.inference.asker import ReplyCache  # noqa: PLC0415
-    from judge.inference.attempts import RetryPolicy  # noqa: PLC0415
-    from judge.inference.client import OpenAIChatModel  # noqa: PLC0415
+    from judge.inference.calls import ReplyCache  # noqa: PLC0415
+    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
     from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
     from judge.inference.run import Resources  # noqa: PLC0415
     from judge.sandbox import open_sandbox  # noqa: PLC0415
@@ -224,7 +243,7 @@ async def _open_resources(
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox, jobs=jobs)))
     desktops = None
     if plan.desktop is not None:
-        from judge.api.desktops import open_desktops  # noqa: PLC0415
+        from judge.desktop.sandboxed import open_desktops  # noqa: PLC0415
 
         desktops = open_desktops(options.sandbox, jobs, stack)
     resources = Resources(
@@ -245,18 +264,17 @@ def _carrier(
 ) -> Carrier | None:
     """How requests are answered before the conversations, if they are."""
     if options.batch_file is not None:
-        from judge.inference.batches.offline import RequestsFile  # noqa: PLC0415
+        from judge.inference.batches.ahead import RequestsFile  # noqa: PLC0415
 
         return RequestsFile(as_path(options.batch_file))
     if options.batch_results is not None:
-        from judge.inference.batches.offline import ResultsFile  # noqa: PLC0415
+        from judge.inference.batches.ahead import ResultsFile  # noqa: PLC0415
 
         return ResultsFile(as_path(options.batch_results))
     if not options.batch:
         return None
-    from judge.inference.batches.book import BatchBook  # noqa: PLC0415
-    from judge.inference.batches.carrier import BatchCarrier  # noqa: PLC0415
-    from judge.inference.batches.endpoint import BatchEndpoint  # noqa: PLC0415
+    from judge.inference.batches.log import BatchBook  # noqa: PLC0415
+    from judge.inference.batches.server import BatchCarrier, BatchEndpoint  # noqa: PLC0415
 
     return BatchCarrier(BatchEndpoint(chat_model), BatchBook(store), chat_model.policy)
 
@@ -326,3 +344,42 @@ def _price(text: str) -> Price:
             f"--price {text[:100]}: write US dollars per million tokens as IN/OUT, such as 2.5/10"
         )
     return Price(float(match[1]), float(match[2]), "--price")
+
+
+_Answer = TypeVar("_Answer")
+
+
+def ask_model(
+    options: InferOptions,
+    question: Callable[[ChatModel, str, Mapping[str, Any]], Awaitable[_Answer]],
+) -> _Answer:
+    """Opens a chat model, asks it, and closes it.
+
+    Args:
+        options: whom to ask and how; a model has to be named.
+        question: is given the model, its name on the server, and the request parameters.
+
+    Raises:
+        UsageError: an option cannot be read, or a key would go to a server that it does not
+            belong to.
+        InferenceError: the key is not set, or the models file is broken.
+    """
+    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
+
+    spec = find_spec(options, key_said=bool(options.base_url and options.api_key_env))
+    params = {**spec.params, **request_params(options)}
+    for name in ("temperature", "top_p"):
+        if (value := getattr(options, name)) is not None:
+            params[name] = value
+    key = read_key(spec.key_env)
+    policy = RetryPolicy(attempts=options.retries + 1, call_timeout_s=options.timeout)
+
+    async def run() -> _Answer:
+        chat_model = OpenAIChatModel(spec.base_url, key, policy=policy)
+        try:
+            name = spec.model or await chat_model.only_model()
+            return await question(chat_model, name, params)
+        finally:
+            await chat_model.close()
+
+    return asyncio.run(run())

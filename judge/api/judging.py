@@ -1,44 +1,269 @@
-"""A judge that is opened once and asked often: what scoring and everything like it use."""
+"""A judge that is opened once and called often, and what it takes and gives.
+
+Everything that judges (scoring, rewards, comparing two workbooks) goes through it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from judge.api.answers import (
-    NOT_KEPT,
-    GivenAnswer,
-    JudgedSubmission,
-    finished_cases,
-    judged_submission,
-)
-from judge.api.computing import ComputedWhereNeeded
 from judge.api.options import JudgingOptions
 from judge.api.resources import JudgingResources
-from judge.api.turns import Turns
 from judge.closable import AsyncClosable
 from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.computing import compare_files
+from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.cells.options import check_contradictions
-from judge.compare.cells.workbooks import compare_files
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.registry import check_options
-from judge.core.submission import Submission
-from judge.core.task import CheckerSpec, Task
-from judge.core.verdict import Verdict
+from judge.core.score import SubmissionScore, score_submission
+from judge.core.submission import Origin, Submission
+from judge.core.task import CheckerSpec, Task, TestCase
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import IncompleteRunError, UsageError
 from judge.grading.batch import Settings
 from judge.grading.case import CaseJudge
 from judge.grading.jobs import CaseJob, Job, JudgedCase, Worker
-from judge.recalc.policy import Recalculator
+from judge.grading.keys import CaseKeys
+from judge.grading.running import outcome_of_output, read_output
+from judge.recalc.conditions import answer_conditions
+from judge.recalc.names import Mode
+from judge.recalc.policy import Recalculator, replaced_cells, untrusted_cells
 from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite
 from judge.suites.submissions import submission_of_reply
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
+from judge.workbook.reader import Workbook
+
+
+class Turns:
+    """Lets so many calls work at a time; safe to use from several threads.
+
+    Args:
+        at_once: how many calls work at a time.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
+        self._changed = threading.Condition()
+        self._at_work: dict[threading.Event, int] = {}
+        self._closed = False
+        self._process = os.getpid()
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this process is a fork of the one that they belong to."""
+        return os.getpid() != self._process
+
+    @contextlib.contextmanager
+    def take(self, stop: threading.Event) -> Iterator[None]:
+        """Waits for a turn, and ends it.
+
+        Args:
+            stop: is set if everything is closed meanwhile; a call that is not finished ends early.
+
+        Raises:
+            UsageError: everything is closed, or belongs to another process.
+        """
+        self.raise_if_closed()
+        with self._changed:
+            while not self._closed and len(self._at_work) >= self._at_once:
+                self._changed.wait()
+            self.raise_if_closed()
+            self._at_work[stop] = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._at_work[stop]
+                self._changed.notify_all()
+
+    def raise_if_closed(self) -> None:
+        """Raises if there are no more turns.
+
+        Raises:
+            UsageError: everything is closed, or belongs to another process: two that talk to one
+                sandbox would get each other's verdicts.
+        """
+        if self.is_forked:
+            raise UsageError(
+                f"this judge was opened by the process {self._process}, and this is a fork of it",
+                hint="Open one in each process, after the process has begun.",
+            )
+        if self._closed:
+            raise UsageError("this judge is closed", hint="Open another: judge.Judge(…).")
+
+    def close(self) -> None:
+        """Gives no more turns, has those end that are taken, and waits for them."""
+        with self._changed:
+            self._closed = True
+            for stop in self._at_work:
+                stop.set()
+            self._changed.notify_all()
+            # A call of this very thread (a signal handler closes) would be waited for in vain.
+            here = threading.get_ident()
+            while any(thread != here for thread in self._at_work.values()):
+                self._changed.wait()
+
+
+FinishedWorkbook = bytes | str | Path | None
+"""A workbook, or where it is; None where none was handed in."""
+
+Workbooks = bytes | Path | Sequence[FinishedWorkbook] | Mapping[int, FinishedWorkbook]
+"""The workbooks of a task's cases: in case order, by the number of the case, or the only one."""
+
+GivenAnswer = Submission | str | Workbooks
+"""A submission; text (a program, a reply that holds one, a typed answer); or finished workbooks."""
+
+NOT_KEPT = CaseKeys("", "")
+"""What is not kept on disk is not looked up there either."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedSubmission:
+    """What the judge says about one submission on all cases of its task.
+
+    Attributes:
+        task_id: the task's id as text.
+        sample: number of the submission among those of its task.
+        cases: one result for each case, in case order.
+        score: the scores; None in it where no case could be scored, which is neither right nor
+            wrong.
+        outputs: case number -> what the program left there; not for finished workbooks.
+    """
+
+    task_id: str
+    sample: int
+    cases: tuple[CaseResult, ...]
+    score: SubmissionScore
+    outputs: Mapping[int, bytes] = field(default_factory=dict)
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdict of each case, in case order."""
+        return tuple(case.verdict for case in self.cases)
+
+    @property
+    def soft(self) -> float | None:
+        """Share of the scored cases that are accepted; None if none is scored."""
+        return self.score.soft
+
+    @property
+    def hard(self) -> float | None:
+        """1.0 if all scored cases are accepted, otherwise 0.0; None if none is scored."""
+        return self.score.hard
+
+    @property
+    def failed(self) -> tuple[CaseResult, ...]:
+        """The cases that the judge itself failed on (JE), which may be tried again."""
+        return tuple(case for case in self.cases if case.verdict is Verdict.JE)
+
+
+def judged_submission(job: Job, judged: Sequence[JudgedCase]) -> JudgedSubmission:
+    """All cases of a job together, with the scores."""
+    results = {each.result.case: each.result for each in judged}
+    cases = tuple(results[case.case.number] for case in job.cases)
+    verdicts = [case.verdict for case in cases]
+    return JudgedSubmission(
+        task_id=job.task.id,
+        sample=job.sample,
+        cases=cases,
+        score=score_submission(job.task.id, job.sample, verdicts),
+        outputs={each.result.case: each.output for each in judged if each.output is not None},
+    )
+
+
+def finished_cases(task: Task, workbooks: Workbooks) -> tuple[CaseJob, ...]:
+    """The cases of a task with the finished workbooks that answer them.
+
+    Raises:
+        UsageError: they do not fit the cases, or the task does not ask for workbooks.
+    """
+    given = _by_case(task, workbooks)
+    return tuple(_finished(task, case, given.get(case.number)) for case in task.cases)
+
+
+def _by_case(task: Task, workbooks: Workbooks) -> Mapping[int, FinishedWorkbook]:
+    """The finished workbooks by the number of the case."""
+    if not task.answer.is_file:
+        raise UsageError(f"task {task.id} asks for {task.answer.noun}: give it as text")
+    numbers = [case.number for case in task.cases]
+    if isinstance(workbooks, Mapping):
+        if unknown := sorted(workbooks.keys() - set(numbers)):
+            raise UsageError(f"task {task.id} has no case {', '.join(map(str, unknown))}")
+        return workbooks
+    if not isinstance(workbooks, Path) and not hasattr(workbooks, "__iter__"):
+        raise UsageError(
+            f"task {task.id}: an answer is text or workbooks, not {type(workbooks).__name__}",
+            hint="An empty text stands for a reply without content.",
+        )
+    given = [workbooks] if isinstance(workbooks, bytes | Path) else list(workbooks)
+    if len(given) != len(numbers):
+        raise UsageError(
+            f"task {task.id} has {len(numbers)} cases, and {len(given)} workbooks were given",
+            hint="Give one for each case, None where there is none, or by case number.",
+        )
+    return dict(zip(numbers, given, strict=True))
+
+
+def _finished(task: Task, case: TestCase, workbook: FinishedWorkbook) -> CaseJob:
+    """A case with the workbook that answers it."""
+    if isinstance(workbook, bytes):
+        _, outcome = outcome_of_output(workbook, "output")
+    else:
+        path = None if workbook is None else Path(workbook)
+        _, outcome = read_output(path, task.answer.missing)
+    return CaseJob(case, NOT_KEPT, outcome)
+
+
+class ComputedWhereNeeded:
+    """Computes with engines that are opened when the first formula needs one.
+
+    See :class:`judge.compare.cells.computing.Compute`.
+
+    Args:
+        mode: when to compute.
+        opened: opens the engines; called each time that one is needed.
+    """
+
+    def __init__(self, mode: Mode, opened: Callable[[], Recalculator]) -> None:
+        self.mode = mode
+        self._opened = opened
+
+    def fill(
+        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+    ) -> ComputedValues:
+        """Computes the formula cells of some ranges that have no value to trust.
+
+        Raises:
+            WorkbookError: the ranges cannot be read.
+            SandboxError: something has to be computed, and there is no sandbox.
+        """
+        needed, _ = untrusted_cells(workbook, ranges, self.mode, origin)
+        if needed:
+            return self._opened().fill(workbook, ranges, origin=origin)
+        replaced = replaced_cells(workbook, ranges, self.mode, origin)
+        return ComputedValues(not_calculated=replaced) if replaced else NOTHING_COMPUTED
+
+    def answer_conditions(
+        self, questions: ConditionQuestions, gold: Workbook, output: Workbook, *, origin: Origin
+    ) -> ConditionAnswers:
+        """Finds out which conditions of conditional formats hold.
+
+        Raises:
+            SandboxError: there is no sandbox to compute them in.
+        """
+        if self.mode == "never":
+            return NO_ANSWERS
+        return answer_conditions(self._opened(), questions, gold, output, origin=origin)
 
 
 class Judge(AsyncClosable):

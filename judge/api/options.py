@@ -60,7 +60,7 @@ class JudgingOptions(GradingOptions):
     ] = False
 
     def __post_init__(self) -> None:
-        from judge.api.checks import check_judging  # noqa: PLC0415  help declares options without it
+        from judge.api.resources import check_judging  # noqa: PLC0415  help declares options without it
 
         hold_paths(self)
         check_bounds(self)

@@ -1,33 +1,324 @@
-"""The plan of a run of inference, out of its options."""
+"""The plan of a run of inference: its options, those of a run that is continued, and the settings.
+
+The options that a run remembers are in its folder, and a folder may come from anyone. Those that
+decide whom to ask, with which key, what is read and what is paid are taken silently from runs that
+this user started on this machine, and from other folders only when the user says so.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from judge.api.desktop_settings import desktop_way, without
-from judge.api.infer_options import REMEMBERED, InferOptions
-from judge.api.infer_settings import (
-    background_of,
-    changed,
-    check_combinations,
-    check_typed,
-    content_limits,
-    in_phrasing,
-    template_for,
-    typed_way,
+from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remembered
+from judge.core.option import Section, options_in
+from judge.core.records.runs import InferenceIdentity, RunDocument
+from judge.core.task import Task, split_ids
+from judge.desktop.contract import ActionSpace, DesktopOptions, WindowPlace
+from judge.errors import StoreError, UsageError
+from judge.files.paths import as_path
+from judge.grading.store import RUN_FILE, RunDirectory
+from judge.inference.config import (
+    ModelSpec,
+    Setting,
+    TypedSetting,
+    check_address,
+    load_setting,
+    load_typed_setting,
+    origin_of,
+    public_url,
 )
-from judge.core.task_ids import split_ids
-from judge.errors import UsageError
-from judge.inference.address import public_url
-from judge.inference.config import ModelSpec, Setting, load_setting
-from judge.inference.desktop.setting import DesktopWay
-from judge.inference.plan import Assignment, InferencePlan, SuiteReference, TypedWay
-from judge.inference.prompt import Template, load_feedback
+from judge.inference.content import ContentLimits
+from judge.inference.desktop.setting import (
+    MODE,
+    DesktopSetting,
+    DesktopWay,
+    load_desktop_setting,
+    load_words,
+    setting_name,
+    why_not_asked,
+)
+from judge.inference.documents import DocumentFolder
+from judge.inference.plan import Assignment, Background, InferencePlan, SuiteReference, TypedWay
+from judge.inference.prompt import Template, load_feedback, load_template, load_user_template
+from judge.inference.started import StartedRuns
 from judge.suites import load_suite
 from judge.suites.locate import whole_source
+
+_CHANGES = ("rounds", "rows", "content", "temperature", "top_p")
+_TYPED_CHANGES = (
+    *_CHANGES,
+    *("pictures", "max_pictures", "picture_side", "picture_bytes", "picture_types"),
+)
+_Setting = TypeVar("_Setting", bound=Setting)
+
+
+def changed(setting: _Setting, options: InferOptions) -> _Setting:
+    """The setting, with what the options say in place of it."""
+    names = _TYPED_CHANGES if isinstance(setting, TypedSetting) else _CHANGES
+    said = {name: value for name in names if (value := getattr(options, name)) not in {None, ()}}
+    return replace(setting, **said)
+
+
+def template_for(options: InferOptions, setting: Setting) -> Template:
+    """The user's own prompt, or that of the setting.
+
+    Raises:
+        UsageError: the user's cannot be read, or lacks a field that every prompt needs.
+    """
+    if options.prompt:
+        return load_user_template(as_path(options.prompt))
+    return load_template(setting.prompt)
+
+
+def content_limits(options: InferOptions, setting: Setting) -> ContentLimits:
+    """How much of workbooks and tables goes into a prompt."""
+    return ContentLimits(rows=setting.rows, notes=options.notes is not False)
+
+
+def typed_way(options: InferOptions, assignments: Sequence[Assignment]) -> TypedWay | None:
+    """How tasks are asked that expect a typed answer; None if none of them does."""
+    forms = {assignment.question.answer.is_file for assignment in assignments}
+    if False not in forms:
+        return None
+    assert options.mode is not None
+    setting = changed(load_typed_setting(options.mode), options)
+    # A template of the user's own is for the workbooks where a suite has both.
+    mine = options.prompt and True not in forms
+    template = template_for(options, setting) if mine else load_template(setting.prompt)
+    content = content_limits(options, setting)
+    return TypedWay(setting, template, load_feedback("typed_feedback"), content)
+
+
+def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
+    """The tasks in one of the phrasings in which a suite asks the same things.
+
+    Args:
+        tasks: those that are chosen otherwise.
+        name: the phrasing; None and ``both`` for all tasks.
+        suite: name of the suite, for messages.
+
+    Raises:
+        UsageError: no task is phrased like that.
+    """
+    if name in {None, "both"}:
+        return tuple(tasks)
+    found = tuple(
+        task for task in tasks if task.phrasing is not None and task.phrasing.name == name
+    )
+    if not found:
+        known = sorted({task.phrasing.name for task in tasks if task.phrasing is not None})
+        raise UsageError(
+            f"--instruction {str(name)[:80]}: no task of {suite} that is asked about is phrased so",
+            hint=f"Phrasings: {', '.join(known)}."
+            if known
+            else "It has one phrasing of each task.",
+        )
+    return found
+
+
+def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> Background:
+    """What prompts add to the question.
+
+    Raises:
+        UsageError: no task has a plan, or the documents cannot be read.
+    """
+    if options.oracle_plan and not any(assignment.question.plan for assignment in assignments):
+        raise UsageError("--oracle-plan: no task that is asked about comes with an expert's steps")
+    folder = as_path(options.documents)
+    documents = None if folder is None else DocumentFolder(folder)
+    return Background(oracle_plan=bool(options.oracle_plan), documents=documents)
+
+
+def check_typed(options: InferOptions) -> None:
+    """Checks that no option is given that only concerns workbooks.
+
+    Raises:
+        UsageError: there is one.
+    """
+    unseen = options.execution_feedback is False or None
+    said = {"feedback": options.feedback, "stop": options.stop, "no-execution-feedback": unseen}
+    for name, value in said.items():
+        if value not in {None, "output"}:
+            raise UsageError(f"--{name} is for tasks that ask for a workbook, and there are none")
+
+
+def check_batch(options: InferOptions, executes: bool) -> None:
+    """Checks that requests can be sent together, if they are to be.
+
+    Args:
+        options: what the user says.
+        executes: whether any task is asked in several rounds.
+
+    Raises:
+        UsageError: they cannot, or several ways to send them are named.
+    """
+    ways = {
+        "--batch-file": options.batch_file,
+        "--batch-results": options.batch_results,
+    }
+    said = [name for name, value in ways.items() if value is not None]
+    if len(said) > 1:
+        raise UsageError(f"{' and '.join(said)}: give one of them")
+    if executes and (said or options.batch):
+        raise UsageError(
+            f"{said[0] if said else '--batch'} belongs to --mode single and text: in multi, each "
+            "request depends on the reply to the one before",
+            hint="Leave it away, or give --mode single.",
+        )
+
+
+def check_combinations(options: InferOptions, executes: bool) -> None:
+    """Checks that no option of several rounds is given in a mode that has one.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if executes:
+        return
+    unseen = options.execution_feedback is False
+    for name, value in (
+        ("session", options.session),
+        ("stop", options.stop),
+        ("no-execution-feedback", unseen),
+    ):
+        if value not in {None, False, "output"}:
+            raise UsageError(f"--{name} belongs to --mode multi")
+    if (options.rounds or 1) > 1:
+        raise UsageError(f"--rounds belongs to --mode multi, not to {options.mode}")
+
+
+_SIZE = re.compile(r"(\d{1,5})x(\d{1,5})")
+_WINDOW = re.compile(r"(\d{1,5}),(\d{1,5}),(\d{1,5})x(\d{1,5})")
+_LEAST, _MOST = 320, 7680
+_DESKTOP_CHANGES = (
+    *("rounds", "temperature", "top_p", "observation"),
+    *("action_space", "history", "minutes", "tree_tokens"),
+)
+"""Fields of the setting that options change."""
+
+_DESKTOP_OPTIONS = tuple(
+    name
+    for name, declared in options_in(InferOptions).items()
+    if declared.option.section is Section.DESKTOP
+)
+"""Options of the mode."""
+
+_OPTIONS_OF_OTHER_MODES = (
+    *("feedback", "stop", "session", "rows", "content"),
+    *("pictures", "max_pictures", "picture_side", "picture_bytes", "picture_types"),
+    *("batch", "batch_file", "batch_results"),
+)
+"""Options of the other modes."""
+
+
+def desktop_way(
+    options: InferOptions, suite_format: str, assignments: Sequence[Assignment]
+) -> DesktopWay | None:
+    """How tasks are asked on a desktop, and which of them cannot be; None in the other modes.
+
+    Args:
+        options: what the user says.
+        suite_format: name of the format of the suite.
+        assignments: the tasks.
+
+    Raises:
+        UsageError: an option does not belong to the mode, options contradict each other, or no
+            task can be asked.
+        InferenceError: the settings are broken.
+    """
+    if options.mode != MODE:
+        _check_none(options, _DESKTOP_OPTIONS, f"belongs to --mode {MODE}")
+        return None
+    _check_none(options, _OPTIONS_OF_OTHER_MODES, f"does not belong to --mode {MODE}")
+    setting = _changed_for_desktop(load_desktop_setting(suite_format), options)
+    problems = (
+        (assignment.question, why_not_asked(assignment.question)) for assignment in assignments
+    )
+    left_out = tuple((question.id, problem) for question, problem in problems if problem)
+    if len(left_out) == len(assignments):
+        raise UsageError(
+            "no task that is chosen can be asked on a desktop",
+            hint="; ".join(f"{task_id}: {problem}" for task_id, problem in left_out[:3]),
+        )
+    return DesktopWay(setting, load_words(), _desktop_options(options), left_out)
+
+
+def without(
+    assignments: Sequence[Assignment], left_out: Collection[tuple[str, str]]
+) -> tuple[Assignment, ...]:
+    """The tasks that are not left out."""
+    ids = {task_id for task_id, _ in left_out}
+    return tuple(assignment for assignment in assignments if assignment.question.id not in ids)
+
+
+def _changed_for_desktop(setting: DesktopSetting, options: InferOptions) -> DesktopSetting:
+    said = {
+        name: value for name in _DESKTOP_CHANGES if (value := getattr(options, name)) is not None
+    }
+    if "action_space" in said:
+        said["action_space"] = ActionSpace(said["action_space"])
+    setting = replace(setting, **said)
+    if setting.form.has_marks and setting.action_space is ActionSpace.COMPUTER_13:
+        raise UsageError(
+            "--observation som with --action-space computer_13: marks are names in code (tag_1), "
+            "which actions in JSON cannot hold; the papers do not have this pair either",
+            hint="Give --action-space pyautogui, or another --observation.",
+        )
+    return replace(setting, name=setting_name(setting))
+
+
+def _desktop_options(options: InferOptions) -> DesktopOptions:
+    usual = DesktopOptions()
+    width, height = usual.width, usual.height
+    if options.screen is not None:
+        match = _SIZE.fullmatch(options.screen)
+        if match is None:
+            raise UsageError(
+                f"--screen {options.screen[:80]}: write width and height in pixels, as in 1280x720"
+            )
+        width, height = int(match[1]), int(match[2])
+        if not (_LEAST <= width <= _MOST and _LEAST <= height <= _MOST):
+            raise UsageError(f"--screen {options.screen}: from {_LEAST} to {_MOST} pixels each way")
+    return replace(
+        usual,
+        width=width,
+        height=height,
+        as_published=frozenset(options.as_published),
+        gui_only=bool(options.gui_only),
+        window=_window(options.window, width, height),
+        clutter=options.clutter or 0,
+    )
+
+
+def _window(text: str | None, width: int, height: int) -> WindowPlace | None:
+    if text is None:
+        return None
+    match = _WINDOW.fullmatch(text)
+    if match is None:
+        raise UsageError(
+            f"--window {text[:80]}: write place and size in pixels as X,Y,WxH, such as "
+            "100,50,1280x720"
+        )
+    place = WindowPlace(*map(int, match.groups()))
+    inside = place.x + place.width <= width and place.y + place.height <= height
+    if not inside or place.width < _LEAST or place.height < 200:
+        raise UsageError(
+            f"--window {text}: does not fit into the screen of {width}x{height} pixels, or is too "
+            f"small to work in (below {_LEAST}x200)"
+        )
+    return place
+
+
+def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
+    for name in names:
+        given = getattr(options, name)
+        if given is not None and given != () and given != USUAL.get(name):
+            raise UsageError(f"--{name.replace('_', '-')} {what}")
 
 
 def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
@@ -142,3 +433,115 @@ def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
     if plain.get("base_url"):
         plain["base_url"] = public_url(plain["base_url"])
     return plain
+
+
+GUARDED = {
+    "model": "chat model",
+    "base_url": "endpoint",
+    "api_key_env": "key",
+    "models": "models file",
+    "prompt": "prompt",
+    "documents": "documents",
+    "dataset": "suite",
+    "param": "parameters",
+    "samples": "samples",
+    "rounds": "rounds",
+    "price": "price",
+}
+"""Options that need the user's consent, with their names: they decide whom to ask, with which
+key, what of this machine is read and sent, and what is paid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Options, filled up with those of the run that is continued.
+
+    Attributes:
+        options: what holds now.
+        taken: guarded options that the folder alone gives, in a run of somebody else.
+        key_said: endpoint and key name were given together, by this user.
+        dropped_key: name of a key that was remembered for an endpoint other than the one given.
+    """
+
+    options: InferOptions
+    taken: tuple[str, ...] = ()
+    key_said: bool = False
+    dropped_key: str | None = None
+
+    def check_trusted(self) -> None:
+        """Checks that nothing is taken from another user's folder without this user's consent.
+
+        Raises:
+            StoreError: something is, and ``trust_folder`` is not given.
+        """
+        if self.taken and not self.options.trust_folder:
+            raise StoreError(
+                f"{self.options.out}: was not started by you on this machine, and its {RUN_FILE} "
+                f"alone says whom to ask or what to read ({', '.join(self.taken)})",
+                hint="Give the options yourself, or --trust-folder (trust_folder=True) if you know "
+                "where the folder is from.",
+            )
+
+
+def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed:
+    """Fills the options that are not given with those of the run in ``out``.
+
+    Args:
+        options: what the user gives.
+        started: the runs of this user; None for those on record in the user's state folder.
+
+    Raises:
+        StoreError: the run's description cannot be read, or holds what is not a value of an option.
+    """
+    given = options.given()
+    said_together = {"base_url", "api_key_env"} <= given.keys()
+    out = as_path(options.out)
+    before = _options_in(out) if out is not None and out.is_dir() else None
+    if out is None or before is None:
+        return Resumed(options.filled({}), key_said=said_together)
+    known = (started or StartedRuns()).options_of(out)
+    own = known is not None and all(known.get(name) == before.get(name) for name in GUARDED)
+    remembered, taken = {}, []
+    for name in REMEMBERED:
+        if name in given or before.get(name) is None:
+            continue
+        remembered[name] = _read_option(name, before[name], out)
+        if name in GUARDED and not own and _says_something(name, remembered[name]):
+            taken.append(name)
+    dropped = None
+    moved = "base_url" in given and not _same_server(given["base_url"], before.get("base_url"))
+    if moved and "api_key_env" not in given:
+        # A key belongs to its endpoint, and this is another one.
+        dropped = remembered.pop("api_key_env", None)
+        taken = [name for name in taken if name != "api_key_env"]
+    remembered_together = own and "api_key_env" not in given and before.get("base_url") is not None
+    return Resumed(
+        options.filled(remembered), tuple(taken), said_together or remembered_together, dropped
+    )
+
+
+def _options_in(out: Path) -> Mapping[str, Any] | None:
+    run = RunDirectory(out).read_run() or RunDocument()
+    return (run.get("inference") or InferenceIdentity()).get("options")
+
+
+def _read_option(name: str, value: object, out: Path) -> Any:
+    try:
+        return check_remembered(name, value)
+    except (TypeError, ValueError) as error:
+        raise StoreError(
+            f"{out / RUN_FILE}: inference.options.{name} is {str(value)[:80]!r}: {error}",
+            hint="It was not written by the judge. Give another --out.",
+        ) from error
+
+
+def _says_something(name: str, value: object) -> bool:
+    """Whether a remembered value is anything but what holds without it."""
+    usual = () if name == "param" else USUAL.get(name)
+    return value != usual and not (name == "dataset" and value == "sample")
+
+
+def _same_server(url: str, other: object) -> bool:
+    if not isinstance(other, str):
+        return False
+    return origin_of(check_address(url)) == origin_of(check_address(other))

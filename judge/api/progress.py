@@ -12,7 +12,7 @@ from collections import Counter
 from types import TracebackType
 from typing import IO, Protocol, Self
 
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.grading.batch import Event
 
 

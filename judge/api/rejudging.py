@@ -1,25 +1,25 @@
-"""Runs judged again from their stored outputs, and verdicts changed by hand.
+"""Runs judged again from their stored outputs or programs, and verdicts changed by hand.
 
 What decides a verdict is taken from the suite and from the call. A results directory can come from
 anybody, so what its run.json says of rules, options, corrections and trust counts only if the call
-asks for it by name; what was not taken over is listed (decision 0035).
+asks for it by name; what was not taken over is listed (decision 0035). A rerun runs the stored
+programs, and trusts nothing that the folder claims.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack, cast, get_args
 
 from judge.api.options import JudgingChanges, JudgingOptions, with_changes
-from judge.api.published_figures import add_published_figures
-from judge.api.rerunning import ran_by, rerun_cases
+from judge.api.reporting import add_published_figures
 from judge.api.resources import JudgingResources
-from judge.api.scoring import backend_of, rules_record
-from judge.api.sources import own_values
+from judge.api.scoring import backend_of, own_values, rules_record, sandbox_record
 from judge.compare.cells.options import script_style
 from judge.compare.profiles import PROFILES, get_profile
 from judge.core.limits import Limits
@@ -28,9 +28,10 @@ from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, S
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.files.documents import read_regular
+from judge.files.documents import read_regular, utc_now
 from judge.files.paths import GivenPath
-from judge.grading.batch import Settings
+from judge.grading.batch import Event, Settings, grade
+from judge.grading.case_records import CaseKey, case_records, result_of_record
 from judge.grading.overrides import (
     NO_OVERRIDES,
     ManualVerdict,
@@ -49,14 +50,98 @@ from judge.grading.store import MAX_WORKBOOK_BYTES, REPORT_FILE, SUBMISSIONS_FIL
 from judge.recalc.names import Mode
 from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.suites import Suite
-from judge.suites.correction_records import describe_corrections
-from judge.suites.corrections import CorrectedSuite, corrected_as_recorded, corrected_suite
+from judge.suites.corrections import (
+    CorrectedSuite,
+    corrected_as_recorded,
+    corrected_suite,
+    describe_corrections,
+)
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
-from judge.suspects.standing import keep_suspicions
-from judge.timestamp import utc_now
+from judge.suites.submissions import load_submissions
+from judge.suspects.decisions import keep_suspicions
+
+
+def rerun_cases(
+    store: RunDirectory,
+    loaded: LoadedRun,
+    suite: Suite,
+    settings: Settings,
+    keep: RunDirectory | None,
+    on_case: Callable[[RejudgedCase, int], None],
+) -> list[RejudgedCase]:
+    """Runs the programs of a run in a folder of its own, and compares the verdicts.
+
+    Args:
+        store: the run.
+        loaded: the same, read; its submissions are run.
+        suite: which they answer.
+        settings: sandbox, limits, rules, engines, workers: those of this machine.
+        keep: where the outputs are stored; None where nothing is to be written.
+        on_case: called with each case that is on record, and with how many there are in all.
+
+    Returns:
+        One entry for each case on record, in the order of the submissions.
+
+    Raises:
+        SandboxError: the sandbox was lost.
+    """
+    before = {key: result_of_record(each) for key, each in case_records(store).items()}
+    wanted = {each.key for each in loaded.submissions}
+    pairs = [
+        (suite.task(load_submission.task_id), load_submission)
+        for load_submission in load_submissions(loaded.path / SUBMISSIONS_FILE, suite)
+        if load_submission.key in wanted
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="judge-rerun-") as folder,
+        RunDirectory(Path(folder)) as scratch,
+    ):
+        outcome = grade(scratch, pairs, settings, on_event=_told(before, on_case))
+        if outcome.stopped is not None:
+            raise outcome.stopped
+        records = case_records(scratch)
+        found = [
+            RejudgedCase(before[key], outcome.results[key], records[key])
+            for task, submission in pairs
+            for case in task.cases
+            if (key := (task.id, submission.sample, case.number)) in before
+        ]
+        if keep is not None:
+            _keep_outputs(found, scratch, keep)
+    return found
+
+
+def _keep_outputs(found: list[RejudgedCase], scratch: RunDirectory, keep: RunDirectory) -> None:
+    for each in found:
+        digest = each.after.run.get("output_sha256")
+        if digest is not None and (data := scratch.get_workbook(digest)):
+            keep.put_workbook(data)
+
+
+def ran_by(settings: Settings) -> RunDocument:
+    """What a run.json says of the machine that a rerun ran on."""
+    sandbox = settings.sandbox
+    return {
+        "limits": asdict(settings.limits),
+        "reference": None,
+        # Typed answers are judged again without one.
+        "sandbox": None if sandbox is None else sandbox_record(sandbox.info),
+    }
+
+
+def _told(
+    before: Mapping[CaseKey, CaseResult], on_case: Callable[[RejudgedCase, int], None]
+) -> Callable[[Event], None]:
+    def tell(event: Event) -> None:
+        result = event.result
+        known = before.get((result.task_id, result.sample, result.case))
+        if known is not None:
+            on_case(RejudgedCase(known, result, None), event.total)
+
+    return tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from judge.api.desktops import open_desktops
 from judge.api.options import ScoreOptions
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
@@ -17,20 +16,27 @@ from judge.core.records.runs import RunDocument
 from judge.core.submission import KeptOutput
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
-from judge.desktop.contract import Desktop, DesktopHost, DesktopTask, ObservationForm, Signal
-from judge.desktop.episodes import Episode, EpisodeFiles, read_episodes
-from judge.desktop.recording import action_of, options_of
-from judge.desktop.records import TurnRecord
+from judge.desktop.contract import Desktop, DesktopHost, DesktopTask, Signal
+from judge.desktop.episodes import (
+    Episode,
+    EpisodeFiles,
+    TurnRecord,
+    action_of,
+    options_of,
+    read_episodes,
+)
+from judge.desktop.observation_forms import OBSERVATION_FORMS
+from judge.desktop.sandboxed import open_desktops
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import MalformedError
 from judge.grading.case import CaseJudge
-from judge.grading.kept import kept_outcome
+from judge.grading.running import kept_outcome
 from judge.grading.store import RunDirectory
 from judge.inference.desktop.episode import look, table_of
-from judge.inference.desktop.opening import desktop_task
 from judge.inference.desktop.setting import (
     MODE,
     DesktopWay,
+    desktop_task,
     load_desktop_setting,
     load_words,
 )
@@ -153,13 +159,13 @@ class _Replayer:
         if isinstance(recorded, dict) and isinstance(recorded.get("tree_tokens"), int):
             setting = replace(setting, tree_tokens=recorded["tree_tokens"])
         parts = episode.head["setting"].split("/")
-        if parts[0] == MODE and len(parts) == 3 and parts[1] in tuple(ObservationForm):
-            setting = replace(setting, observation=ObservationForm(parts[1]))
+        if parts[0] == MODE and len(parts) == 3 and parts[1] in OBSERVATION_FORMS:
+            setting = replace(setting, observation=parts[1])
         return DesktopWay(setting, load_words(), options_of(episode.head))
 
     def _turn(self, desktop: Desktop, way: DesktopWay, turn: TurnRecord) -> Iterator[ReplayedTurn]:
         """Performs a turn again; yields what came out otherwise."""
-        seen = look(desktop, way.setting.observation)
+        seen = look(desktop, way.setting.form)
         table = table_of(way, seen).text
         was = turn["seen"]["table"]
         lines = 0

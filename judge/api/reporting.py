@@ -1,31 +1,40 @@
-"""A run that was just scored, and its report: from its records, one submission at a time."""
+"""A run that was just scored: its report, its rewards, and checks of its verdicts.
+
+The report is made from the records, one submission at a time.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from judge.core.asking import asking_of
+from judge.core.conversation import asking_of
 from judge.core.records.reports import ReportDocument
 from judge.core.records.runs import RunDocument
 from judge.core.score import SubmissionScore, best_samples, score_submission
 from judge.core.submission import Submission
-from judge.core.task import Task
-from judge.core.verdict import CaseResult
-from judge.errors import StoreError
+from judge.core.task import Task, TestCase
+from judge.core.verdict import CaseResult, Verdict
+from judge.errors import IncompleteRunError, StoreError, SubmissionError, SuiteError, UsageError
+from judge.files.documents import dump_json
+from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.batch import BatchResult, Settings, current_records
-from judge.grading.known_cases import KnownCases
-from judge.grading.overrides import read_overrides
-from judge.grading.recorded import RecordedResults
-from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.entries_file import MAX_HELD, EntriesFile
-from judge.report.summary import ReportBuilder
+from judge.grading.case import LEFT_OUT
+from judge.grading.case_records import KnownCases
+from judge.grading.overrides import RecordedResults, read_overrides
+from judge.grading.store import CASES_FILE, SUSPECTS_FILE, RunDirectory
+from judge.report.report_json import MAX_HELD, EntriesFile, ReportBuilder
 from judge.suites import Suite
-from judge.suites.submission_index import SubmissionIndex
-from judge.suspects.standing import kept_suspicions
+from judge.suites.submissions import SubmissionIndex
+
+if TYPE_CHECKING:
+    from judge.suspects.decisions import Suspicions
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,7 @@ class RunReporter:
                 rules said of this very code is reported.
             problem: why the run is incomplete, or None.
         """
-        suspicions = kept_suspicions(self._store)
+        suspicions = suspicions_in(self._store)
         builder = ReportBuilder(self._run, overrides=self._overrides, suspicions=suspicions)
         entries = EntriesFile(self._store)
         best_of = bool(self._run.get("best_of"))
@@ -177,3 +186,165 @@ class RunReporter:
                 self._held = []
             score = score_submission(task.id, pairs.sample(place), verdicts)
             yield _Reported(task, pairs.without_program(place), score, present)
+
+
+def suspicions_in(store: RunDirectory) -> Suspicions | None:
+    """The suspects that a results directory keeps; None if it keeps none.
+
+    Raises:
+        StoreError: a file is not in the form that the judge writes.
+    """
+    if not os.path.lexists(store.path / SUSPECTS_FILE):
+        return None
+    from judge.suspects.decisions import kept_suspicions  # noqa: PLC0415  few runs keep any
+
+    return kept_suspicions(store)
+
+
+def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:
+    """Writes ``reward`` (the soft score), ``soft``, ``hard``, and ``case_1`` and so on.
+
+    All of them are numbers from 0 to 1; verdicts and causes are in the results directory.
+
+    Args:
+        path: the file.
+        runs: what was scored: one submission of one task.
+
+    Raises:
+        UsageError: it was more than one.
+        IncompleteRunError: it has no score, since the judge or the test is at fault; nothing is
+            written.
+        StoreError: the file cannot be written.
+    """
+    submissions = {(each.task_id, each.sample) for run in runs for each in run.results}
+    if len(runs) != 1 or len(submissions) != 1:
+        raise UsageError(
+            f"--reward is about one answer to one task, and {len(submissions)} were scored",
+            hint="Name one task with --ids, or leave --reward out.",
+        )
+    failed = [each for each in runs[0].results if each.verdict is Verdict.JE]
+    if failed:
+        raise IncompleteRunError(f"the judge failed, so there is no reward: {failed[0].cause}")
+    overall = runs[0].report["overall"]
+    soft, hard = overall["soft_restriction"], overall["hard_restriction"]
+    if soft is None or hard is None:
+        raise IncompleteRunError("no case of the task could be scored, so there is no reward")
+    rewards: dict[str, float] = {"reward": soft, "soft": soft, "hard": hard}
+    for each in sorted(runs[0].results, key=lambda result: result.case):
+        if each.verdict.is_scored:
+            rewards[f"case_{each.case}"] = float(each.verdict is Verdict.AC)
+    with naming_what_is_written(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, dump_json(rewards, indent=2).encode(), mode=0o644)
+
+
+def add_published_figures(
+    report: ReportDocument, suite: Suite, folder: str | Path | None, results: Iterable[CaseResult]
+) -> bool:
+    """Adds the published figures to a report; nothing if there are no logs to read.
+
+    They are about the published verdicts, whatever the profile is.
+
+    Args:
+        report: the report, which is changed.
+        suite: the suite that was answered.
+        folder: the folder of finished outputs; None if there is none.
+        results: results of the reported outputs.
+
+    Returns:
+        Whether something was added.
+    """
+    if folder is None:
+        return False
+    accepted: dict[tuple[str, int], bool] = {}
+    for result in results:
+        key = result.task_id, result.sample
+        official = result.comparison.get("official_equal")
+        agrees = result.verdict is Verdict.AC if official is None else official
+        accepted[key] = accepted.get(key, True) and agrees
+    # A folder that is gone leaves the report as it is; each case says so where it matters.
+    with contextlib.suppress(SubmissionError, SuiteError):
+        if figures := suite.conventions.published_figures(suite.whole, Path(folder), accepted):
+            report["published_figures"] = figures
+            return True
+    return False
+
+
+def check_complete(runs: Sequence[ScoredRun]) -> None:
+    """Raises if a run is incomplete, or if faults in the suite kept cases from being judged.
+
+    Raises:
+        IncompleteRunError: a run holds judge errors or was stopped; the message names it.
+        SuiteError: a run holds bad tests (BT) other than those that were left out on request;
+            each is named with its file.
+    """
+    for run in runs:
+        if run.problem is not None:
+            raise IncompleteRunError(
+                f"{run.path}: {run.problem}",
+                hint="Run the same command again: it continues where this one ended.",
+            )
+    faults = [
+        f"task {result.task_id}, case {result.case}: {result.cause}"
+        for run in runs
+        if _may_hold_faults(run)
+        for result in run.results
+        if result.verdict is Verdict.BT and not result.cause.startswith(LEFT_OUT)
+    ]
+    if faults:
+        raise SuiteError(
+            f"{len(faults)} cases could not be judged because of faults in the suite's own files",
+            faults=tuple(dict.fromkeys(faults)),
+            hint="Everything else is scored. `judge verify SUITE` checks a whole suite.",
+        )
+
+
+def _may_hold_faults(run: ScoredRun) -> bool:
+    """Whether the results have to be searched; those of a large run are read for it."""
+    overall = run.report["overall"]
+    # What a better sample outdid is in no score, and not counted there.
+    return bool(run.report["run"].get("best_of")) or Verdict.BT.value in overall["verdicts"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A case whose verdict is not the one that its submission is meant to get."""
+
+    task_id: str
+    label: str
+    case: int
+    expected: str
+    actual: str
+
+
+def check_expectations(run: ScoredRun) -> tuple[int, list[Mismatch]]:
+    """Compares verdicts with those that sample submissions must get.
+
+    Returns:
+        How many cases had an expected verdict, and those that got another one.
+    """
+    if isinstance(run.submissions, SubmissionIndex) and not run.submissions.facts.expects:
+        return 0, []
+    verdicts = {
+        (result.task_id, result.sample, result.case): result.verdict for result in run.results
+    }
+    expected_cases = 0
+    mismatches: list[Mismatch] = []
+    for task, submission in run.submissions:
+        for case, expected in _expected(task, submission):
+            expected_cases += 1
+            actual = verdicts.get((task.id, submission.sample, case.number))
+            if actual is None or actual.value != expected:
+                label = submission.label or f"sample {submission.sample}"
+                found = "not run" if actual is None else actual.value
+                mismatches.append(Mismatch(task.id, label, case.number, expected, found))
+    return expected_cases, mismatches
+
+
+def _expected(task: Task, submission: Submission) -> Iterator[tuple[TestCase, str]]:
+    if not submission.expected:
+        return iter(())
+    codes = submission.expected
+    if len(codes) == 1:
+        codes = codes * len(task.cases)
+    return zip(task.cases, codes, strict=False)

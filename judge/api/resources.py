@@ -4,29 +4,49 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from judge.api.options import JudgingOptions
-from judge.cluster.place import parse_place
-from judge.cluster.session import ClusterSeats, ClusterSession
+from judge.compare.cells.options import check_contradictions
+from judge.compare.cells.style_check import check_style_names
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.console.terminal import print_label
+from judge.console import print_label
 from judge.core.task import Task
 from judge.errors import SandboxError
-from judge.grading.batch import Settings
+from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.options import GradingOptions
-from judge.grading.recipe import WorkerRecipe
 from judge.grading.verify import CheckAll
-from judge.sandbox import open_sandbox
+from judge.recalc.select import check_recalculation
+from judge.sandbox import check_sandbox_kind, open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.sandbox.select import check_runs_solutions
 from judge.suites import Suite
-from judge.suites.correction_records import Correction
-from judge.suites.corrections import corrected_suite
+
+if TYPE_CHECKING:
+    from judge.api.options import JudgingOptions
+    from judge.cluster.session import ClusterSeats, ClusterSession
+
+
+def check_judging(options: JudgingOptions) -> None:
+    """Checks the names in options, and that they do not contradict each other.
+
+    Raises:
+        UsageError: something has no such name, or an option contradicts a published profile.
+    """
+    profile = get_profile(options.profile)
+    check_style_names(options.style)
+    check_sandbox_kind(options.sandbox)
+    check_recalculation(options.recalc, options.engine)
+    check_contradictions(profile, options.checker, style=options.style, recalc=options.recalc)
+    if options.cluster is not None:
+        from judge.cluster.config import parse_place  # noqa: PLC0415  most runs need no cluster
+        from judge.cluster.session import check_installed  # noqa: PLC0415
+
+        check_installed(parse_place(options.cluster, insecure=options.insecure_cluster).kind)
 
 
 class JudgingResources:
@@ -52,19 +72,23 @@ class JudgingResources:
         self._stack = stack
         self._given = sandbox
         self._opening = threading.Lock()
-        self._applied: dict[Path, Sequence[Correction]] = {}
+        self._corrections: dict[Path, list[dict[str, object]]] = {}
         self._settings: dict[tuple[str, bool], Settings] = {}
         self._session: ClusterSession | None = None
 
     def adapt(self, suite: Suite) -> Suite:
         """The suite with the corrections and the comparison options that were requested."""
-        corrected = corrected_suite(suite, self._options.corrections)
-        self._applied[suite.root] = corrected.applied
-        return corrected.suite.with_checker_options(self._options.checker)
+        if self._options.corrections is not None:
+            from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
 
-    def corrections_of(self, suite: Suite) -> Sequence[Correction]:
-        """The corrections that :meth:`adapt` applied to a suite."""
-        return self._applied.get(suite.root, ())
+            corrected = corrected_suite(suite, self._options.corrections)
+            self._corrections[suite.root] = corrected.records
+            suite = corrected.suite
+        return suite.with_checker_options(self._options.checker)
+
+    def corrections_of(self, suite: Suite) -> list[dict[str, object]]:
+        """The corrections that :meth:`adapt` applied to a suite, as run.json describes them."""
+        return self._corrections.get(suite.root, [])
 
     def settings_for(
         self, tasks: Iterable[Task], *, runs: bool, remembered: str | None = None
@@ -132,15 +156,8 @@ class JudgingResources:
         Raises:
             ClusterError: the cluster cannot be reached.
         """
-        options = self._options
-        if options.cluster is None:
-            return settings
-        if self._session is None:
-            place = parse_place(options.cluster, insecure=options.insecure_cluster)
-            self._session = ClusterSession(place, self._stack, _tell)
-        assert settings.recipe is not None, "settings() opens them from a recipe"
-        recipe = replace(settings.recipe, threads=1)
-        return replace(settings, executor_of=ClusterSeats(self._session, recipe, suite, folder))
+        seats = self._seats(settings, suite, folder)
+        return settings if seats is None else replace(settings, executor_of=seats)
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
         """What checks cases of a suite on the cluster, if the options name one.
@@ -148,8 +165,21 @@ class JudgingResources:
         Raises:
             ClusterError: the cluster cannot be reached.
         """
-        seats = self.placed(settings, suite).executor_of
-        return seats(settings).verify if isinstance(seats, ClusterSeats) else None
+        seats = self._seats(settings, suite, None)
+        return None if seats is None else seats(settings).verify
+
+    def _seats(self, settings: Settings, suite: Suite, folder: Path | None) -> ClusterSeats | None:
+        options = self._options
+        if options.cluster is None:
+            return None
+        from judge.cluster.config import parse_place  # noqa: PLC0415
+        from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
+
+        if self._session is None:
+            place = parse_place(options.cluster, insecure=options.insecure_cluster)
+            self._session = ClusterSession(place, self._stack, _tell)
+        assert settings.recipe is not None, "settings() opens them from a recipe"
+        return ClusterSeats(self._session, replace(settings.recipe, threads=1), suite, folder)
 
     def _open_sandbox(self, kind: str) -> Sandbox:
         try:

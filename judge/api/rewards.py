@@ -7,13 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal, get_args
 
-from judge.api.answers import GivenAnswer, JudgedSubmission
-from judge.api.judging import Judge
+from judge.api.judging import GivenAnswer, Judge, JudgedSubmission
 from judge.api.options import JudgingOptions
 from judge.closable import AsyncClosable
-from judge.compare.contract import CountsCells
 from judge.compare.registry import checker_of
-from judge.core.accuracy import mean_cell_accuracy
+from judge.core.score import mean_cell_accuracy
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.sandbox.contract import Sandbox
@@ -134,8 +132,7 @@ class Rewards(AsyncClosable):
         Raises:
             UsageError: there is no such task.
         """
-        checker = checker_of(self._task(task).checker)
-        return isinstance(checker, CountsCells) and checker.counts_cells
+        return checker_of(self._task(task).checker).counts_cells
 
     def _task(self, task: Task | str | int) -> Task:
         assert self.judge.suite is not None

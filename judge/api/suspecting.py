@@ -9,8 +9,8 @@ from typing import Unpack
 
 from judge.api.options import VerifyChanges, with_changes
 from judge.api.resources import JudgingResources
-from judge.core.answer import Origin
 from judge.core.option import check_at_least
+from judge.core.submission import Origin
 from judge.errors import StoreError, UsageError
 from judge.grading.case import known_fault
 from judge.grading.case_records import case_records, result_of_record
@@ -19,9 +19,9 @@ from judge.suites import Suite, load_suite
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import find_outputs
 from judge.suspects.audit import TaskFindings, audit_suite
+from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Output, Tools
 from judge.suspects.model import Audit
-from judge.suspects.registry import all_signs, register
 
 Outputs = dict[tuple[str, int], list[Output]]
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Self, Unpack
 
-from judge.api.computing import ComputedWhereNeeded
-from judge.api.judging import Judge
+from judge.api.judging import ComputedWhereNeeded, Judge
 from judge.api.options import ComputingChanges, with_changes
 from judge.compare.cells.comparison import Comparison
 from judge.compare.profiles import Profile

@@ -21,16 +21,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.fields import content_digest
 from judge.authoring.kinds import DraftTask, Record, kind_named, kind_of_folder
-from judge.authoring.review import Standing, State, check_review, standing_of
+from judge.authoring.review import Standing, State, check_review, content_digest, standing_of
 from judge.core.task import Task
 from judge.errors import StoreError, SuiteError, UsageError
+from judge.files.documents import utc_now
 from judge.files.writing import folder_beside
 from judge.grading.store import RunDirectory
 from judge.suites import load_suite
 from judge.suites.validate import Severity, SuiteFinding, check_task
-from judge.timestamp import utc_now
 
 Findings = tuple[SuiteFinding, ...]
 LOG_FOLDER = "authoring"

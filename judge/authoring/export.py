@@ -1,20 +1,28 @@
-"""Writes the tasks of a suite that have come so far, as a folder or as a ``.tar.gz``."""
+"""Writes suites as a folder or as a ``.tar.gz``: tasks that are ready, or a corrected suite."""
 
 from __future__ import annotations
 
 import contextlib
 import gzip
+import hashlib
 import io
+import shutil
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.kinds import DraftTask
 from judge.authoring.review import State
+from judge.core.task import Task
 from judge.errors import UsageError
 from judge.files.documents import dump_json
-from judge.files.writing import folder_beside
+from judge.files.writing import folder_beside, naming_what_is_written
+from judge.suites import Suite, load_suite
+from judge.suites.corrections import CorrectedSuite, describe_corrections
+from judge.version import __version__
 
 ANNOTATIONS_FILE = "annotations.jsonl"
 """The fields that the definition has no place for, with authors and reviewers."""
@@ -115,3 +123,107 @@ def _pack(folder: Path, target: Path) -> None:
                 member = tarfile.TarInfo(str(path.relative_to(folder.parent)))
                 member.size, member.mode = len(data), 0o644
                 tar.addfile(member, io.BytesIO(data))
+
+
+PROVENANCE_FILE = "provenance.json"
+"""Which suite a corrected one was made of, by which corrections, and which files changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A suite that was written.
+
+    Attributes:
+        tasks: how many tasks it has.
+        cases: how many cases.
+        golds: how many golds were corrected.
+        corrections: how many corrections were applied.
+        digest: the digest of the new suite.
+    """
+
+    tasks: int
+    cases: int
+    golds: int
+    corrections: int
+    digest: str
+
+
+def export_corrected(suite: Suite, corrected: CorrectedSuite, target: Path) -> Exported:
+    """Writes a suite with its corrections, in its own format.
+
+    The files keep their names, so the same solutions can be scored on it. Next to its definition is
+    a ``provenance.json``.
+
+    Args:
+        suite: the suite as its files are.
+        corrected: the same with its corrections.
+        target: a new folder, or a file that ends in ``.tar.gz``.
+
+    Raises:
+        UsageError: the target already exists, nothing is corrected, or suites of this format
+            cannot be written.
+        SuiteError: the suite cannot be read, or what was written is not one.
+        StoreError: it cannot be written.
+    """
+    if not corrected.applied:
+        raise UsageError(
+            f"no correction applies to {suite.root}, so there is nothing to export",
+            hint="Name a file of corrections for this suite with --corrections-from FILE.",
+        )
+    root = suite.root.resolve()
+    with naming_what_is_written(target), writing_suite(target) as folder:
+        changed = list(_copy_files(suite, corrected.suite, root, folder))
+        placed = [_at_home(task, suite.task(task.id)) for task in corrected.suite.tasks]
+        text = suite.conventions.definition_of(root, placed)
+        (folder / suite.conventions.definition).write_text(text, encoding="utf-8")
+        made = load_suite(folder)
+        provenance = _provenance(suite, corrected, made, changed)
+        (folder / PROVENANCE_FILE).write_text(
+            f"{dump_json(provenance, indent=2)}\n", encoding="utf-8"
+        )
+    return Exported(
+        len(made.tasks), made.case_count, len(changed), len(corrected.applied), made.digest
+    )
+
+
+def _at_home(task: Task, published: Task) -> Task:
+    """The corrected task, whose golds are where the published ones are."""
+    return replace(task, cases=published.cases)
+
+
+def _copy_files(before: Suite, after: Suite, root: Path, folder: Path) -> Iterator[dict[str, Any]]:
+    """Copies all files of the cases; gives an entry for each that was corrected."""
+    for task in after.tasks:
+        published = before.task(task.id).cases
+        for old, new in zip(published, task.cases, strict=True):
+            for was, now in zip(old.paths, new.paths, strict=True):
+                relative = was.relative_to(root)
+                place = folder / relative
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(now, place)
+                if was != now:
+                    yield {
+                        "task": task.id,
+                        "case": new.number,
+                        "path": relative.as_posix(),
+                        "published_sha256": _sha256(was),
+                        "sha256": _sha256(now),
+                    }
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _provenance(
+    suite: Suite, corrected: CorrectedSuite, made: Suite, files: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "judge_version": __version__,
+        "published": {"name": suite.name, "format": suite.format, "digest": suite.digest},
+        "digest": made.digest,
+        "corrections": describe_corrections(corrected.applied),
+        "not_applied": describe_corrections(corrected.unfit),
+        "files": list(files),
+    }

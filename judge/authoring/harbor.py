@@ -22,7 +22,7 @@ from judge.files.documents import dump_json
 from judge.files.writing import naming_what_is_written
 from judge.sandbox.roots import pins
 from judge.suites import Suite
-from judge.suites.harbor.names import folder_name
+from judge.suites.harbor import folder_name
 from judge.version import __version__
 
 DEFAULT_AGENT_IMAGE = "python:3.11-slim-bookworm"

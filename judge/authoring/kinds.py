@@ -1,18 +1,18 @@
 """The kinds of tasks that can be written, and what differs between them.
 
 A kind is one module with a ``KIND``, and one line in ``_HOMES``. Kinds with the same definition can
-be in one suite. A kind knows which fields an author
-fills in, how a task is kept in the suite's definition, and how the suite is exported; everything
-else (the log, states, reviews) is the same for all.
+be in one suite. A kind knows which fields an author fills in, how the suite's definition records a
+task, and how the suite is exported; everything else (the log, states, reviews) is the same for all.
 """
 
 from __future__ import annotations
 
+import abc
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from judge.authoring.review import Standing
 from judge.core.task import Task
@@ -27,7 +27,7 @@ _HOMES = {
     "typed": "judge.authoring.typed_kind",
     "rules": "judge.authoring.rules_kind",
 }
-"""Name of a kind -> the module whose ``KIND`` it is."""
+"""Name of a kind -> the module that defines it as ``KIND``."""
 
 Record = dict[str, Any]
 """A task as the definition of its suite has it."""
@@ -52,40 +52,30 @@ class DraftTask:
     digest: str
 
 
-class DraftKind(Protocol):
-    """What differs between kinds of suites that are written."""
+class DraftKind(abc.ABC):
+    """What differs between the kinds of suites that are written.
 
-    @property
-    def name(self) -> str:
-        """The name by which it is chosen."""
-        ...
+    Attributes:
+        name: the name by which it is chosen.
+        definition: the file that defines the tasks.
+        folder: the folder of the suite that holds a folder for each task.
+        example: how a task is added, as options of ``judge dataset add-task``.
+        marks: options that only its tasks have, by which it is chosen in a suite of several kinds.
+        noted: fields that the definition does not have; the log of the suite keeps them.
+        wanted_for_review: those of them that must be filled before anybody can check a task.
+    """
 
-    @property
-    def definition(self) -> str:
-        """The file that defines the tasks."""
-        ...
+    name: ClassVar[str]
+    definition: ClassVar[str]
+    folder: ClassVar[str]
+    example: ClassVar[str]
+    marks: ClassVar[tuple[str, ...]] = ()
+    noted: ClassVar[tuple[str, ...]] = ()
+    wanted_for_review: ClassVar[tuple[str, ...]] = ()
 
-    @property
-    def folder(self) -> str:
-        """The folder of the suite that holds a folder for each task."""
-        ...
+    # -- what an author gives ----------------------------------------------------------------------
 
-    @property
-    def wanted_for_review(self) -> tuple[str, ...]:
-        """Notes that must be filled before anybody can check a task."""
-        ...
-
-    @property
-    def example(self) -> str:
-        """How a task is added, as options of ``judge dataset add-task``."""
-        ...
-
-    @property
-    def marks(self) -> tuple[str, ...]:
-        """Options that only its tasks have, by which it is chosen in a suite of several kinds."""
-        ...
-
-    def proposals(self, options: Mapping[str, Any]) -> Proposals | None:
+    def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002  the usual
         """What the files of a task suggest for a person to keep or drop; None for nothing to ask.
 
         What is kept comes back to :meth:`fields_of` as the option ``kept``.
@@ -94,8 +84,9 @@ class DraftKind(Protocol):
             UsageError: files are missing, or do not belong together.
             WorkbookError: a file cannot be read.
         """
-        ...
+        return None
 
+    @abc.abstractmethod
     def fields_of(self, options: Mapping[str, Any]) -> Any:
         """The fields of a task, out of what an author gave; None stands for what was not given.
 
@@ -105,28 +96,18 @@ class DraftKind(Protocol):
         Raises:
             UsageError: an option is not one of this kind, or its value does not fit.
         """
-        ...
 
+    @abc.abstractmethod
     def files_of(self, options: Mapping[str, Any]) -> Sequence[Any]:
         """The files of a task, out of the same options, as :meth:`place` takes them.
 
         Raises:
             UsageError: files are missing.
         """
-        ...
 
-    def records(self, root: Path) -> list[Record]:
-        """The records of all tasks.
+    # -- a task ------------------------------------------------------------------------------------
 
-        Raises:
-            SuiteError: the definition is broken.
-        """
-        ...
-
-    def text_of(self, root: Path, records: Sequence[Record]) -> str:
-        """The definition with these tasks; everything else in it stays as it is in ``root``."""
-        ...
-
+    @abc.abstractmethod
     def record(self, task_id: int | str, given: Any, before: Mapping[str, Any] | None) -> Record:
         """The record of a task.
 
@@ -138,12 +119,12 @@ class DraftKind(Protocol):
         Raises:
             UsageError: a field is missing or wrong; every such field is named.
         """
-        ...
 
     def notes(self, given: Any) -> dict[str, Any]:
-        """The filled fields that have no place in the definition."""
-        ...
+        """The filled fields that the definition does not have."""
+        return {name: value for name in self.noted if (value := getattr(given, name)) is not None}
 
+    @abc.abstractmethod
     def place(self, record: Record, files: Sequence[Any], scratch: Path) -> Task:
         """Copies the files of a new task, and completes its record.
 
@@ -158,20 +139,34 @@ class DraftKind(Protocol):
         Raises:
             UsageError: a file is not of a kind that such a task has.
         """
-        ...
 
+    @abc.abstractmethod
     def changed(self, record: Record, before: Task, root: Path) -> Task:
         """The task of a record that was changed, with the files that it had.
 
         Raises:
             UsageError: the record is wrong.
         """
-        ...
 
-    def check(self, task: Task) -> Sequence[SuiteFinding]:
-        """What such a task has to show besides files that can be read; errors refuse it."""
-        ...
+    def check(self, task: Task) -> Sequence[SuiteFinding]:  # noqa: ARG002  as above
+        """What is wrong with a task whose files can be read; errors refuse it."""
+        return ()
 
+    # -- the suite ---------------------------------------------------------------------------------
+
+    @abc.abstractmethod
+    def records(self, root: Path) -> list[Record]:
+        """The records of all tasks.
+
+        Raises:
+            SuiteError: the definition is broken.
+        """
+
+    @abc.abstractmethod
+    def text_of(self, root: Path, records: Sequence[Record]) -> str:
+        """The definition with these tasks; everything else in it stays as it is in ``root``."""
+
+    @abc.abstractmethod
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
         """Writes tasks as a suite of their own; returns how many test cases it has.
 
@@ -180,7 +175,6 @@ class DraftKind(Protocol):
             source: the suite that they are from.
             target: an empty folder.
         """
-        ...
 
 
 def kind_names() -> tuple[str, ...]:

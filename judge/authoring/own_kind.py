@@ -1,37 +1,71 @@
-"""What all kinds of tasks in suites of the judge's own format have in common: ``suite.json``."""
+"""What all kinds of tasks in suites of the judge's own format have in common: ``suite.json``.
+
+A task is checked before it is added: its golds have to be accepted, its untouched inputs refused.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.kinds import DraftTask, Record
-from judge.authoring.proposals.propose import Proposals
-from judge.authoring.soundness import check_verdicts
-from judge.core.answer import AnswerForm
+from judge.authoring.kinds import DraftKind, DraftTask, Record
+from judge.compare.profiles import get_profile
+from judge.core.submission import AnswerForm
 from judge.core.task import Task
+from judge.core.verdict import Verdict
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json
-from judge.suites.sheetjudge import DEFINITION, FORMAT_NAME, VERSION
-from judge.suites.sheetjudge.reading import read_task
-from judge.suites.validate import SuiteFinding
+from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.verify import CaseCheck, verify_case
+from judge.recalc.policy import Recalculator
+from judge.suites.own_format import DEFINITION, FORMAT_NAME, VERSION, read_task
+from judge.suites.validate import Severity, SuiteFinding
+
+
+def check_verdicts(task: Task) -> Sequence[SuiteFinding]:
+    """Checks a task as ``judge verify`` does, with the values that its files store.
+
+    A gold that is not accepted is an error; so are untouched inputs if those of all cases are
+    accepted. What depends on formulas without a stored value stays open.
+    """
+    judge = CaseJudge(Recalculator((), mode="never"), GradingRules(get_profile("standard")))
+    checks = [verify_case(task, case, judge) for case in task.cases]
+    findings = [_refused(task, check) for check in checks if not check.gold_accepted]
+    passed = [check for check in checks if check.untouched_accepted]
+    everywhere = len(passed) == len(checks)
+    findings.extend(
+        SuiteFinding(
+            Severity.ERROR if everywhere else Severity.WARNING,
+            task.id,
+            f"case {check.case}",
+            "the untouched input is accepted: the task asks for nothing that it lacks",
+        )
+        for check in passed
+    )
+    return findings
+
+
+def _refused(task: Task, check: CaseCheck) -> SuiteFinding:
+    # NC: the checker wants a value that no engine has computed yet.
+    if check.gold_problem.startswith(Verdict.NC):
+        message = "formulas of the gold have no stored value; `judge verify` computes them"
+        return SuiteFinding(Severity.WARNING, task.id, f"case {check.case}", message)
+    message = f"the gold is not accepted as its own answer: {check.gold_problem}"
+    return SuiteFinding(Severity.ERROR, task.id, f"case {check.case}", message)
+
 
 NOTES = ("original_question", "source_url")
-"""Fields that the format has no place for."""
+"""Fields that the format does not have: where the question comes from."""
 
 
-class OwnKind:
+class OwnKind(DraftKind):
     """A ``suite.json``, and a folder of files for each task; a suite may have several kinds."""
 
     definition = DEFINITION
     folder = "files"
-    wanted_for_review: tuple[str, ...] = ()
-
-    def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002
-        """None: nothing is proposed."""
-        return None
+    noted = NOTES
 
     def records(self, root: Path) -> list[Record]:
         """The tasks in ``suite.json``."""
@@ -46,10 +80,6 @@ class OwnKind:
         if (root / self.definition).exists():
             document = _document(root)
         return dump_json({**document, "tasks": list(records)}, indent=2) + "\n"
-
-    def notes(self, given: Any) -> dict[str, Any]:
-        """Where the question comes from."""
-        return {name: value for name in NOTES if (value := getattr(given, name)) is not None}
 
     def changed(self, record: Record, before: Task, root: Path) -> Task:  # noqa: ARG002
         """The task as the suite would read it."""

@@ -8,6 +8,8 @@ longer counts, and it counts again when the change is undone.
 from __future__ import annotations
 
 import enum
+import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -104,3 +106,18 @@ def check_review(standing: Standing, wanted: State, by: str) -> None:
 
 def _same(one: str, other: str) -> bool:
     return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def content_digest(
+    record: Mapping[str, Any], notes: Mapping[str, Any], files: Mapping[str, str]
+) -> str:
+    """SHA-256 of everything that a reviewer looks at.
+
+    Args:
+        record: the task's record in the definition of the suite.
+        notes: the fields outside it.
+        files: file names and the SHA-256 of their bytes.
+    """
+    document = [dict(record), dict(notes), dict(files)]
+    text = json.dumps(document, sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

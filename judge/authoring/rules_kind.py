@@ -16,10 +16,10 @@ from judge.authoring.own_kind import NOTES, OwnKind, named_values, task_of
 from judge.authoring.proposals.changes import Rule
 from judge.authoring.proposals.propose import Proposal, Proposals, propose, rule_lists
 from judge.compare.rules.options import NAME as CHECKER
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import UsageError
-from judge.suites.sheetjudge import DEFINITION
+from judge.suites.own_format import DEFINITION
 
 _SUFFIXES = (".xlsx", ".xlsm")
 _OPTIONS = (

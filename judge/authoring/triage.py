@@ -9,26 +9,30 @@ posts.triage/
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.authoring.filters import (
+from judge.authoring.posts import (
     QUESTIONS,
     Answer,
     Judgement,
+    Post,
     Proposal,
     apply_rules,
     open_questions,
     propose,
 )
-from judge.authoring.posts import Post
-from judge.errors import UsageError
+from judge.errors import InferenceError, UsageError
+from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
-from judge.timestamp import utc_now
+from judge.inference.chat import CallError, ChatModel, ChatRequest
+from judge.inference.prompt import Template
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 DECISIONS_FILE = "decisions.jsonl"
@@ -228,3 +232,97 @@ def _harmless(value: str) -> str:
 
 def _plain(value: str) -> str:
     return value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA_STARTS) else value
+
+
+_MAX_POST_LENGTH = 6000
+_MAX_WHY_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """Which chat model is asked, and how.
+
+    Attributes:
+        chat_model: answers.
+        model: the server's name for it.
+        params: further request parameters.
+        template: the prompt, with the fields ``questions`` and ``post``.
+        concurrency: requests at a time.
+    """
+
+    chat_model: ChatModel
+    model: str
+    params: Mapping[str, Any]
+    template: Template
+    concurrency: int = 4
+
+
+async def ask_about(
+    triaged: Sequence[TriagedPost],
+    choice: ModelChoice,
+    on_answer: Callable[[TriagedPost, dict[str, Judgement]], None],
+) -> list[str]:
+    """Asks about every post that has open questions.
+
+    Args:
+        triaged: the posts.
+        choice: the model.
+        on_answer: called with each post and its judgements, as soon as they are known.
+
+    Returns:
+        One line for each post that got no usable answer; the same call asks again.
+
+    Raises:
+        InferenceError: key, model name or address are wrong.
+    """
+    waiting = asyncio.Semaphore(choice.concurrency)
+    failures: list[str] = []
+
+    async def ask(each: TriagedPost) -> None:
+        async with waiting:
+            try:
+                reply = await choice.chat_model.complete(_request(each, choice))
+            except CallError as error:
+                if error.kind == "access":
+                    raise InferenceError(error.message) from error
+                failures.append(f"{each.post.id}: {error.message}")
+                return
+        judgements = read_answer(reply.text, each.questions, choice.model)
+        if judgements is None:
+            failures.append(f"{each.post.id}: the reply is not the JSON that was requested")
+        else:
+            on_answer(each, judgements)
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for each in triaged:
+                if each.questions:
+                    group.create_task(ask(each))
+    except* InferenceError as errors:
+        raise errors.exceptions[0] from None
+    return failures
+
+
+def _request(each: TriagedPost, choice: ModelChoice) -> ChatRequest:
+    questions = "\n".join(f"- {name}: {QUESTIONS[name]}" for name in each.questions)
+    text = each.post.text[:_MAX_POST_LENGTH]
+    prompt = choice.template.fill({"questions": questions, "post": text})
+    params = {"temperature": 0, **choice.params}
+    return ChatRequest(choice.model, ({"role": "user", "content": prompt},), params)
+
+
+def read_answer(text: str, questions: Sequence[str], model: str) -> dict[str, Judgement] | None:
+    """The judgements of a reply, or None if it does not answer every question. Pure."""
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        document = json.loads(text[start : end + 1])
+        return {
+            name: Judgement(
+                Answer(str(document[name]["answer"]).strip().lower()),
+                " ".join(str(document[name].get("why") or "").split())[:_MAX_WHY_LENGTH],
+                model,
+            )
+            for name in questions
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

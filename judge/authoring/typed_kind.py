@@ -12,11 +12,11 @@ from judge.authoring.kinds import Record, given_options, refuse_others
 from judge.authoring.own_kind import NOTES, OwnKind, named_values, task_of
 from judge.compare.values.checker import VARIABLES
 from judge.compare.values.rules import AnswerType, Match
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.files.documents import MalformedError, parse_json
-from judge.suites.sheetjudge import DEFINITION
+from judge.suites.own_format import DEFINITION
 
 CHECKER = "typed_answer"
 _OPTIONS = (

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from judge.authoring.fields import WANTED_FOR_REVIEW, TaskFields, dataset_record, notes_of
-from judge.authoring.kinds import DraftTask, Record, given_options, refuse_others
+from judge.authoring.kinds import DraftKind, DraftTask, Record, given_options, refuse_others
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.options import position_of
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, SuiteError, UsageError, WorkbookError
 from judge.files.documents import dump_json, read_json
-from judge.suites.spreadsheetbench.format import FORMAT
-from judge.suites.spreadsheetbench.task_records import (
+from judge.suites.spreadsheetbench import FORMAT
+from judge.suites.spreadsheetbench_records import (
     KNOWN_FIELDS,
     InstructionType,
     read_record,
@@ -24,9 +24,90 @@ from judge.suites.spreadsheetbench.task_records import (
 from judge.workbook.position import parse_position
 from judge.workbook.reader import open_workbook
 
-if TYPE_CHECKING:
-    from judge.authoring.proposals.propose import Proposals
-    from judge.suites.validate import SuiteFinding
+
+@dataclass(frozen=True, slots=True)
+class TaskFields:
+    """The fields of the data formatting manual of SpreadsheetBench, and those of the judge.
+
+    A field that nobody has filled yet has the value None.
+
+    Attributes:
+        instruction: the revised question: clear, self-contained, without the chat around it.
+        instruction_type: cell level or sheet level.
+        answer_position: the cells that hold the answer.
+        answer_sheet: the sheet of that position, if the position names none.
+        data_position: the cells that hold the input's data.
+        style: which styles are part of the answer, such as ``("fill",)``.
+        multiple_tables: whether a sheet holds several tables.
+        non_standard_table: whether a table is not relational (nested or missing headers, merged
+            cells, free text).
+        original_question: the post as it was written.
+        source_url: the address of the post.
+    """
+
+    instruction: str | None = None
+    instruction_type: InstructionType | None = None
+    answer_position: str | None = None
+    answer_sheet: str | None = None
+    data_position: str | None = None
+    style: tuple[str, ...] | None = None
+    multiple_tables: bool | None = None
+    non_standard_table: bool | None = None
+    original_question: str | None = None
+    source_url: str | None = None
+
+    def changed(self, other: TaskFields) -> TaskFields:
+        """These fields, with those of ``other`` that are filled in their place."""
+        filled = {
+            field.name: value
+            for field in fields(other)
+            if (value := getattr(other, field.name)) is not None
+        }
+        return replace(self, **filled)
+
+
+IN_DATASET = (
+    "instruction",
+    "instruction_type",
+    "answer_position",
+    "answer_sheet",
+    "data_position",
+    "style",
+)
+"""Fields that are kept in ``dataset.json``."""
+
+IN_NOTES = ("multiple_tables", "non_standard_table", "original_question", "source_url")
+"""Fields that SpreadsheetBench's own format does not have; the log of the suite keeps them."""
+
+WANTED_FOR_REVIEW = ("multiple_tables", "non_standard_table")
+"""Fields that must be filled before anybody can check the task."""
+
+
+def dataset_record(
+    task_id: int | str, given: TaskFields, before: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The task's record for ``dataset.json``.
+
+    Args:
+        task_id: the id, as it is to be written.
+        given: the fields; those with the value None are left as they were.
+        before: the record so far; its other fields are kept.
+
+    Raises:
+        UsageError: a field is missing or wrong; every such field is named.
+    """
+    record: dict[str, Any] = {"id": task_id, **(before or {})}
+    for name in IN_DATASET:
+        value = getattr(given, name)
+        if value is not None:
+            record[name] = list(value) if isinstance(value, tuple) else value
+    record.setdefault("spreadsheet_path", f"spreadsheet/{task_id}")
+    _, faults = read_record(record)
+    faults += () if str(record.get("instruction", "")).strip() else ("the instruction is empty",)
+    if faults:
+        raise UsageError(f"task {task_id}: {'; '.join(dict.fromkeys(faults))}")
+    return record
+
 
 _TYPES = {"cell": InstructionType.CELL_LEVEL, "sheet": InstructionType.SHEET_LEVEL}
 _SUFFIXES = (".xlsx", ".xlsm")
@@ -36,19 +117,15 @@ _OPTIONS = (
 )
 
 
-class WorkbookKind:
+class WorkbookKind(DraftKind):
     """A ``dataset.json``, and a folder of workbooks for each task."""
 
     name = "workbook"
     definition = FORMAT.definition
     folder = "spreadsheet"
+    noted = IN_NOTES
     wanted_for_review = WANTED_FOR_REVIEW
-    marks: tuple[str, ...] = ()
     example = "--case INPUT GOLD …"
-
-    def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002
-        """None: the position is the author's."""
-        return None
 
     def fields_of(self, options: Mapping[str, Any]) -> TaskFields:
         """The fields of the data formatting manual."""
@@ -87,10 +164,6 @@ class WorkbookKind:
         """The published fields."""
         return dataset_record(task_id, given, before)
 
-    def notes(self, given: TaskFields) -> dict[str, Any]:
-        """The manual's fields that the format has no place for."""
-        return notes_of(given)
-
     def place(self, record: Record, files: Sequence[tuple[Path, Path]], scratch: Path) -> Task:
         """Copies the workbooks under the names of the format."""
         if not files:
@@ -110,10 +183,6 @@ class WorkbookKind:
         if position_of(task.checker) != position_of(before.checker):
             _check_position(task)
         return task
-
-    def check(self, task: Task) -> Sequence[SuiteFinding]:  # noqa: ARG002
-        """Nothing more: `judge verify` looks at the whole suite."""
-        return ()
 
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
         """SpreadsheetBench's own format: the published fields, and workbooks with regular names."""

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import annotate as annotation
+from judge import api
 from judge.api.infer_options import InferOptions
-from judge.cli.annotate_cases import (
+from judge.cli.annotate import (
     author_option,
     decide_option,
     reference_option,
@@ -37,7 +39,14 @@ _MODEL_OPTIONS = (
 )
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "annotate suggest mysuite/ 1 --reference right.py",
+        "annotate suggest mysuite/ 1 --reference right.py --accept 2",
+    ),
+    first="references files base accept decide only model seed show_all as_json",
+)
 @click.argument("suite")
 @click.argument("task")
 @reference_option
@@ -117,15 +126,12 @@ def suggest(suite: str, task: str, **options: Any) -> None:
     With --submissions, only what makes an accepted program fail is suggested. With --model, a chat
     model proposes counterexamples to these programs too; they are examined like all others.
     """
-    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.mutants import NAMES  # noqa: PLC0415
-
-    unknown = sorted(set(options["only"]) - set(NAMES))
+    unknown = sorted(set(options["only"]) - set(annotation.NAMES))
     if unknown:
         raise UsageError(
             f"there is no mutator {', '.join(unknown)}"
-            + did_you_mean(unknown[0], NAMES, before=". "),
-            hint=f"There are {', '.join(NAMES)}.",
+            + did_you_mean(unknown[0], annotation.NAMES, before=". "),
+            hint=f"There are {', '.join(annotation.NAMES)}.",
         )
     if options["model"] and not options["files"]:
         raise UsageError(
@@ -138,7 +144,7 @@ def suggest(suite: str, task: str, **options: Any) -> None:
             hint="Save the cells that were shown: judge annotate add SUITE TASK CELL=VALUE … "
             "--decide SOURCE, or the workbook with judge hack.",
         )
-    with Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
+    with annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
         found: list[Suggestion] = []
         for suggestion in _suggestions(annotator, task, options):
             found.append(suggestion)
@@ -161,14 +167,15 @@ def suggest(suite: str, task: str, **options: Any) -> None:
 
 def _suggestions(annotator: Annotator, task: str, options: dict[str, Any]) -> Iterator[Suggestion]:
     from judge.annotate import suggest as suggestions  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.hack import accepted_solutions  # noqa: PLC0415  likewise
 
     cases = annotator.cases(task)
     number = options["base"] or cases[0].number
     base = next((case for case in cases if case.number == number), None)
     if base is None:
         raise UsageError(f"task {task} has no case {number}")
-    victims = accepted_solutions(annotator, task, options["files"]) if options["files"] else {}
+    victims = (
+        annotation.accepted_solutions(annotator, task, options["files"]) if options["files"] else {}
+    )
     return suggestions.suggest(
         annotator.task(task),
         base,
@@ -193,12 +200,9 @@ def _proposed(
     """What a chat model proposes, if one is to be asked."""
     if not options["model"]:
         return []
-    from judge.annotate.model_ideas import ModelAsked, ask_for_ideas  # noqa: PLC0415  seldom needed
-    from judge.api.asking import ask_model  # noqa: PLC0415  likewise
-    from judge.api.infer_options import InferOptions  # noqa: PLC0415  likewise
 
     chosen = {name: options[name] for name in _MODEL_OPTIONS}
-    whom = InferOptions(model=options["model"], **chosen)
+    whom = api.InferOptions(model=options["model"], **chosen)
     ideas: list[Idea] = []
     for name, program in victims.items():
 
@@ -208,12 +212,12 @@ def _proposed(
             params: Mapping[str, Any],
             program: Submission = program,
         ) -> Awaitable[tuple[list[Idea], list[str]]]:
-            asked = ModelAsked(chat_model, model, params)
-            return ask_for_ideas(
+            asked = annotation.ModelAsked(chat_model, model, params)
+            return annotation.ask_for_ideas(
                 asked, annotator.task(task), base, program, most=options["proposals"]
             )
 
-        proposed, problems = ask_model(whom, question)
+        proposed, problems = api.ask_model(whom, question)
         ideas += proposed
         click.echo(f"{options['model']}: {len(proposed)} proposals for {name}", err=True)
         for line in problems:
@@ -260,9 +264,8 @@ def _accept(annotator: Annotator, task: str, each: Suggestion, options: dict[str
 
 
 def _check_saveable(each: Suggestion, preview: Preview) -> None:
-    from judge.annotate.annotator import refusals  # noqa: PLC0415  `--help` needs none of it
 
-    refused = [preview.problem] if preview.problem else refusals(preview)
+    refused = [preview.problem] if preview.problem else annotation.refusals(preview)
     if refused:
         raise UsageError(f"suggestion {each.number} is not saved: {'; '.join(refused)}")
 
@@ -307,12 +310,11 @@ def _show(each: Suggestion, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(_document(each), ensure_ascii=False))
         return
-    from judge.annotate.edits import address, content_text, describe  # noqa: PLC0415  see above
 
     head = f"{each.number}. {each.state}" if each.number else f"-  {each.state}"
     click.echo(f"{head}, {each.idea.mutator}: {each.idea.title}")
     for edit in each.idea.edits[:SHOWN]:
-        click.echo(f"     {describe(edit)}")
+        click.echo(f"     {annotation.describe(edit)}")
     if len(each.idea.edits) > SHOWN:
         click.echo(f"     … {len(each.idea.edits)} changes in all")
     if each.rejected:
@@ -320,8 +322,10 @@ def _show(each: Suggestion, *, as_json: bool) -> None:
         return
     moved = each.proposal.moved if each.proposal else ()
     for cell in moved[:SHOWN]:
-        before, after = content_text(cell.before), content_text(cell.after)
-        click.echo(f"   {address(cell.ref)}: {before or '(blank)'} -> {after or '(blank)'}")
+        before, after = annotation.content_text(cell.before), annotation.content_text(cell.after)
+        click.echo(
+            f"   {annotation.address(cell.ref)}: {before or '(blank)'} -> {after or '(blank)'}"
+        )
     if len(moved) > SHOWN:
         click.echo(f"   … {len(moved)} cells of the answer move in all")
     if each.contested:
@@ -333,27 +337,21 @@ def _show(each: Suggestion, *, as_json: bool) -> None:
 
 
 def _show_sources(each: Suggestion) -> None:
-    from judge.compare.cells.render import difference_lines  # noqa: PLC0415  `--help` needs none of it
 
     assert each.proposal is not None
     if each.proposal.agreeing:
         click.echo(f"   gold by: {', '.join(each.proposal.agreeing)}")
     for source in each.proposal.disagreeing:
         click.echo(f"   against: {source.name}")
-        for line in difference_lines(source.comparison, SHOWN):
+        for line in api.difference_lines(source.comparison, SHOWN):
             click.echo(f"     {line}")
     for trial in each.kills:
         click.echo(f"   kills: {trial.name} ({trial.verdict.value})")
-        for line in difference_lines(trial.comparison, SHOWN) or [trial.cause]:
+        for line in api.difference_lines(trial.comparison, SHOWN) or [trial.cause]:
             click.echo(f"     {line}")
 
 
 def _document(each: Suggestion) -> dict[str, Any]:
-    from judge.annotate.edits import (  # noqa: PLC0415  `--help` needs none of it
-        address,
-        content_to_json,
-        edit_to_json,
-    )
 
     proposal = each.proposal
     return {
@@ -361,7 +359,7 @@ def _document(each: Suggestion) -> dict[str, Any]:
         "state": each.state,
         "mutator": each.idea.mutator,
         "title": each.idea.title,
-        "edits": [edit_to_json(edit) for edit in each.idea.edits],
+        "edits": [annotation.edit_to_json(edit) for edit in each.idea.edits],
         "gold_by": list(proposal.agreeing) if proposal else [],
         "sides": [
             {"sources": list(side.names), "voices": side.voices}
@@ -369,9 +367,9 @@ def _document(each: Suggestion) -> dict[str, Any]:
         ],
         "moved": [
             {
-                "cell": address(cell.ref),
-                "before": content_to_json(cell.before),
-                "after": content_to_json(cell.after),
+                "cell": annotation.address(cell.ref),
+                "before": annotation.content_to_json(cell.before),
+                "after": annotation.content_to_json(cell.after),
             }
             for cell in (proposal.moved if proposal else ())
         ],

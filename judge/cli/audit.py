@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option
 
@@ -16,7 +17,13 @@ if TYPE_CHECKING:
     from judge.report.audit import AuditRates
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "audit results/mine --sample 50",
+        "audit results/mine --read results/mine/audit.xlsx",
+    ),
+)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @option(
     "--sample",
@@ -54,16 +61,15 @@ def audit(
     Writes a sheet with instruction, verdict, differences and links to the workbooks. Once right or
     wrong is filled in, --read gives the four rates of the benchmark's paper with intervals.
     """
-    from judge.api.auditing import make_audit, read_audit  # noqa: PLC0415  for a quick --help
-    from judge.core.statistics import SEED  # noqa: PLC0415
-
     if read is not None:
-        rates = read_audit(run, read, seed=seed)
+        rates = api.read_audit(run, read, seed=seed)
         click.echo(
             json.dumps(rates.to_json(), ensure_ascii=False) if as_json else "\n".join(_lines(rates))
         )
         return
-    made = make_audit(run, size=size, seed=SEED if seed is None else seed, out=out, dataset=dataset)
+    made = api.make_audit(
+        run, size=size, out=out, dataset=dataset, **({} if seed is None else {"seed": seed})
+    )
     drawn = len(made.sample.submissions)
     click.echo(
         f"{made.sheet}: {drawn} of {made.sample.population} instructions, "
@@ -131,6 +137,4 @@ def _lines(rates: AuditRates) -> list[str]:
 
 
 def _line(name: str, rate: Estimate, count: int, total: int, what: str) -> str:
-    from judge.report.markdown import with_interval  # noqa: PLC0415
-
-    return f"  {name:28} {with_interval(rate):>24} %   {count} of {total} {what}"
+    return f"  {name:28} {api.with_interval(rate):>24} %   {count} of {total} {what}"

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge import api
+from judge.api.options import cores
 from judge.cli.help import HelpGroup
 from judge.cli.options import option
+from judge.cli.signals import run_until_signal
 
 if TYPE_CHECKING:
-    from judge.cluster.place import Place
+    from judge.cluster.config import Place
 
 _CERTIFICATES = option(
     "--certificates",
@@ -26,7 +29,14 @@ _INSECURE = option(
 )
 
 
-@click.group(cls=HelpGroup)
+@click.group(
+    cls=HelpGroup,
+    examples=(
+        "cluster certificates keys/",
+        "cluster scheduler --listen tls://0.0.0.0:8786 --certificates keys/",
+        "cluster worker tls://head:8786 --certificates keys/",
+    ),
+)
 def cluster() -> None:
     """Start schedulers and workers for `judge score --cluster`.
 
@@ -35,7 +45,7 @@ def cluster() -> None:
     """
 
 
-@cluster.command()
+@cluster.command(examples=("cluster scheduler --listen tls://0.0.0.0:8786 --certificates keys/",))
 @option(
     "--listen",
     default="tcp://127.0.0.1:8786",
@@ -47,14 +57,11 @@ def cluster() -> None:
 @_INSECURE
 def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) -> None:
     """Run the scheduler: it assigns work and never judges."""
-    from judge.cli.signals import run_until_signal  # noqa: PLC0415  for a quick --help
-    from judge.cluster.engine.daemons import serve_scheduler  # noqa: PLC0415
-
     place = _place(listen, certificates, insecure=insecure_cluster)
-    run_until_signal(serve_scheduler(place, lambda at: click.echo(f"scheduler at {at}")))
+    run_until_signal(api.serve_scheduler(place, lambda at: click.echo(f"scheduler at {at}")))
 
 
-@cluster.command()
+@cluster.command(examples=("cluster worker tls://head:8786 --processes 8 --certificates keys/",))
 @click.argument("address")
 @option(
     "--processes",
@@ -68,16 +75,12 @@ def worker(
     address: str, processes: int | None, certificates: Path | None, insecure_cluster: bool
 ) -> None:
     """Run workers for the scheduler at ADDRESS, such as tls://head:8786."""
-    from judge.api.options import cores  # noqa: PLC0415  for a quick --help
-    from judge.cli.signals import run_until_signal  # noqa: PLC0415
-    from judge.cluster.engine.daemons import serve_workers  # noqa: PLC0415
-
     place = _place(address, certificates, insecure=insecure_cluster)
     place = replace(place, workers=processes or cores())
-    run_until_signal(serve_workers(place, lambda at: click.echo(f"worker at {at}")))
+    run_until_signal(api.serve_workers(place, lambda at: click.echo(f"worker at {at}")))
 
 
-@cluster.command("certificates")
+@cluster.command("certificates", examples=("cluster certificates keys/",))
 @click.argument("folder", type=click.Path(path_type=Path))
 @option(
     "--days", type=click.IntRange(min=1), default=90, show_default=True, help="How long they last."
@@ -88,20 +91,15 @@ def make(folder: Path, days: int) -> None:
     Anyone who can read key.pem can run code wherever the cluster does.
     """
     _check_installed()
-    from judge.cluster.certificates import make_certificates  # noqa: PLC0415  an extra
 
-    make_certificates(folder, days)
+    api.make_certificates(folder, days)
     click.echo(f"{folder}: for scheduler, workers and clients; keep key.pem to yourself")
 
 
 def _place(address: str, certificates: Path | None, *, insecure: bool) -> Place:
-    from judge.cluster.place import at_address  # noqa: PLC0415
-
     _check_installed()
-    return at_address(address, certificates, insecure=insecure)
+    return api.at_address(address, certificates, insecure=insecure)
 
 
 def _check_installed() -> None:
-    from judge.cluster.session import check_installed  # noqa: PLC0415
-
-    check_installed("cluster")
+    api.check_installed("cluster")

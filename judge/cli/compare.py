@@ -1,13 +1,14 @@
-"""``judge compare``: compare one workbook with another at an answer position."""
+"""``judge compare``: two workbooks compared at a position, by rules, or by a check board."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     checker_options,
@@ -16,18 +17,30 @@ from judge.cli.options import (
     option,
     read_checker_options,
 )
+from judge.core.finding import in_words
 from judge.core.option import Section
-from judge.errors import UsageError, WorkbookError
+from judge.errors import UsageError
 
 if TYPE_CHECKING:
-    from judge.compare.cells.comparison import Comparison
-    from judge.workbook.reader import Workbook
+    from collections.abc import Iterator
+
+    from judge.core.finding import Finding
+    from judge.core.records.cases import DifferenceRecord
+
 
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "compare gold.xlsx output.xlsx --at \"'Sheet 1'!B2:B9\"",
+        "compare gold.xlsx output.xlsx --rules rules.json",
+    ),
+    first="position rules_path board_path profile tolerance ignore_case recalc input_path"
+    " show as_json",
+)
 @click.argument("gold", type=_FILE)
 @click.argument("output", type=_FILE)
 @option("--at", "position", section=Section.ANSWER, help="Answer position: `'Sheet1'!A1:B9,C3`.")
@@ -91,29 +104,23 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
     if options["position"] is None:
         _refuse_options_of_positions(options)
     if board_path is not None:
-        from judge.cli.compare_boards import compare_by_board  # noqa: PLC0415
-        from judge.cli.compare_rules import print_finding  # noqa: PLC0415
-
-        found = compare_by_board(gold, output, board_path, options)
+        found = api.compare_by_board(gold, output, board_path, options)
         print_finding(found, show=show, as_json=as_json, nouns=("property", "properties"))
         if not found.agrees:
             click.get_current_context().exit(1)
         return
     if rules_path is not None:
-        from judge.cli.compare_rules import compare_by_rules, print_finding  # noqa: PLC0415
-
-        found = compare_by_rules(gold, output, rules_path, evaluator, options)
+        found = api.compare_by_rules(gold, output, rules_path, evaluator, options)
         print_finding(found, show=show, as_json=as_json)
         if not found.agrees:
             click.get_current_context().exit(1)
         return
-    from judge.compare.cells.render import comparison_to_json, render_text  # noqa: PLC0415
-
-    comparison = _compare(gold, output, options)
+    checker = read_checker_options(options)
+    comparison = api.compare_at_position(gold, output, options["position"], checker, options)
     if as_json:
-        click.echo(json.dumps(comparison_to_json(comparison), ensure_ascii=False))
+        click.echo(json.dumps(api.comparison_to_json(comparison), ensure_ascii=False))
     else:
-        click.echo(render_text(comparison, limit=show))
+        click.echo(api.render_text(comparison, limit=show))
     if not comparison.equal:
         click.get_current_context().exit(1)
 
@@ -130,81 +137,68 @@ def _refuse_options_of_positions(options: dict[str, Any]) -> None:
         )
 
 
-def _compare(gold_path: Path, output_path: Path, options: dict[str, Any]) -> Comparison:
-    from judge.api.workbooks import Engines  # noqa: PLC0415
-    from judge.compare.cells.answer_range import prepare  # noqa: PLC0415
-    from judge.compare.cells.computing import compute_and_check  # noqa: PLC0415
-    from judge.compare.cells.options import check_contradictions, range_spec  # noqa: PLC0415
-    from judge.compare.profiles import get_profile  # noqa: PLC0415
-    from judge.core.answer import Origin  # noqa: PLC0415
-
-    input_path: Path | None = options["input_path"]
-    chosen = read_checker_options(options)
-    needing = [
-        name
-        for name in ("untouched", "keep", "accept")
-        if chosen.get(name) not in {None, False, "off", "cells"}
-    ]
-    if needing and input_path is None:
-        raise UsageError(
-            f"--{needing[0]} compares with the workbook that OUTPUT was made from",
-            hint="Add --input FILE.",
-        )
-    profile = get_profile(options["profile"])
-    check_contradictions(profile, chosen, style=options["style"], recalc=options["recalc"])
-    spec = range_spec(options["position"], options["answer_sheet"], chosen)
-    computing = {name: options[name] for name in _COMPUTING}
-    with _Files() as files, Engines(**computing) as engines:
-        gold = files.open("the gold", gold_path)
-        prepare(spec, gold=gold, output=None, typed=True)
-        output = files.open("the output", output_path)
-        before = None if input_path is None else files.open("the input", input_path)
-        plan = prepare(spec, gold=gold, output=output, typed=True)
-        return compute_and_check(
-            plan,
-            gold,
-            output,
-            compute=engines,
-            origin=Origin.FINISHED,
-            profile=profile,
-            style=options["style"],
-            before=before,
-        ).comparison
+_MAX_VALUE_LENGTH = 200
 
 
-class _Files:
-    """The workbooks that are read side by side; an error of reading one says which it is."""
+def print_finding(
+    found: Finding, *, show: int, as_json: bool, nouns: tuple[str, str] = ("rule", "rules")
+) -> None:
+    """Prints what differs, or the record as JSON.
 
-    def __init__(self) -> None:
-        self._opened: list[tuple[str, Path, Workbook]] = []
-
-    def open(self, role: str, path: Path) -> Workbook:
-        from judge.workbook.reader import open_workbook  # noqa: PLC0415
-
-        for _, known_path, workbook in self._opened:
-            if known_path == path:
-                return workbook
-        try:
-            workbook = open_workbook(path)
-        except WorkbookError as error:
-            # The message begins with the path.
-            raise _unreadable(f"{role}, {error.message}", role, error) from error
-        self._opened.append((role, path, workbook))
-        return workbook
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, WorkbookError):
-            for role, path, workbook in self._opened:
-                if error.culprit is workbook.package:
-                    raise _unreadable(f"{role}, {path}: {error.message}", role, error) from error
-
-
-def _unreadable(message: str, role: str, error: WorkbookError) -> WorkbookError:
-    hint = error.hint or (
-        f"Open {role} in a spreadsheet program and save it as .xlsx, or make it again; "
-        "`judge score` gives such an output the verdict IW."
+    Args:
+        found: what was found.
+        show: how many differences to show.
+        as_json: whether to print the record as JSON.
+        nouns: what one and several of what is asked are called.
+    """
+    if as_json:
+        click.echo(json.dumps({**found.record, "cause": found.cause}, ensure_ascii=False))
+        return
+    record = found.record
+    differences = record.get("differences", [])
+    click.echo(
+        f"{'equal' if found.agrees else 'different'}: "
+        f"{record.get('cells', 0)} {nouns[1]}, "
+        f"profile {record.get('profile')}"
     )
-    return WorkbookError(message, hint=hint)
+    for difference in differences[:show]:
+        for line in _lines_of(difference, nouns[0]):
+            click.echo(line)
+    if len(differences) > show:
+        click.echo(f"  … and {len(differences) - show} more (all with --json)")
+    if (error := record.get("published_error")) and record.get("profile") != "official":
+        click.echo(f"the published evaluator raises {error}")
+    elif record.get("official_equal") not in {None, found.agrees}:
+        said = "accepts" if record.get("official_equal") else "does not accept"
+        click.echo(f"the published evaluator {said} it")
+    for note in record.get("notes", []):
+        click.echo(f"note: {note}")
+
+
+def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]:
+    """A difference for people: what is asked, in words, and below it what was expected and found.
+
+    Args:
+        difference: the difference as it is on record.
+        noun: what is asked.
+    """
+    where = f" ({difference['sheet']})" if difference.get("sheet") else ""
+    values = (difference.get("expected"), difference.get("actual"))
+    detail = difference.get("detail")
+    if not (words := difference.get("words")):
+        place = difference.get("place", {"name": ""})["name"]
+        said = f"expected {_short(values[0])}, found {_short(values[1])}"
+        yield f"  {noun} {place}{where}: {said}{f'; {detail}' if detail else ''}"
+        return
+    yield f"  {noun} {difference.get('rule')}{where}: {words}"
+    if values != (None, None):
+        yield f"    expected {_short(values[0])}"
+        yield f"    found {_short(values[1])}"
+    if detail:
+        yield f"    {detail}"
+
+
+def _short(value: object) -> str:
+    """A value on one line; ``--json`` has all of it."""
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else in_words(value)
+    return text if len(text) <= _MAX_VALUE_LENGTH else f"{text[: _MAX_VALUE_LENGTH - 1]}…"

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, option
-from judge.cli.out_file import write_text
+from judge.cli.output import print_table, table, write_text
+from judge.console import make_console, styled
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,11 +20,18 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from judge.report.episode_model import SettingRow
+    from judge.report.desktop.episodes import SettingRow
     from judge.report.pairing import RunComparison
 
 
-@click.command("compare-runs", cls=HelpCommand)
+@click.command(
+    "compare-runs",
+    cls=HelpCommand,
+    examples=(
+        "compare-runs results/a results/b",
+        "compare-runs results/a results/b --format html --out both.html",
+    ),
+)
 @click.argument("first", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument(
     "others", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path)
@@ -58,10 +67,8 @@ def compare_runs(
     is named second. Of runs with desktop episodes, a table has the settings of each and the tasks
     that it solved, by class.
     """
-    from judge.api.comparing import compare_runs as compare  # noqa: PLC0415  for a quick --help
-
     form = _form(form, out, as_json=as_json)
-    comparison = compare(first, *others, seed=seed, resamples=resamples)
+    comparison = api.compare_runs(first, *others, seed=seed, resamples=resamples)
     if form == "text":
         _print(comparison)
     else:
@@ -81,28 +88,16 @@ def _form(form: str, out: Path | None, *, as_json: bool) -> str:
 
 
 def _written(comparison: RunComparison, form: str) -> str:
-    from judge.report.comparison_text import comparison_markdown  # noqa: PLC0415  as above
-    from judge.report.html.runs import render_comparison  # noqa: PLC0415
-
     if form == "html":
-        return render_comparison(comparison)
+        return api.render_comparison(comparison)
     if form == "markdown":
-        return comparison_markdown(comparison)
+        return api.comparison_markdown(comparison)
     return json.dumps(comparison.to_json(), ensure_ascii=False) + "\n"
 
 
 def _print(comparison: RunComparison) -> None:
-    from judge.cli.listing import print_table, table  # noqa: PLC0415
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415
-    from judge.report.comparison_text import (  # noqa: PLC0415
-        closing_lines,
-        head_lines,
-        pair_lines,
-    )
-    from judge.report.markdown import with_interval  # noqa: PLC0415
-
     console = make_console()
-    for line in head_lines(comparison):
+    for line in api.head_lines(comparison):
         console.print(styled((line, "yellow")), soft_wrap=True)
     console.print(f"{comparison.tasks} tasks in common")
     scores = table("!run", "!profile", "recalc", "soft % [interval]", "hard % [interval]")
@@ -111,25 +106,24 @@ def _print(comparison: RunComparison) -> None:
             run.name,
             run.profile,
             run.recalc,
-            with_interval(run.soft_restriction),
-            with_interval(run.hard_restriction),
+            api.with_interval(run.soft_restriction),
+            api.with_interval(run.hard_restriction),
         )
     print_table(scores, console)
     if comparison.settings:
         console.print("desktop episodes; solved tasks in %")
         print_table(_settings_table(comparison.settings), console)
     for pair in comparison.pairs:
-        heading, *lines = pair_lines(comparison, pair)
+        heading, *lines = api.pair_lines(comparison, pair)
         for line in (heading, *(f"  {each}" for each in lines)):
             console.print(line, soft_wrap=True)
-    for line in closing_lines(comparison):
+    for line in api.closing_lines(comparison):
         console.print(styled((line, "dim")), soft_wrap=True)
 
 
 def _settings_table(runs: Sequence[SettingRow]) -> Table:
     """Settings of the desktop episodes, and success by class of tasks; a column for each run."""
-    from judge.cli.listing import table  # noqa: PLC0415
-    from judge.report.episode_settings import differing, plan_in_words  # noqa: PLC0415
+    from judge.report.desktop.counts import differing, plan_in_words  # noqa: PLC0415  for a quick --help
     from judge.report.markdown import percent  # noqa: PLC0415
 
     shown = table("")

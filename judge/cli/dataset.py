@@ -1,37 +1,66 @@
-"""``judge dataset``: list, show, count, validate and fetch suites."""
+"""``judge dataset``: list, show, count, validate and fetch suites; sort forum posts.
+
+The commands that write suites are in :mod:`judge.cli.dataset_authoring`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich import progress
 
-from judge.cli import dataset_authoring, dataset_triage
-from judge.cli.help import HelpGroup
-from judge.cli.listing import print_table, table
-from judge.cli.options import corrections_options, json_option, option, read_corrections
-from judge.console.terminal import make_console
+from judge import api
+from judge.api.infer_options import InferOptions
+from judge.cli import dataset_authoring
+from judge.cli.help import HelpCommand, HelpGroup
+from judge.cli.options import (
+    by_option,
+    corrections_options,
+    json_option,
+    option,
+    read_corrections,
+    who,
+)
+from judge.cli.output import print_table, table
+from judge.console import make_console
 from judge.core.task import Task, TestCase
 from judge.errors import SuiteError, UsageError, did_you_mean
+from judge.files.documents import read_text
+from judge.files.json_lines import read_lines
+from judge.files.writing import naming_what_is_written
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
 from judge.suites.fetch import OnProgress, fetch_suite
-from judge.suites.locate import SHIPPED, data_folder, fetched_folder
-from judge.suites.sources import PublishedSuite, load_sources
+from judge.suites.locate import SHIPPED, PublishedSuite, data_folder, fetched_folder, load_sources
 from judge.suites.stats import compute_stats
 from judge.suites.validate import Severity, findings_of_corrections, validate_suite
+
+if TYPE_CHECKING:
+    from judge.authoring.triage import TriagedPost, TriageState
+    from judge.inference.chat import ChatModel
+
 
 _WIDTH = 70
 
 
-@click.group(cls=HelpGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=HelpGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=(
+        "dataset list",
+        "dataset show sample 1001",
+        "dataset fetch spreadsheetbench-verified-400",
+    ),
+)
 def dataset() -> None:
     """List, show, validate, fetch and write suites.
 
@@ -40,7 +69,7 @@ def dataset() -> None:
     """
 
 
-@dataset.command("list")
+@dataset.command("list", examples=("dataset list", "dataset list sample"))
 @click.argument("suite", required=False)
 @json_option()
 def list_(suite: str | None, as_json: bool) -> None:
@@ -66,7 +95,7 @@ def list_(suite: str | None, as_json: bool) -> None:
     click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")
 
 
-@dataset.command()
+@dataset.command(examples=("dataset show sample 1001",))
 @click.argument("suite")
 @click.argument("task_id", metavar="TASK")
 @json_option()
@@ -93,7 +122,7 @@ def show(suite: str, task_id: str, as_json: bool) -> None:
     print_table(shown)
 
 
-@dataset.command()
+@dataset.command(examples=("dataset stats sample",))
 @click.argument("suite")
 @json_option()
 def stats(suite: str, as_json: bool) -> None:
@@ -119,7 +148,7 @@ def stats(suite: str, as_json: bool) -> None:
     print_table(shown)
 
 
-@dataset.command()
+@dataset.command(examples=("dataset validate mysuite/",))
 @click.argument("suite")
 @corrections_options
 @json_option()
@@ -155,7 +184,7 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
         )
 
 
-@dataset.command()
+@dataset.command(examples=("dataset fetch spreadsheetbench-verified-400",))
 @click.argument("name")
 @option(
     "--from",
@@ -318,12 +347,140 @@ def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
         yield lambda done, total: bar.update(job, completed=done, total=total)
 
 
+_READ = click.Path(exists=True, dir_okay=False, path_type=Path)
+_WRITE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "dataset triage posts.jsonl --sheet decisions.csv",
+        "dataset triage posts.jsonl --decide decisions.csv --kept kept.jsonl",
+    ),
+)
+@click.argument("posts", type=_READ)
+@option(
+    "--state",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder that keeps answers and decisions [next to the posts: POSTS.triage].",
+)
+@option("--model", metavar="NAME", help="Ask this chat model if the rules cannot decide.")
+@option("--base-url", metavar="URL", help="OpenAI-compatible endpoint, up to /v1.")
+@option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
+@option("--jobs", type=click.IntRange(min=1), default=4, help="Requests at a time [4].")
+@option("--sheet", type=_WRITE, help="Write a CSV whose column `decision` is to be filled.")
+@option("--decide", type=_READ, metavar="FILE", help="Take the decisions of a filled CSV.")
+@option("--kept", type=_WRITE, help="Write the posts that somebody decided to keep.")
+@by_option()
+def triage(posts: Path, **options: Any) -> None:
+    """Sort forum POSTS (.jsonl): which of them are worth a task?
+
+    The filters of the SpreadsheetBench paper: solved, about spreadsheets only, with a workbook,
+    not about parts of the software such as buttons and forms. Rules go first, then a chat model
+    if --model names one, and a person decides: --sheet writes a file to fill, --decide takes it
+    back. Answers and decisions are kept, and nothing is asked twice.
+    """
+    from judge.authoring import triage as triages  # noqa: PLC0415  for a quick --help
+    from judge.authoring.posts import read_posts  # noqa: PLC0415
+
+    lines = list(read_lines(posts, UsageError))
+    read = read_posts(lines, posts.name)
+    decide: Path | None = options["decide"]
+    decisions = triages.read_sheet(_read(decide), decide.name) if decide else {}
+    for target in (options["sheet"], options["kept"]):
+        # Somebody may be filling it just now.
+        if target is not None and target.exists():
+            raise UsageError(f"{target} already exists", hint="Name another file.")
+    folder = options["folder"] or posts.with_suffix(".triage")
+    with contextlib.closing(triages.TriageState(folder)) as state:
+        if options["model"]:
+            _ask(state, state.triage(read), options)
+        if decide:
+            fresh = state.decide(state.triage(read), decisions, by=who(options["by"]))
+            click.echo(f"{decide.name}: {fresh} new decisions of {len(decisions)}")
+        triaged = state.triage(read)
+    _write(triaged, options, lines)
+    _summarise(triaged)
+    undecided = sum(each.decision is None for each in triaged)
+    if undecided and not options["sheet"]:
+        click.echo(
+            f"{undecided} posts wait for a person: judge dataset triage {posts} --sheet FILE.csv, "
+            "fill it, --decide FILE.csv"
+        )
+
+
+def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, Any]) -> None:
+    from judge.authoring.triage import ModelChoice, ask_about  # noqa: PLC0415  as above
+    from judge.inference.prompt import load_template  # noqa: PLC0415
+
+    asked = InferOptions(
+        model=options["model"], base_url=options["base_url"], api_key_env=options["api_key_env"]
+    )
+    template = load_template("triage")
+    number = sum(bool(each.questions) for each in triaged)
+
+    async def ask(chat_model: ChatModel, name: str, params: Mapping[str, Any]) -> list[str]:
+        choice = ModelChoice(chat_model, name, params, template, options["jobs"])
+        return await ask_about(
+            triaged,
+            choice,
+            lambda each, judgements: state.keep_judgements(each.post, judgements),
+        )
+
+    failures = api.ask_model(asked, ask) if number else []
+    for line in failures:
+        click.echo(f"no answer: {line}", err=True)
+    click.echo(f"{options['model']}: {number - len(failures)} of {number} open posts answered")
+
+
+def _write(
+    triaged: Sequence[TriagedPost], options: dict[str, Any], lines: Sequence[tuple[int, bytes]]
+) -> None:
+    from judge.authoring.triage import write_sheet  # noqa: PLC0415  for a quick --help
+
+    if options["sheet"]:
+        # With the mark by which spreadsheet programs know UTF-8.
+        with naming_what_is_written(options["sheet"]):
+            options["sheet"].write_text(write_sheet(triaged), encoding="utf-8-sig", newline="")
+        click.echo(f"{options['sheet']}: {len(triaged)} rows; fill the column decision")
+    if options["kept"]:
+        pairs = zip(lines, triaged, strict=True)
+        chosen = [line for (_, line), each in pairs if each.decision == "keep"]
+        with naming_what_is_written(options["kept"]):
+            options["kept"].write_bytes(b"".join(line + b"\n" for line in chosen))
+        click.echo(f"{options['kept']}: {len(chosen)} posts")
+
+
+def _summarise(triaged: Sequence[TriagedPost]) -> None:
+    shown = table("filter", ">yes", ">no", ">unsure", "by a model")
+    for name in triaged[0].judgements:
+        answers = Counter(each.judgements[name].answer.value for each in triaged)
+        by_model = sum(each.judgements[name].source != "rules" for each in triaged)
+        shown.add_row(
+            name.replace("_", " "),
+            *(str(answers[answer]) for answer in ("yes", "no", "unsure")),
+            str(by_model),
+        )
+    print_table(shown)
+    proposals = Counter(each.proposal.value for each in triaged)
+    decided = Counter(each.decision for each in triaged if each.decision)
+    click.echo(
+        f"{len(triaged)} posts; proposed: {proposals['keep']} keep, {proposals['drop']} drop, "
+        f"{proposals['unsure']} unsure; decided: {decided['keep']} keep, {decided['drop']} drop"
+    )
+
+
+def _read(path: Path) -> str:
+    return read_text(path, UsageError)
+
+
 for _command in (
     dataset_authoring.new,
     dataset_authoring.add_task,
     dataset_authoring.edit_task,
     dataset_authoring.review,
     dataset_authoring.export,
-    dataset_triage.triage,
+    triage,
 ):
     dataset.add_command(_command)

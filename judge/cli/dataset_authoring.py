@@ -1,23 +1,25 @@
-"""``judge dataset new``, ``add-task``, ``edit-task``, ``review`` and ``export``."""
+"""``judge dataset new``, ``add-task``, ``edit-task``, ``review`` and ``export``.
+
+Where rules are proposed, a person keeps or drops them: on a terminal, by options, or in a file.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
 from judge.authoring.kinds import DraftTask, given_options, kind_named, kind_names
 from judge.authoring.review import Standing, State
-from judge.cli.dataset_harbor import export_tasks, harbor_options
-from judge.cli.dataset_proposals import Choice, proposal_options
 from judge.cli.help import HelpCommand, OneOf
-from judge.cli.listing import print_table, table
 from judge.cli.options import (
     by_option,
     corrections_options,
@@ -27,10 +29,147 @@ from judge.cli.options import (
     together,
     who,
 )
+from judge.cli.output import print_table, table
 from judge.core.option import Section
 from judge.errors import UsageError
+from judge.files.writing import naming_what_is_written, write_whole
 from judge.files.yaml_documents import read_yaml
+from judge.suites import load_suite
+from judge.suites.corrections import corrected_suite
+from judge.suites.locate import SHIPPED, data_folder, load_sources
 from judge.suites.validate import SuiteFinding
+
+if TYPE_CHECKING:
+    from judge.authoring.proposals.propose import Proposal, Proposals
+
+
+harbor_options = together(
+    option("--agent-image", help="With harbor: image in which agents work, used as it is."),
+    option(
+        "--verifier-image",
+        help="With harbor: image of the verifiers. [that of `judge sandbox build --verifier`]",
+    ),
+)
+"""The options that belong to the format."""
+
+
+def export_tasks(
+    suite: str, target: Path, agent_image: str | None, verifier_image: str | None
+) -> None:
+    """Writes a suite as tasks of Harbor, and says what was written."""
+    from judge.authoring.harbor import HarborImages, export_harbor  # noqa: PLC0415  for a quick --help
+
+    if verifier_image is None:
+        verifier_image = api.verifier_tag()
+    made = export_harbor(load_suite(suite), HarborImages(verifier_image, agent_image), target)
+    click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases; verifiers: {verifier_image}")
+    if made.left_out:
+        click.echo(
+            f"{made.left_out} tasks do not ask for a workbook, or are left out by the suite",
+            err=True,
+        )
+
+
+proposal_options = together(
+    option("--yes", is_flag=True, section=Section.FILES, help="Keep all proposals."),
+    option("--keep", metavar="NUMBERS", section=Section.FILES, help="Keep these proposals: 1,3."),
+    option(
+        "--propose",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        section=Section.FILES,
+        help="Write the proposed rules to FILE, and add nothing.",
+    ),
+)
+"""The options that say what of the proposals is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the options say.
+
+    Attributes:
+        yes: whether all proposals are kept.
+        keep: the numbers of those that are kept.
+        propose: where the proposals are written to, if nothing is to be added.
+    """
+
+    yes: bool
+    keep: str | None
+    propose: Path | None
+
+    def refuse(self) -> None:
+        """Refuses the options where nothing is proposed.
+
+        Raises:
+            UsageError: one was given.
+        """
+        if self.yes or self.keep is not None or self.propose is not None:
+            raise UsageError(
+                "--yes, --keep and --propose: nothing is proposed here",
+                hint="Rules are proposed with --from GOLD --input INPUT, without --rules.",
+            )
+
+    def ask(self, proposals: Proposals, *, terminal: bool) -> tuple[Proposal, ...] | None:
+        """Shows the proposals; returns the kept ones, or None if they were only written down.
+
+        Args:
+            proposals: what is proposed.
+            terminal: whether a person is there to answer.
+
+        Raises:
+            UsageError: there are none, none is kept, or nobody says which.
+        """
+        listed = proposals.listed
+        if not listed:
+            unsaid = f" that a rule says ({', '.join(proposals.unsaid)})" * bool(proposals.unsaid)
+            raise UsageError(
+                f"nothing differs between input and gold{unsaid}, so there is no rule to propose",
+                hint="State the rules with --rules FILE.",
+            )
+        if self.propose is not None:
+            from judge.authoring.proposals.propose import text_of  # noqa: PLC0415  for a quick --help
+
+            text = text_of(proposals, len(listed[0].rules))
+            with naming_what_is_written(self.propose):
+                write_whole(self.propose, text.encode(), mode=0o644)
+            click.echo(f"{self.propose}: {len(listed)} rules; edit it and give it as --rules")
+            return None
+        for line in proposals.unsaid:
+            click.echo(f"no rule says: {line}")
+        asks = terminal and not self.yes and self.keep is None
+        kept = tuple(
+            each
+            for number, each in enumerate(listed, start=1)
+            if _shown(f"{number}. {each.words}", asks=asks)
+        )
+        if not asks:
+            kept = self._chosen(listed)
+        if not kept:
+            raise UsageError("no rule is kept, so nothing would be judged")
+        return kept
+
+    def _chosen(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
+        """What the options keep."""
+        if self.yes:
+            return tuple(listed)
+        if self.keep is None:
+            raise UsageError(
+                f"nobody says which of the {len(listed)} proposed rules to keep",
+                hint="--yes keeps all, --keep 1,3 some; --propose FILE writes them down.",
+            )
+        words = [each.strip() for each in self.keep.split(",")]
+        most = len(listed)
+        if not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
+            raise UsageError(f"--keep {self.keep}: must be numbers from 1 to {most}, such as 1,2")
+        return tuple(listed[number - 1] for number in sorted({int(word) for word in words}))
+
+
+def _shown(line: str, *, asks: bool) -> bool:
+    """Shows a proposal; whether it is kept, if somebody is asked."""
+    click.echo(line)
+    return asks and click.confirm("   Keep it?", default=True, err=True)
+
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -142,7 +281,7 @@ _field_options = together(
 """The options that set the fields of a task."""
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("dataset new mysuite/",))
 @click.argument("folder", type=_FOLDER)
 @option(
     "--kind",
@@ -160,7 +299,15 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     click.echo(f"{folder}: an empty suite\njudge dataset add-task {folder} ID {example}")
 
 
-@click.command("add-task", cls=HelpCommand)
+@click.command(
+    "add-task",
+    cls=HelpCommand,
+    examples=(
+        "dataset add-task mysuite/ 1 --case input.xlsx gold.xlsx --position B2:B9",
+        "dataset add-task mysuite/ 2 --from gold.xlsx --input input.xlsx --yes",
+    ),
+    first="case input from yes instruction type position answer rules by",
+)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
 @option(
@@ -221,7 +368,12 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     click.echo(f"task {task_id}: draft, {cases} case{'s' if cases > 1 else ''}")
 
 
-@click.command("edit-task", cls=HelpCommand)
+@click.command(
+    "edit-task",
+    cls=HelpCommand,
+    examples=("dataset edit-task mysuite/ 1 --instruction @question.txt",),
+    first="instruction type position answer rules by",
+)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="ID")
 @_field_options
@@ -236,7 +388,10 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
     click.echo(f"task {task_id}: {_said(draft.task(task_id).standing)}")
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=("dataset review mysuite/", "dataset review mysuite/ 1 --state checked --by Ben"),
+)
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="[ID]", required=False)
 @option("--state", type=OneOf([each.value for each in State]), help="The new state.")
@@ -284,7 +439,13 @@ def review(
     )
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "dataset export mysuite/ mysuite.tar.gz",
+        "dataset export sample card/ --format dataset-card",
+    ),
+)
 @click.argument("suite")
 @click.argument("target", type=click.Path(path_type=Path))
 @option(
@@ -354,26 +515,27 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
 
 
 def _export_card(suite: str, target: Path, licence: str | None, source: str | None) -> None:
-    from judge.authoring.card import Origin, export_card  # noqa: PLC0415  for a quick --help
-    from judge.suites import load_suite  # noqa: PLC0415  likewise
-    from judge.suites.locate import SHIPPED, data_folder  # noqa: PLC0415  likewise
-    from judge.suites.sources import load_sources  # noqa: PLC0415  likewise
+    from judge.authoring import card  # noqa: PLC0415  for a quick --help
 
     loaded = load_suite(suite)
     published = {load_source.name: load_source for load_source in load_sources(data_folder())}.get(
         suite
     )
-    origin = Origin(loaded.name, licence or "", source or "")
+    origin = card.Origin(loaded.name, licence or "", source or "")
     if published is not None:
-        origin = Origin(published.title, licence or published.licence, source or published.homepage)
+        origin = card.Origin(
+            published.title, licence or published.licence, source or published.homepage
+        )
     elif suite in SHIPPED:
-        origin = Origin(loaded.name, licence or "Apache-2.0", source or "ships with sheetjudge")
+        origin = card.Origin(
+            loaded.name, licence or "Apache-2.0", source or "ships with sheetjudge"
+        )
     if not origin.licence:
         raise UsageError(
             f"{suite}: the licence of its data is not on record, and a card has to name it",
             hint="--licence NAME, such as --licence 'CC BY-SA 4.0'",
         )
-    made = export_card(loaded, origin, target)
+    made = card.export_card(loaded, origin, target)
     click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases, {made.files} input files")
     if made.absent:
         click.echo(f"{made.absent} input files that the suite names are not there", err=True)
@@ -386,9 +548,8 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
             "finished one",
             hint="Give one of the two.",
         )
-    from judge.authoring.corrected import export_corrected  # noqa: PLC0415  for a quick --help
-    from judge.suites import load_suite  # noqa: PLC0415  likewise
-    from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
+
+    from judge.authoring.export import export_corrected  # noqa: PLC0415  for a quick --help
 
     loaded = load_suite(suite)
     corrected = corrected_suite(loaded, corrections)

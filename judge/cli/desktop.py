@@ -9,17 +9,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
-from judge.cli.local_page import serve_page
 from judge.cli.options import option, page_options, sandbox_option
+from judge.cli.view import serve_page
+from judge.console import make_console, styled
 
 if TYPE_CHECKING:
     from judge.api.desktop_trials import TrialOptions
-    from judge.desktop.playing import Played
+    from judge.desktop.steps import Played
     from judge.live.session import Result
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand, examples=("desktop 4001 --dataset sample-desktop --out results/me",)
+)
 @click.argument("task")
 @option(
     "--dataset",
@@ -56,9 +60,7 @@ def desktop(
     nothing is kept. Exits with 0 if the answer is accepted and with 1 if it is not, or if there is
     none. Ctrl-C ends it.
     """
-    from judge.api.desktop_trials import TrialOptions  # noqa: PLC0415  `--help` needs none of it
-
-    options = TrialOptions(task_id=task, dataset=dataset, case=case, out=out, sandbox=sandbox)
+    options = api.TrialOptions(task_id=task, dataset=dataset, case=case, out=out, sandbox=sandbox)
     result = (
         _by_person(options, port, no_browser=no_browser)
         if steps is None
@@ -72,20 +74,18 @@ def desktop(
 
 def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result | None:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
-    from judge.api import desktops  # noqa: PLC0415  `--help` needs none of it
-    from judge.desktop.recording import HUMAN  # noqa: PLC0415  likewise
-    from judge.live.page import LivePage  # noqa: PLC0415  likewise
+    from judge.desktop import episodes, sandboxed  # noqa: PLC0415
 
     with (
-        trials.opened_trial(options, model=HUMAN, setting=trials.PERSON) as trial,
+        trials.opened_trial(options, model=episodes.HUMAN, setting=trials.PERSON) as trial,
         contextlib.ExitStack() as stack,
     ):
-        host = desktops.open_desktops(options.sandbox, 1, stack)
+        host = sandboxed.open_desktops(options.sandbox, 1, stack)
         click.echo("the desktop is being opened", err=True)
         with trials.live_session(trial, host, options) as session:
             session.on_result = _print
             serve_page(
-                LivePage(session),
+                api.LivePage(session),
                 "judge desktop",
                 said=f"task {trial.task.id}, case {trial.case.number}",
                 port=port,
@@ -98,15 +98,15 @@ def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result 
 
 def _by_steps(options: TrialOptions, path: Path) -> Result:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
-    from judge.api import desktops  # noqa: PLC0415  `--help` needs none of it
-    from judge.desktop.steps import read_steps  # noqa: PLC0415  likewise
+    from judge.desktop import sandboxed  # noqa: PLC0415
+    from judge.desktop.steps import read_steps  # noqa: PLC0415
 
     steps = read_steps(path)
     with (
         trials.opened_trial(options, model=trials.STEP_LIST, setting=trials.STEPS) as trial,
         contextlib.ExitStack() as stack,
     ):
-        host = desktops.open_desktops(options.sandbox, 1, stack)
+        host = sandboxed.open_desktops(options.sandbox, 1, stack)
         result = trials.play_trial(trial, host, options, steps, _telling(len(steps)))
     _print(result)
     return result
@@ -121,7 +121,6 @@ def _telling(count: int) -> Callable[[int, Played], None]:
 
 def _print(result: Result) -> None:
     from judge.cli.tables import verdict_piece  # noqa: PLC0415  `--help` needs none of it
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415  likewise
 
     console = make_console()
     console.print(styled(verdict_piece(result.verdict), f" {result.description}"))

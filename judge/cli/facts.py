@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option
 from judge.errors import WorkbookError
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("facts output.xlsx",))
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @json_option("all facts")
 def facts(file: Path, as_json: bool) -> None:
@@ -22,18 +23,14 @@ def facts(file: Path, as_json: bool) -> None:
     hyperlinks, sparklines, hidden rows and columns, merged cells, names. Exits with 6 if the file
     is not a readable workbook.
     """
-    from judge.workbook.facts.book import BookFacts  # noqa: PLC0415  `--help` needs none of it
-    from judge.workbook.facts.render import facts_to_json, facts_to_lines  # noqa: PLC0415
-    from judge.workbook.reader import open_workbook  # noqa: PLC0415
-
-    book = open_workbook(file)
+    book = api.open_workbook(file)
     try:
         with book.package.budget.working():
-            found = BookFacts(book)
+            found = api.BookFacts(book)
             if as_json:
-                said = json.dumps(facts_to_json(found), ensure_ascii=False)
+                said = json.dumps(api.facts_to_json(found), ensure_ascii=False)
             else:
-                said = "\n".join(facts_to_lines(found))
+                said = "\n".join(api.facts_to_lines(found))
     except WorkbookError as error:
         raise WorkbookError(f"{file}: {error.message}", hint=error.hint) from error
     click.echo(said)

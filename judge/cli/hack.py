@@ -8,16 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.annotate_cases import author_option, reference_option, submissions_option
+from judge import annotate as annotation
+from judge.cli.annotate import author_option, reference_option, submissions_option
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, sandbox_option
 from judge.errors import WorkbookError
+from judge.files.documents import read_regular
+from judge.workbook.budget import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from judge.annotate.hack import Hack
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "hack mysuite/ 1 case.xlsx --submissions results/a --reference right.py",
+        "hack sample 1001 case.xlsx --submissions results/mine --dry-run",
+    ),
+)
 @click.argument("suite")
 @click.argument("task")
 @click.argument("workbook", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -41,33 +50,29 @@ def hack(suite: str, task: str, workbook: Path, **options: Any) -> None:
     becomes a case if it kills at least one; otherwise the command exits with 1. SUITE is the folder
     that the case is saved in; with --dry-run, a name such as `sample` will do.
     """
-    from judge.annotate.annotator import Annotator  # noqa: PLC0415  `--help` needs none of it
-    from judge.annotate.hack import accepted_solutions, save_hack, try_hack  # noqa: PLC0415
-
     data = _workbook(workbook)
-    with Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
+    with annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
         if not options["dry_run"]:
             annotator.book.check_writable()
-        outcome = try_hack(
+        outcome = annotation.try_hack(
             annotator,
             task,
             data,
             references=annotator.references(task, options["references"]),
-            accepted=accepted_solutions(annotator, task, options["files"]),
+            accepted=annotation.accepted_solutions(annotator, task, options["files"]),
             base=options["base"],
         )
         saved = None
         if outcome.admitted and not options["dry_run"]:
-            saved = save_hack(annotator, task, options["author"], outcome).input_path.name
+            saved = annotation.save_hack(
+                annotator, task, options["author"], outcome
+            ).input_path.name
     _show(outcome, saved, as_json=options["as_json"])
     if not outcome.admitted:
         click.get_current_context().exit(1)
 
 
 def _workbook(path: Path) -> bytes:
-    from judge.files.documents import read_regular  # noqa: PLC0415
-    from judge.workbook.budget import DEFAULT_LIMITS  # noqa: PLC0415  `--help` needs none of it
-
     data = read_regular(path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
     if data is None:
         raise WorkbookError(f"{path}: there is no such file any more")

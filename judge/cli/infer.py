@@ -1,15 +1,21 @@
-"""``judge infer``: ask a chat model for solutions."""
+"""``judge infer``: ask a chat model for solutions, and show how it goes.
+
+The options of a run that somebody else started are shown, and the user confirms them.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
+from judge import api
 from judge.api.infer_options import REMEMBERED, InferOptions
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
@@ -20,13 +26,21 @@ from judge.cli.options import (
     options_of,
     read_limits,
 )
+from judge.cli.signals import run_until_signal
+from judge.console import make_console
 from judge.core.option import Section
+from judge.core.task import split_ids
+from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
+from judge.inference.config import public_url
 
 if TYPE_CHECKING:
-    from judge.api.arrivals import ArrivalScorer
     from judge.api.inferring import PlannedRun
+    from judge.api.planning import Resumed
     from judge.api.reporting import ScoredRun
-    from judge.inference.progress import InferenceSummary
+    from judge.inference.dryrun import DryRun
+    from judge.inference.plan import InferencePlan
+    from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary
+
 
 # What the command does besides, or instead of, asking.
 _NOT_INFERENCE = (
@@ -35,7 +49,15 @@ _NOT_INFERENCE = (
 _PATH = click.Path(path_type=Path)
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "infer --model deepseek-coder --dataset sample --limit 2 --dry-run",
+        "infer --model vllm --base-url http://127.0.0.1:8000/v1 --limit 2",
+        "infer --out results/mine",
+    ),
+    first="model mode dataset out ids limit base_url api_key_env dry_run score",
+)
 @option("--import-log", type=_PATH, section=Section.ELSEWHERE,
         help="Make a run out of a conv_*.jsonl; ask nothing.")  # fmt: skip
 @option("--import-inspect", type=_PATH, metavar="LOG", section=Section.ELSEWHERE,
@@ -59,16 +81,13 @@ def infer(context: click.Context, /, **options: Any) -> None:
     exit code 9, unless --trust-folder is given. Keys are read from the environment and never
     written anywhere.
     """
-    from judge.api.inferring import make_plan  # noqa: PLC0415
-    from judge.api.resuming import resume  # noqa: PLC0415
-
     shown = {name: options.pop(name) for name in _NOT_INFERENCE}
     if shown["export_log"]:
         _export(options["out"], shown["export_log"], as_json=shown["as_json"])
         return
     for name in {*REMEMBERED} - given_options(context):  # the run's own, if there is one
         options[name] = None
-    resumed = resume(InferOptions(limits=read_limits(options), **options))
+    resumed = api.resume(InferOptions(limits=read_limits(options), **options))
     if resumed.dropped_key:
         click.echo(
             f"the key in {resumed.dropped_key} belongs to the run's former endpoint and is not "
@@ -76,8 +95,6 @@ def infer(context: click.Context, /, **options: Any) -> None:
             err=True,
         )
     if resumed.taken:
-        from judge.cli.infer_trust import ask_for_word  # noqa: PLC0415  seldom needed
-
         imports = shown["import_log"] or shown["import_inspect"]
         resumed = ask_for_word(resumed, asks_model=not imports)
     if shown["import_log"]:
@@ -86,12 +103,9 @@ def infer(context: click.Context, /, **options: Any) -> None:
     if shown["import_inspect"]:
         _import_inspect(resumed.options, shown["import_inspect"], as_json=shown["as_json"])
         return
-    planned = make_plan(resumed)
+    planned = api.make_plan(resumed)
     if shown["dry_run"]:
-        from judge.cli.infer_view import show_dry_run  # noqa: PLC0415
-        from judge.inference.dryrun import dry_run  # noqa: PLC0415
-
-        dry = dry_run(planned.plan)
+        dry = api.dry_run(planned.plan)
         if shown["as_json"]:
             _print_json(dry.to_json(planned.plan))
         else:
@@ -101,23 +115,19 @@ def infer(context: click.Context, /, **options: Any) -> None:
 
 
 def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> None:
-    from judge.api.inferring import ask, check_ready, is_offline, nearest_alias  # noqa: PLC0415
-    from judge.api.progress import progress_for  # noqa: PLC0415
-    from judge.cli.infer_view import InferenceProgress, show_start  # noqa: PLC0415
-    from judge.cli.signals import run_until_signal  # noqa: PLC0415
 
-    check_ready(planned)
+    api.check_ready(planned)
     options = planned.options
-    if not quiet and not is_offline(options):
+    if not quiet and not api.is_offline(options):
         pace = "in batches" if options.batch else f"{options.concurrency} at a time"
         show_start(planned.plan, str(planned.out), pace)
-        if nearest := nearest_alias(options):
+        if nearest := api.nearest_alias(options):
             click.echo(f"note: {nearest.removeprefix('. ')}", err=True)
     scorer = _scorer(planned) if score else None
     try:
         with InferenceProgress(quiet=quiet) as progress:
             summary = run_until_signal(
-                ask(
+                api.ask(
                     planned,
                     on_event=progress,
                     on_batch=progress.batch,
@@ -126,7 +136,7 @@ def _ask(planned: PlannedRun, *, score: bool, as_json: bool, quiet: bool) -> Non
             )
         scored: list[ScoredRun] = []
         if scorer and summary.finished:
-            scored = scorer.finish(progress=lambda _: progress_for(quiet=quiet))
+            scored = scorer.finish(progress=lambda _: api.progress_for(quiet=quiet))
     except KeyboardInterrupt:
         click.echo(f"to continue: judge infer --out {planned.out}", err=True)
         raise
@@ -146,8 +156,7 @@ def _show(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    from judge.cli.infer_view import show_requests, show_summary  # noqa: PLC0415
-    from judge.cli.tables import print_ending, print_run  # noqa: PLC0415
+    from judge.cli import tables  # noqa: PLC0415  `--help` needs none of it
 
     requests = planned.options.batch_file
     if as_json:
@@ -161,26 +170,23 @@ def _show(
         return
     show_summary(summary, str(planned.out))
     for run in scored:
-        print_run(run)
+        tables.print_run(run)
     if scored and not quiet:
-        print_ending(scored)
+        tables.print_ending(scored)
     if summary.finished and not scored:
         click.echo(f"to grade: judge score {planned.out}")
 
 
-def _scorer(planned: PlannedRun) -> ArrivalScorer:
-    from judge.api import ScoreOptions  # noqa: PLC0415
-    from judge.api.arrivals import ArrivalScorer  # noqa: PLC0415
+def _scorer(planned: PlannedRun) -> api.ArrivalScorer:
 
     options = planned.options
-    return ArrivalScorer(
+    return api.ArrivalScorer(
         planned.out,
-        ScoreOptions(sandbox=options.sandbox, limits=options.limits, jobs=options.jobs or 1),
+        api.ScoreOptions(sandbox=options.sandbox, limits=options.limits, jobs=options.jobs or 1),
     )
 
 
 def _check_complete(summary: InferenceSummary, out: Path) -> None:
-    from judge.errors import IncompleteRunError, InferenceError  # noqa: PLC0415
 
     hint = f"judge infer --out {out}"
     if summary.stopped is not None:
@@ -195,14 +201,11 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
 
 
 def _export(out: Path | None, log: Path, *, as_json: bool) -> None:
-    from judge.errors import UsageError  # noqa: PLC0415
-    from judge.grading.store import RunDirectory  # noqa: PLC0415
-    from judge.inference.logs import export_log  # noqa: PLC0415
 
     if out is None:
         raise UsageError("--export-log needs --out, the run to export")
-    with RunDirectory(out) as store:
-        count = export_log(store, log)
+    with api.RunDirectory(out) as store:
+        count = api.export_log(store, log)
     if as_json:
         _print_json({"conversations": count, "log": str(log)})
     else:
@@ -210,41 +213,31 @@ def _export(out: Path | None, log: Path, *, as_json: bool) -> None:
 
 
 def _import(options: InferOptions, log: Path, *, as_json: bool) -> None:
-    from judge.core.task_ids import split_ids  # noqa: PLC0415
-    from judge.grading.store import RunDirectory  # noqa: PLC0415
-    from judge.inference.logs import import_log  # noqa: PLC0415
-    from judge.suites import load_suite  # noqa: PLC0415
-    from judge.suites.locate import whole_source  # noqa: PLC0415
 
     source = str(options.dataset or "sample")
-    suite = load_suite(source)
+    suite = api.load_suite(source)
     out = Path(options.out or Path("results") / log.stem)
-    with RunDirectory(out) as store:
-        count = import_log(log, suite, whole_source(source), store, split_ids(options.ids) or None)
+    with api.RunDirectory(out) as store:
+        count = api.import_log(
+            log, suite, api.whole_source(source), store, split_ids(options.ids) or None
+        )
     _show_imported(count, out, as_json=as_json)
 
 
 def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
-    from judge.core.task_ids import split_ids  # noqa: PLC0415
-    from judge.errors import IncompleteRunError, UsageError  # noqa: PLC0415
-    from judge.grading.store import RunDirectory  # noqa: PLC0415
-    from judge.inference.inspect_logs import import_inspect_log, suite_named_in  # noqa: PLC0415
-    from judge.suites import load_suite  # noqa: PLC0415
-    from judge.suites.locate import whole_source  # noqa: PLC0415
-    from judge.suites.whereabouts import source_of_digest  # noqa: PLC0415
 
     source = None if options.dataset is None else str(options.dataset)
-    if source is None and (named := suite_named_in(log)) is not None:
-        source = source_of_digest(digest=named[1], name=named[0])
+    if source is None and (named := api.suite_named_in(log)) is not None:
+        source = api.source_of_digest(digest=named[1], name=named[0])
     if source is None:
         raise UsageError(
             f"{log}: which suite does it answer?", hint="Give --dataset SUITE (a folder or a name)."
         )
-    suite = load_suite(source)
+    suite = api.load_suite(source)
     out = Path(options.out or Path("results") / log.stem)
-    with RunDirectory(out) as store:
-        done = import_inspect_log(
-            log, suite, whole_source(source), store, split_ids(options.ids) or None
+    with api.RunDirectory(out) as store:
+        done = api.import_inspect_log(
+            log, suite, api.whole_source(source), store, split_ids(options.ids) or None
         )
     _show_imported(done.submissions, out, as_json=as_json)
     lacking = []
@@ -274,3 +267,241 @@ def _print_json(document: object) -> None:
 
 def _samples(number: int) -> str:
     return "1 sample" if number == 1 else f"{number} samples"
+
+
+_MAX_LEFT_OUT = 10
+_WORDS = {
+    "program": "with a program",
+    "answer": "with an answer",
+    "file": "with a file",
+    "no-code": "without",
+    "failed": "failed",
+}
+
+
+def show_start(plan: InferencePlan, out: str, pace: str) -> None:
+    """Says on stderr which model will be asked what, and how to continue after an interruption."""
+    model, setting = plan.model, plan.setting
+    name = model.name if model.model in {None, model.name} else f"{model.name} ({model.model})"
+    unit = "rounds" if plan.desktop is None else "turns"
+    how = f"{setting.name}, up to {setting.rounds} {unit}" if setting.executes else setting.name
+    samples = f" x {plan.samples} samples" if plan.samples > 1 else ""
+    tasks = len(plan.assignments)
+    key = f" with the key in {model.key_env}" if model.key_env else ""
+    click.echo(
+        f"asking {name} at {public_url(model.base_url)}{key} about {tasks} task{'s'[: tasks != 1]}"
+        f"{samples} of {plan.suite.name}: {how}, {pace}",
+        err=True,
+    )
+    for task_id, problem in () if plan.desktop is None else plan.desktop.left_out[:_MAX_LEFT_OUT]:
+        click.echo(f"  not asked: {task_id}: {problem}", err=True)
+    more = 0 if plan.desktop is None else len(plan.desktop.left_out) - _MAX_LEFT_OUT
+    if more > 0:
+        click.echo(f"  and {more} more are not asked", err=True)
+    click.echo(f"results: {out}  (to continue: judge infer --out {out})", err=True)
+
+
+class InferenceProgress:
+    """A live line on a terminal, a line every few seconds elsewhere.
+
+    Args:
+        quiet: show nothing.
+        every_s: seconds between lines if there is no terminal.
+    """
+
+    def __init__(self, *, quiet: bool, every_s: float = 5.0) -> None:
+        self._quiet = quiet
+        self._every_s = every_s
+        self._live = not quiet and sys.stderr.isatty()
+        self._bar: Any = None
+        self._task: Any = None
+        self._counts = dict.fromkeys(_WORDS, 0)
+        self._asked = 0
+        self._started_s = time.monotonic()
+        self._next_s = self._started_s + every_s
+        self._said = ""
+
+    def __enter__(self) -> Self:
+        if self._live:
+            from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
+
+            columns = (BarColumn(bar_width=24), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=make_console(err=True), transient=True)
+            self._task = self._bar.add_task("asking", total=None)
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, event: InferenceEvent) -> None:
+        """Counts a task and shows the progress."""
+        self._counts[event.state] += 1
+        self._asked += not event.reused
+        line = self._line(event)
+        if self._bar is not None:
+            self._bar.update(self._task, total=event.total, completed=event.done, description=line)
+            return
+        now = time.monotonic()
+        if not self._quiet and (now >= self._next_s or event.done == event.total):
+            self._next_s = now + self._every_s
+            click.echo(line, err=True)
+
+    def batch(self, event: BatchEvent) -> None:
+        """Shows how a batch is getting on."""
+        line = f"batch {event.batch_id}: {event.status}, {event.answered}/{event.total} requests"
+        if self._bar is not None:
+            self._bar.update(
+                self._task, total=event.total, completed=event.answered, description=line
+            )
+        elif not self._quiet and line != self._said:
+            self._said = line
+            click.echo(line, err=True)
+
+    def _line(self, event: InferenceEvent) -> str:
+        parts = [f"{event.done}/{event.total} tasks"]
+        elapsed_s = max(time.monotonic() - self._started_s, 1e-6)
+        if self._asked:
+            per_minute = 60 * self._asked / elapsed_s
+            parts.append(
+                f"{per_minute / 60:.1f}/s" if per_minute >= 60 else f"{per_minute:.1f}/min"
+            )
+        if self._asked and event.done < event.total:
+            parts.append(f"{_span_of((event.total - event.done) * elapsed_s / self._asked)} left")
+        parts += [f"{count} {_WORDS[name]}" for name, count in self._counts.items() if count]
+        parts.append(f"{event.tokens:,} tokens")
+        if event.cost is not None:
+            parts.append(f"${event.cost:.2f}")
+        return ", ".join(parts)
+
+
+def _span_of(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def show_summary(summary: InferenceSummary, path: str) -> None:
+    """Prints how a run ended."""
+    reused = f" ({summary.reused} of them before)" if summary.reused else ""
+    click.echo(
+        f"{summary.finished} of {summary.total} finished{reused}, {summary.failed} failed, "
+        f"{summary.truncated} truncated, {summary.no_code} without a program or answer"
+    )
+    if summary.unasked:
+        click.echo(f"  not asked: {summary.unasked}")
+    if summary.not_alone:
+        click.echo(f"  programs that do not stand alone: {summary.not_alone}")
+    retries = f", {summary.retries} retries" if summary.retries else ""
+    click.echo(f"  calls: {summary.calls}{retries}")
+    click.echo(
+        f"  tokens: {summary.prompt_tokens:,} in prompts, {summary.completion_tokens:,} in replies"
+    )
+    if summary.cost is not None:
+        click.echo(f"  cost: ${summary.cost:.4f}")
+    click.echo(f"  time: {_span_of(summary.seconds)}")
+    for name, problem in list(summary.failures.items())[:10]:
+        click.echo(f"  {name}: {problem}")
+    if len(summary.failures) > 10:
+        click.echo(f"  and {len(summary.failures) - 10} more failures")
+    click.echo(f"results: {path}")
+
+
+def show_requests(summary: InferenceSummary, requests: str, path: str) -> None:
+    """Says how to continue with a file of requests."""
+    done = f"; {summary.finished} finished before" if summary.finished else ""
+    click.echo(f"{requests}: the requests of {summary.unasked} tasks{done}")
+    click.echo(f"to answer them: vllm run-batch -i {requests} -o RESULTS --model MODEL")
+    click.echo(f"to read them:   judge infer --out {path} --batch-results RESULTS")
+
+
+def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
+    """Prints prompts, token counts and the expected cost."""
+    shown = dry.prompts if len(dry.prompts) <= 3 else dry.prompts[:1]
+    for prompt in shown:
+        click.echo(f"--- task {prompt.task_id}, about {prompt.tokens:,} tokens")
+        click.echo(prompt.text if prompt.text is not None else f"no prompt: {prompt.problem}")
+    if len(shown) < len(dry.prompts):
+        click.echo(
+            f"--- {len(dry.prompts) - len(shown)} more prompts; --ids ID shows that of a task"
+        )
+    sizes = sorted(prompt.tokens for prompt in dry.prompts if prompt.text is not None)
+    if sizes:
+        median = sizes[len(sizes) // 2]
+        click.echo(f"prompts: {len(sizes)}, tokens: median {median:,}, largest {sizes[-1]:,}")
+    for prompt in dry.prompts:
+        if prompt.problem:
+            click.echo(f"no prompt for task {prompt.task_id}: {prompt.problem}")
+    click.echo(f"calls: {_span(dry.calls)}")
+    click.echo(f"tokens in prompts: about {_span(dry.prompt_tokens)}")
+    click.echo(f"tokens in replies: about {_span(dry.completion_tokens)}")
+    if dry.cost is None:
+        click.echo(f"cost: no price is known for {plan.model.name}; give --price IN/OUT")
+    else:
+        low, high = dry.cost
+        more = f" to ${high:.2f}" if high > low else ""
+        source = plan.model.price.source if plan.model.price else ""
+        click.echo(f"cost: about ${low:.2f}{more} (prices: {source})")
+    if dry.over_length:
+        click.echo(f"too long for the model's context: {', '.join(dry.over_length[:20])}")
+
+
+def _span(figures: tuple[int, int]) -> str:
+    low, high = figures
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+_SHOWN_CHARS = 200
+
+
+def ask_for_word(resumed: Resumed, *, asks_model: bool) -> Resumed:
+    """Shows the options of a folder and asks to continue, unless ``--trust-folder`` is given.
+
+    Args:
+        resumed: the options, with what was taken from the folder.
+        asks_model: whether a chat model will be asked.
+
+    Returns:
+        The options, confirmed by the user.
+
+    Raises:
+        StoreError: the options are not confirmed.
+        UsageError: a key belongs to an endpoint other than the folder's.
+    """
+    for line in _lines(resumed, asks_model=asks_model):
+        click.echo(line, err=True)
+    if not resumed.options.trust_folder and sys.stdin.isatty() and sys.stderr.isatty():
+        if not click.confirm("Continue with these?", default=False, err=True):
+            raise StoreError(f"{resumed.options.out}: not continued")
+        return replace(resumed, options=replace(resumed.options, trust_folder=True))
+    resumed.check_trusted()
+    return resumed
+
+
+def _lines(resumed: Resumed, *, asks_model: bool) -> list[str]:
+    from judge.api.planning import GUARDED  # noqa: PLC0415  seldom needed
+    from judge.grading.store import RUN_FILE  # noqa: PLC0415
+
+    options = resumed.options
+    values = {name: getattr(options, name) for name in resumed.taken}
+    if asks_model and options.model:
+        # As it will be: an alias or a models file may say more than the options do.
+        spec = api.find_spec(options, key_said=False)
+        values |= {
+            "model": spec.name
+            if spec.model in {None, spec.name}
+            else f"{spec.name} = {spec.model}",
+            "base_url": public_url(spec.base_url),
+            "api_key_env": f"the one in {spec.key_env}" if spec.key_env else "none is sent",
+            "param": {**spec.params, **_pairs(options)} or None,
+        }
+    lines = [f"{options.out} was not started by you on this machine. Its {RUN_FILE} says:"]
+    for name, title in GUARDED.items():
+        if values.get(name) is not None:
+            lines.append(f"  {title:<12} {str(values[name])[:_SHOWN_CHARS]}")
+    return lines
+
+
+def _pairs(options: InferOptions) -> dict[str, str]:
+    return dict(pair.partition("=")[::2] for pair in options.param)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import ClassVar, NoReturn
+from typing import NoReturn
 
 import click
 
 from judge.cli.help import LazyGroup
 from judge.cli.signals import Ended, ending_by_signals, ending_in
-from judge.console.terminal import drop_output, print_label, shown_streams
+from judge.console import drop_output, print_label, shown_streams
 from judge.errors import (
     BROKEN_PIPE_EXIT_CODE,
     INTERRUPTED_EXIT_CODE,
@@ -18,46 +18,87 @@ from judge.errors import (
 )
 from judge.version import __version__
 
-# name -> (module, attribute, one line for the overview). Modules are imported when they are used:
-# `judge --help` must not pay for Docker, the readers, or an HTTP client.
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "score": ("judge.cli.score", "score", "Grade a run, a folder of runs, solutions, or outputs."),
-    "run": ("judge.cli.run", "run", "Grade one program on one task and show each case."),
-    "report": ("judge.cli.report", "report", "Report on a run: scores with intervals, subsets."),
-    "compare-runs": ("judge.cli.compare_runs", "compare_runs", "Compare runs on the same tasks."),
-    "view": ("judge.cli.view", "view", "Show runs in the browser, with a list of all."),
-    "rejudge": ("judge.cli.rejudge", "rejudge", "Judge stored outputs again, or change a verdict."),
-    "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
-    "verify": ("judge.cli.verify", "verify", "Check a suite: golds, untouched inputs, formulas."),
-    "compare": ("judge.cli.compare", "compare", "Compare two workbooks at an answer position."),
-    "facts": ("judge.cli.facts", "facts", "Show charts, pivot tables, filters … of a workbook."),
-    "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
-    "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
-    "infer": ("judge.cli.infer", "infer", "Ask a chat model for solutions."),
-    "desktop": ("judge.cli.desktop", "desktop", "Solve a task at a desktop, in the browser."),
-    "dataset": ("judge.cli.dataset", "dataset", "List, show, validate, fetch and write suites."),
-    "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and measure them."),
-    "hack": ("judge.cli.hack", "hack", "Break accepted solutions with your own workbook."),
-    "cluster": ("judge.cli.cluster", "cluster", "Start workers for `judge score --cluster`."),
-    "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
-    "doctor": ("judge.cli.doctor", "doctor", "Show what this machine has and lacks."),
+COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Judge": {
+        "score": (
+            "judge.cli.score",
+            "score",
+            "Grade a run, a folder of runs, solutions, or outputs.",
+        ),
+        "run": ("judge.cli.run", "run", "Grade one program on one task and show each case."),
+        "infer": ("judge.cli.infer", "infer", "Ask a chat model for solutions."),
+        "desktop": ("judge.cli.desktop", "desktop", "Solve a task at a desktop, in the browser."),
+        "cluster": ("judge.cli.cluster", "cluster", "Start workers for `judge score --cluster`."),
+    },
+    "Look at runs": {
+        "report": (
+            "judge.cli.report",
+            "report",
+            "Report on a run: scores with intervals, subsets.",
+        ),
+        "view": ("judge.cli.view", "view", "Show runs in the browser, with a list of all."),
+        "compare-runs": (
+            "judge.cli.compare_runs",
+            "compare_runs",
+            "Compare runs on the same tasks.",
+        ),
+        "rejudge": (
+            "judge.cli.rejudge",
+            "rejudge",
+            "Judge stored outputs again, or change a verdict.",
+        ),
+        "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
+    },
+    "Suites": {
+        "dataset": (
+            "judge.cli.dataset",
+            "dataset",
+            "List, show, validate, fetch and write suites.",
+        ),
+        "verify": (
+            "judge.cli.verify",
+            "verify",
+            "Check a suite: golds, untouched inputs, formulas.",
+        ),
+        "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and measure them."),
+        "hack": ("judge.cli.hack", "hack", "Break accepted solutions with your own workbook."),
+    },
+    "Workbooks": {
+        "compare": ("judge.cli.compare", "compare", "Compare two workbooks at an answer position."),
+        "facts": (
+            "judge.cli.facts",
+            "facts",
+            "Show charts, pivot tables, filters … of a workbook.",
+        ),
+        "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
+        "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
+    },
+    "This machine": {
+        "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
+        "doctor": ("judge.cli.sandbox", "doctor", "Show what this machine has and lacks."),
+    },
 }
+"""Title of the overview -> name of a command -> its module, its attribute, a line for the overview.
+
+Modules are imported when they are used: `judge --help` must not pay for Docker, the readers, or an
+HTTP client.
+"""
+
+COMMANDS = {name: row for rows in COMMANDS_BY_TITLE.values() for name, row in rows.items()}
+"""The same by name alone."""
 
 
 class Overview(LazyGroup):
     """All commands, by what they are for."""
 
-    lazy = COMMANDS
-    overview: ClassVar = {
-        "Judge": "score run infer desktop cluster",
-        "Look at runs": "report view compare-runs rejudge audit",
-        "Suites": "dataset verify annotate hack",
-        "Workbooks": "compare facts recalc engines",
-        "This machine": "sandbox doctor",
-    }
+    commands_by_title = COMMANDS_BY_TITLE
 
 
-@click.group(cls=Overview, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Overview,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=("score solutions.jsonl --dataset sample", "view results/", "doctor"),
+)
 @click.version_option(__version__, prog_name="judge")
 def judge() -> None:
     """An online judge for spreadsheet work.

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, options_of, sandbox_option
+from judge.cli.output import print_table, table
+from judge.console import styled
 from judge.errors import RecalcError, UsageError
 from judge.grading.options import GradingOptions
+from judge.workbook.cell import ErrorValue
 
 if TYPE_CHECKING:
     from judge.recalc.library import Recalculation
@@ -21,7 +25,14 @@ if TYPE_CHECKING:
 SHOWN_CELLS = 40
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "recalc output.xlsx",
+        "recalc output.xlsx --at \"'Sheet 1'!B2:B9\" --output computed.xlsx",
+        "recalc output.xlsx --explain \"'Sheet 1'!B2\"",
+    ),
+)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
 @options_of(
@@ -54,14 +65,12 @@ def recalc(file: Path, explain: str | None, as_json: bool, sandbox: str, **optio
     Prints the computed cells, or writes a copy with --output. Exits with 8 if a cell could not be
     computed.
     """
-    from judge.recalc import recalculate  # noqa: PLC0415  `judge recalc --help` needs none of it
-
     if explain is not None:
         if options.pop("at") is not None or options.pop("output") is not None or as_json:
             raise UsageError("--explain goes without --at, --output and --json")
         _explain(file, explain, sandbox, options)
         return
-    result = recalculate(file, sandbox=sandbox, **options)
+    result = api.recalculate(file, sandbox=sandbox, **options)
     if as_json:
         click.echo(json.dumps(_as_json(result), ensure_ascii=False))
     else:
@@ -92,13 +101,11 @@ def _explain(file: Path, at: str, sandbox: str, options: dict[str, Any]) -> None
 
 
 def _said(value: CellValue) -> str:
-    from judge.workbook.cell import ErrorValue  # noqa: PLC0415
-
     return value.code if isinstance(value, ErrorValue) else str(value)
 
 
 def _as_json(result: Recalculation) -> dict[str, object]:
-    from judge.recalc.cascade import address  # noqa: PLC0415
+    from judge.recalc.cascade import address  # noqa: PLC0415  `--help` needs no engine
 
     computed = result.computed
     return {
@@ -115,8 +122,6 @@ def _as_json(result: Recalculation) -> dict[str, object]:
 
 def _plain(value: CellValue) -> object:
     """A value for JSON: dates and times as ISO strings, errors and durations labelled."""
-    from judge.workbook.cell import ErrorValue  # noqa: PLC0415
-
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, ErrorValue):
@@ -127,7 +132,7 @@ def _plain(value: CellValue) -> object:
 
 
 def _print(result: Recalculation) -> None:
-    from judge.recalc.cascade import address  # noqa: PLC0415
+    from judge.recalc.cascade import address  # noqa: PLC0415  as above
 
     computed = result.computed
     shown = sorted(computed.values.items())[:SHOWN_CELLS] if result.written is None else []
@@ -148,7 +153,7 @@ def _print(result: Recalculation) -> None:
         click.echo(f"written: {result.written}", err=True)
 
 
-@click.command(cls=HelpCommand)
+@click.command(cls=HelpCommand, examples=("engines", "engines XLOOKUP"))
 @click.argument("function", required=False)
 @sandbox_option
 @json_option("the findings")
@@ -164,19 +169,15 @@ def engines(function: str | None, sandbox: str, as_json: bool) -> None:
         return
     import contextlib  # noqa: PLC0415
 
-    from judge.recalc.select import engine_report, report_as_json  # noqa: PLC0415
-    from judge.sandbox import open_sandbox  # noqa: PLC0415
-
-    with contextlib.closing(open_sandbox(sandbox)) as opened:
-        entries = engine_report(opened)
+    with contextlib.closing(api.open_sandbox(sandbox)) as opened:
+        entries = api.engine_report(opened)
     if as_json:
-        click.echo(json.dumps(report_as_json(entries), ensure_ascii=False))
+        click.echo(json.dumps(api.report_as_json(entries), ensure_ascii=False))
         return
     _print_engines(entries)
 
 
 def _print_records(function: str, *, as_json: bool) -> None:
-    from judge.cli.listing import print_table, table  # noqa: PLC0415
     from judge.recalc.trust import trust_table  # noqa: PLC0415
 
     found = trust_table().records_of(function)
@@ -198,9 +199,6 @@ def _print_records(function: str, *, as_json: bool) -> None:
 
 
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:
-    from judge.cli.listing import print_table, table  # noqa: PLC0415  `--json` needs none of it
-    from judge.console.terminal import styled  # noqa: PLC0415
-
     engines = table("!engine", "version", "functions trusted", "how to get it")
     for entry in entries:
         coverage = entry.coverage

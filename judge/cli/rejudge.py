@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
@@ -34,7 +35,14 @@ if TYPE_CHECKING:
 _MAX_CASES = 40
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "rejudge results/mine --profile strict",
+        "rejudge results/mine --case 59196/2 --verdict AC --by Ann --why typo",
+    ),
+    first="profile recalc dataset apply rerun case verdict by why as_json",
+)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @grading_options
 @checker_options
@@ -98,11 +106,10 @@ def rejudge(
         return
     if any(by_hand.values()):
         raise UsageError("which case should be changed?", hint="Add --case ID/N.")
-    from judge.api.rejudging import rejudge as judge_again  # noqa: PLC0415  for a quick --help
 
     for name in {*options_in(GradingOptions)} - given_options(context):  # perhaps the run's own
         options[name] = None
-    done = judge_again(run, **judging_options(options))
+    done = api.rejudge(run, **judging_options(options))
     if as_json:
         click.echo(json.dumps(done.to_json(), ensure_ascii=False))
     else:
@@ -126,15 +133,13 @@ def _change(
     why: str | None,
     as_json: bool,
 ) -> None:
-    from judge.api.rejudging import change_verdict  # noqa: PLC0415
-
     task_id, slash, number = case.rpartition("/")
     if not slash or not number.isdecimal():
         raise UsageError(f"--case {case}: write the task and the number of the case, as 59196/2")
     if verdict is None:
         raise UsageError("which verdict?", hint="Add --verdict AC (or another code, or auto).")
     code = None if verdict.lower() == "auto" else verdict.upper()
-    change = change_verdict(
+    change = api.change_verdict(
         run, task_id, int(number), code, by=by or "", why=why or "", sample=sample
     )
     if as_json:
@@ -161,7 +166,7 @@ def _about(each: RejudgedCase) -> str:
 
 def _without_suspects(done: Rejudgement) -> list[str]:
     from judge.cli.tables import percent  # noqa: PLC0415
-    from judge.report.set_aside import LEVELS  # noqa: PLC0415
+    from judge.report.tally import LEVELS  # noqa: PLC0415
 
     before, after = done.before.get("suspects"), done.after.get("suspects")
     if before is None or after is None:
@@ -181,7 +186,6 @@ def _without_suspects(done: Rejudgement) -> list[str]:
 
 def _lines(done: Rejudgement) -> list[str]:
     from judge.cli.tables import percent  # noqa: PLC0415
-    from judge.grading.rejudge import count_changes  # noqa: PLC0415
 
     rules = done.rules
     lines = [
@@ -205,7 +209,7 @@ def _lines(done: Rejudgement) -> list[str]:
     lines.append(f"  {len(changed)} of {len(done.cases)} verdicts change")
     lines += [
         f"    {before} to {after}: {count}"
-        for (before, after), count in count_changes(done.cases).items()
+        for (before, after), count in api.count_changes(done.cases).items()
     ]
     if wrong := sum(case.contradicted for case in done.cases):
         lines.append(f"  {wrong} records are wrong: by the same rules, the verdict is another one")

@@ -10,10 +10,12 @@ from urllib.parse import quote
 
 import click
 
+from judge import api
 from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import bootstrap_options, option, options_of, sandbox_option
-from judge.cli.out_file import write_file, write_text
+from judge.cli.output import write_file, write_text
+from judge.console import make_console
 from judge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,7 +24,13 @@ if TYPE_CHECKING:
 HTML_FILE = "report.html"
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "report results/mine",
+        "report results/mine --format csv --table tasks --out tasks.csv",
+    ),
+)
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @option(
     "--format",
@@ -76,14 +84,12 @@ def report(
         return
     if case is not None:
         raise UsageError(f"--case is for --format gif and webp, not for {form}")
-    from judge.report.build import method_of  # noqa: PLC0415  `judge report --help` needs none of it
-    from judge.report.report import Report  # noqa: PLC0415
 
-    method = method_of(seed=seed, resamples=resamples)
+    method = api.method_of(seed=seed, resamples=resamples)
     if form == "html":
         write_text(_html(run, dataset, suspects, method, sandbox), out or run / HTML_FILE)
         return
-    made = Report.of_run(run, dataset=dataset, suspects=suspects, method=method)
+    made = api.Report.of_run(run, dataset=dataset, suspects=suspects, method=method)
     forms: dict[str, Callable[[], str]] = {
         "json": made.to_json,
         "markdown": made.to_markdown,
@@ -96,8 +102,6 @@ def _write_film(
     run: Path, case: str | None, sample: int, form: str, sandbox: str, out: Path | None
 ) -> None:
     """One episode as a GIF or a WebP."""
-    from judge.report.film import film_of_case  # noqa: PLC0415  as above
-
     if case is None:
         raise UsageError("which episode should be shown?", hint="Add --case ID/N.")
     task_id, slash, number = case.rpartition("/")
@@ -105,7 +109,7 @@ def _write_film(
         raise UsageError(f"--case {case}: write the task and the number of the case, as 59196/1")
     if str(out) == "-":
         raise UsageError("a moving picture is not for a terminal", hint="Give --out FILE.")
-    data = film_of_case(run, task_id, int(number), sample=sample, form=form, sandbox=sandbox)
+    data = api.film_of_case(run, task_id, int(number), sample=sample, form=form, sandbox=sandbox)
     out = (
         out or run / f"{quote(task_id, safe=' ', errors='surrogatepass')}.{sample}.{number}.{form}"
     )
@@ -123,15 +127,10 @@ def _html(
         TimeRemainingColumn,
     )
 
-    from judge.console.terminal import make_console  # noqa: PLC0415
-    from judge.report.film import FilmStudio  # noqa: PLC0415
-    from judge.report.html import report_html  # noqa: PLC0415
-    from judge.sandbox import open_sandbox  # noqa: PLC0415
-
     console = make_console(err=True)
     columns = ("task pages", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
-        contextlib.closing(FilmStudio(lambda: open_sandbox(sandbox))) as studio,
+        contextlib.closing(api.FilmStudio(lambda: api.open_sandbox(sandbox))) as studio,
         Progress(
             *columns, console=console, transient=True, disable=not console.is_terminal
         ) as progress,
@@ -141,7 +140,7 @@ def _html(
         def show(done: int, total: int) -> None:
             progress.update(bar, completed=done, total=total)
 
-        return report_html(
+        return api.report_html(
             run,
             dataset=dataset,
             suspects=suspects,

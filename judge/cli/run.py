@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
     checker_options,
@@ -19,13 +20,18 @@ from judge.cli.options import (
     limit_options,
     option,
 )
+from judge.console import make_console, styled
 from judge.core.option import Section
 
 if TYPE_CHECKING:
     from judge.core.verdict import CaseResult
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=("run 1001 solution.py --dataset sample",),
+    first="dataset show profile recalc sandbox as_json",
+)
 @click.argument("task")
 @click.argument("solution", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option(
@@ -52,8 +58,6 @@ def run(task: str, solution: Path, as_json: bool, show: int, **options: Any) -> 
 
     Exits with 0 if every case is accepted and with 1 if one is not.
     """
-    from judge import api  # noqa: PLC0415  `judge run --help` needs none of it
-
     results = api.run(task, solution, **judging_options(options))
     if as_json:
         click.echo(json.dumps([_as_json(result) for result in results], ensure_ascii=False))
@@ -77,8 +81,6 @@ def _as_json(result: CaseResult) -> dict[str, object]:
 
 def _print(results: Sequence[CaseResult], show: int) -> None:
     from judge.cli.tables import verdict_piece  # noqa: PLC0415  `--json` needs none of it
-    from judge.compare.cells.render import difference_overview  # noqa: PLC0415
-    from judge.console.terminal import make_console, styled  # noqa: PLC0415
 
     console = make_console()
     for result in results:
@@ -95,7 +97,7 @@ def _print(results: Sequence[CaseResult], show: int) -> None:
         )
         if result.cause:
             console.print(f"  {result.cause}")
-        for line in difference_overview(result.comparison, show):
+        for line in api.difference_overview(result.comparison, show):
             console.print(f"    {line}")
         stderr = result.run.get("stderr", "").rstrip()
         if stderr and result.verdict.value in {"RE", "CE", "MLE"}:

@@ -1,25 +1,46 @@
-"""``judge sandbox``: build what solutions run in, and show what is available."""
+"""``judge sandbox`` and ``judge doctor``: build sandboxes, test them, show what a machine has."""
 
 from __future__ import annotations
 
 import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.help import HelpGroup, OneOf
+from judge import api
+from judge.cli.help import HelpCommand, HelpGroup, OneOf
 from judge.cli.options import json_option, option, sandbox_option
+from judge.cli.output import print_table, table
+from judge.console import make_console, styled
 from judge.errors import SandboxError
+from judge.version import __version__
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from judge.sandbox import BackendFinding
+    from judge.sandbox.selftest import AttackOutcome
 
 
-@click.group(cls=HelpGroup)
+def _what_to_build_for() -> list[str]:
+    from judge.sandbox.select import AUTO, buildable_backends  # noqa: PLC0415  only for this command
+
+    return [AUTO, *buildable_backends(), "all"]
+
+
+@click.group(cls=HelpGroup, examples=("sandbox build", "sandbox info"))
 def sandbox() -> None:
     """Build and inspect the sandbox."""
 
 
-@sandbox.command()
+@sandbox.command(examples=("sandbox build", "sandbox build --office --desktop"))
 @option(
     "--backend",
-    type=OneOf(["auto", "docker", "bubblewrap", "all"]),
+    type=OneOf(_what_to_build_for),
     default="auto",
     show_default=True,
     help="What to build for; auto: bubblewrap, and Docker if its daemon answers.",
@@ -49,32 +70,28 @@ def build(
 
     What already exists is left as it is.
     """
-    from judge.sandbox.build import build_all  # noqa: PLC0415  `--help` needs none of it
 
     def report(line: str) -> None:
         click.echo(line, err=True)
 
     if verifier:
-        from judge.sandbox.backends.verifier import build_verifier_image  # noqa: PLC0415  likewise
-
-        built = {"verifier": build_verifier_image(report)}
+        built = {"verifier": api.build_verifier_image(report)}
     else:
-        built = build_all(
+        built = api.build_all(
             backend, with_office=office, with_desktop=desktop, base=base, report=report
         )
     if as_json:
         click.echo(json.dumps(built, ensure_ascii=False))
 
 
-@sandbox.command()
+@sandbox.command(examples=("sandbox info --sandbox docker",))
 @sandbox_option
 @json_option("it")
 def info(sandbox: str, as_json: bool) -> None:
     """Show which sandbox would be used, and what is in it."""
-    from judge.sandbox import open_sandbox  # noqa: PLC0415  `--help` needs none of it
-    from judge.sandbox.catalogue import ROOTS  # noqa: PLC0415  `--help` needs none of it
+    from judge.sandbox.roots import ROOTS  # noqa: PLC0415  `--help` needs none of it
 
-    opened = open_sandbox(sandbox)
+    opened = api.open_sandbox(sandbox)
     try:
         facts = opened.info
         services = [root for root in ROOTS if opened.has_root(root)]
@@ -102,7 +119,7 @@ def info(sandbox: str, as_json: bool) -> None:
             click.echo(f"    {name}: {value}")
 
 
-@sandbox.command()
+@sandbox.command(examples=("sandbox attack --sandbox bubblewrap",))
 @sandbox_option
 @json_option("the outcomes")
 def attack(sandbox: str, as_json: bool) -> None:
@@ -110,8 +127,6 @@ def attack(sandbox: str, as_json: bool) -> None:
 
     Exits with 5 if it did not withstand one of them.
     """
-    from judge.cli.attack import attack_backend, print_attacks  # noqa: PLC0415  needs the sandbox
-
     attacked = attack_backend(sandbox, show=not as_json)
     if as_json:
         click.echo(json.dumps(attacked.as_json(), ensure_ascii=False))
@@ -119,3 +134,155 @@ def attack(sandbox: str, as_json: bool) -> None:
         print_attacks([attacked])
     if not attacked.held:
         click.get_current_context().exit(SandboxError.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class AttackedBackend:
+    """The outcome on one backend.
+
+    Attributes:
+        backend: ``docker`` or ``bubblewrap``.
+        runtime: what it runs on, for people.
+        outcomes: one for each attack; those that were never tried are left out.
+        isolation: what isolates a run there: ``user`` -> ``without capabilities, …`` and so on.
+        problem: why the self-test could not be finished; empty if it was.
+    """
+
+    backend: str
+    runtime: str
+    outcomes: tuple[AttackOutcome, ...]
+    problem: str = ""
+    isolation: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def held(self) -> bool:
+        """Whether every attack was tried and withstood."""
+        return not self.problem and all(outcome.held for outcome in self.outcomes)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "backend": self.backend,
+            "runtime": self.runtime,
+            "held": self.held,
+            "problem": self.problem,
+            "isolation": dict(self.isolation),
+            "attacks": [asdict(outcome) for outcome in self.outcomes],
+        }
+
+
+def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
+    """Runs the self-test against one backend of this machine.
+
+    Args:
+        kind: ``auto``, ``docker`` or ``bubblewrap``.
+        show: report progress on standard error.
+
+    Raises:
+        SandboxError: this sandbox is not available here.
+    """
+    from judge.sandbox import open_sandbox, selftest  # noqa: PLC0415  `--help` needs none of it
+
+    opened = open_sandbox(kind)
+    outcomes: list[AttackOutcome] = []
+    problem = ""
+    try:
+        info = opened.info
+        if show:
+            click.echo(f"{info.backend} ({info.runtime}): {selftest.COUNT} attacks …", err=True)
+        try:
+            outcomes.extend(selftest.attack(opened))
+        except SandboxError as error:
+            problem = error.message
+        isolation = opened.info.isolation  # what it really was shows after the first run
+    finally:
+        opened.close()
+    return AttackedBackend(info.backend, info.runtime, tuple(outcomes), problem, isolation)
+
+
+def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
+    """Prints a table: a line for each attack, a column for each backend."""
+    console = make_console()
+    shown = table("!attack", "what must hold", *(each.backend for each in attacked))
+    found = [{outcome.name: outcome for outcome in each.outcomes} for each in attacked]
+    properties = {name: one.attacked for outcomes in found for name, one in outcomes.items()}
+    for name, attacked_property in properties.items():
+        cells = [_cell(outcomes.get(name)) for outcomes in found]
+        shown.add_row(name, attacked_property, *cells)
+    print_table(shown, console)
+    for each in attacked:
+        count = sum(outcome.held for outcome in each.outcomes)
+        console.print(f"{each.backend}: withstood {count} of {len(each.outcomes)} attacks")
+        for name, value in each.isolation.items():
+            console.print(styled((f"  {name}: {value}", "dim")))
+        if each.problem:
+            console.print(styled(("  stopped before the end:", "red"), f" {each.problem}"))
+        for outcome in each.outcomes:
+            if not outcome.held:
+                console.print(styled((f"  {outcome.name}:", "red"), f" {outcome.detail}"))
+
+
+def _cell(outcome: AttackOutcome | None) -> Text:
+    if outcome is None:
+        return styled(("not tried", "dim"))
+    return styled(("held", "green") if outcome.held else ("FAILED", "bold red"))
+
+
+@click.command(cls=HelpCommand, examples=("doctor", "doctor --attack"))
+@option(
+    "--attack",
+    is_flag=True,
+    help="Also run hostile programs against each sandbox of this machine.",
+)
+@json_option("the findings")
+def doctor(attack: bool, as_json: bool) -> None:
+    """Show what this machine has (sandboxes, engines, limits) and how to get what it lacks.
+
+    Exits with 5 if no sandbox is available, or if one did not withstand an attack.
+    """
+    findings = api.probe_sandboxes()
+    backends = [finding.backend for finding in findings if finding.backend and finding.ok]
+    if not as_json:
+        _print_findings(findings)
+        if not backends:
+            said = "No sandbox is available: programs cannot be judged here."
+            make_console().print(styled((said, "red")))
+    attacked = [_attack(backend, show=not as_json) for backend in backends if attack]
+    if as_json:
+        document = {
+            "judge": __version__,
+            "python": platform.python_version(),
+            "system": platform.platform(),
+            "cores": os.cpu_count(),
+            "usable": bool(backends),
+            "findings": [asdict(finding) for finding in findings],
+        }
+        if attack:
+            document["attacked"] = [each.as_json() for each in attacked]
+        click.echo(json.dumps(document, ensure_ascii=False))
+    elif attacked:
+        print_attacks(attacked)
+    if not backends or not all(each.held for each in attacked):
+        click.get_current_context().exit(SandboxError.exit_code)
+
+
+def _attack(backend: str, *, show: bool) -> AttackedBackend:
+    """Attacks a backend; if it cannot be opened after all, it counts as failed."""
+    try:
+        return attack_backend(backend, show=show)
+    except SandboxError as error:
+        return AttackedBackend(backend, "", (), error.message)
+
+
+def _print_findings(findings: Sequence[BackendFinding]) -> None:
+    click.echo(
+        f"judge {__version__}, Python {platform.python_version()}, {platform.platform()}, "
+        f"{os.cpu_count()} cores"
+    )
+    console = make_console()
+    for finding in findings:
+        mark = ("ok     ", "green") if finding.ok else ("missing", "yellow")
+        said = styled("  ", mark, f" {finding.name}: {finding.detail}")
+        console.print(said, soft_wrap=True)
+        if not finding.ok and finding.fix:
+            console.print(styled("          ", (finding.fix, "cyan")), soft_wrap=True)

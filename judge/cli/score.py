@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.api.options import ScoreOptions
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
@@ -20,12 +23,24 @@ from judge.cli.options import (
     option,
     options_of,
 )
+from judge.console import visible
 from judge.core.option import Section
-from judge.errors import JudgeError
+from judge.errors import IncompleteRunError, JudgeError
 from judge.grading.options import GradingOptions
 
+if TYPE_CHECKING:
+    from judge.api.replaying import ReplayedEpisode
 
-@click.command(cls=HelpCommand)
+
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "score solutions.jsonl --dataset sample --out results/mine",
+        "score results/mine --profile strict",
+        "score jobs/ --dataset sample --outputs '{task}/{case}/*.xlsx'",
+    ),
+    first="dataset out ids limit jobs profile recalc outputs sandbox as_json",
+)
 @click.argument("results", type=click.Path(path_type=Path))
 @grading_options
 @checker_options
@@ -61,9 +76,7 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
 
     The same command again continues what was interrupted and judges nothing twice.
     """
-    from judge import api  # noqa: PLC0415  `judge score --help` needs none of it
-    from judge.api.progress import progress_for  # noqa: PLC0415
-    from judge.cli.tables import print_ending, print_run  # noqa: PLC0415
+    from judge.cli import tables  # noqa: PLC0415  `judge score --help` needs none of it
 
     chosen = ScoreOptions(**judging_options(options))
     if replay:
@@ -72,7 +85,7 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
     failures: list[JudgeError] = []
     try:
         runs = api.score(
-            results, chosen, progress=lambda _: progress_for(quiet=quiet), failures=failures
+            results, chosen, progress=lambda _: api.progress_for(quiet=quiet), failures=failures
         )
     except KeyboardInterrupt:
         click.echo("verdicts so far are kept; the same command continues the run", err=True)
@@ -88,9 +101,9 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
         )
     else:
         for run in runs:
-            print_run(run)
+            tables.print_run(run)
         if not quiet:
-            print_ending(runs)
+            tables.print_ending(runs)
     for failure in failures[1:]:
         click.echo(f"error: {failure.message}", err=True)
     if failures:
@@ -101,9 +114,53 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
 
 
 def _replay(results: Path, options: ScoreOptions, *, as_json: bool, quiet: bool) -> None:
-    from judge.cli.replay_view import check_replayed, replay_and_show  # noqa: PLC0415
-
     found = replay_and_show(results, options, quiet=quiet or as_json)
     if as_json:
         click.echo(json.dumps(found, ensure_ascii=False, default=str))
     check_replayed(results, found)
+
+
+def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[dict[str, Any]]:
+    """Performs the episodes of a run again, and prints what differs.
+
+    Args:
+        run: the results directory.
+        options: how to judge, and which tasks.
+        quiet: no progress, and no table.
+
+    Returns:
+        The same as plain data.
+    """
+    from judge.cli import tables  # noqa: PLC0415  as above
+
+    done = 0
+
+    def tell(episode: ReplayedEpisode, total: int) -> None:
+        nonlocal done
+        done += 1
+        if not quiet:
+            click.echo(f"{done}/{total} episodes: {visible(episode.task_id)}", err=True)
+
+    found = api.replay(run, options, on_episode=tell)
+    if not quiet:
+        tables.print_replayed(found)
+    return [_plain(each) for each in found]
+
+
+def check_replayed(run: Path, found: Sequence[dict[str, Any]]) -> None:
+    """Checks that all episodes were performed again, with the verdicts that they had.
+
+    Raises:
+        IncompleteRunError: some were not.
+    """
+    other = sum(not each["agrees"] for each in found)
+    if other:
+        raise IncompleteRunError(
+            f"{run}: {other} of {len(found)} episodes came out otherwise, or could not be "
+            "performed again",
+            hint="Screens differ with load and time; perform them again to see which always do.",
+        )
+
+
+def _plain(episode: ReplayedEpisode) -> dict[str, Any]:
+    return {**asdict(episode), "agrees": episode.agrees}

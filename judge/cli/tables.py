@@ -6,20 +6,25 @@ import itertools
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import click
 from rich.console import Console
 from rich.text import Text
 
 from judge.api import ScoredRun, check_expectations
-from judge.cli.listing import print_table, table
-from judge.console.terminal import Piece, make_console, styled
-from judge.console.visible import visible
+from judge.cli.output import print_table, table
+from judge.console import Piece, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
-from judge.report.set_aside import LEVELS
+from judge.report.counts import chart_lines, scope_lines, share_lines
+
+if TYPE_CHECKING:
+    from judge.api.replaying import ReplayedEpisode
 
 _MAX_FAILURES = 5
+_MAX_TURNS = 8
 _MAX_LOOKED_AT = 10_000
 _MAX_CAUSE_LENGTH = 160
 
@@ -128,6 +133,8 @@ def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
     suspects = report.get("suspects")
     if suspects is None:
         return []
+    from judge.report.tally import LEVELS  # noqa: PLC0415  few runs keep suspects
+
     return [
         (
             label,
@@ -199,18 +206,12 @@ def _print_left_out(console: Console, overall: OverallReport) -> None:
 
 def _print_scope(console: Console, report: ReportDocument) -> None:
     if (scope := report.get("scope")) is not None:
-        from judge.report.scope import scope_lines  # noqa: PLC0415  seldom needed
-
         for line in scope_lines(scope):
             console.print(styled((line, "dim")))
     if (charts := report.get("charts")) is not None:
-        from judge.report.charts import chart_lines  # noqa: PLC0415  seldom needed
-
         for line in chart_lines(charts):
             console.print(styled((line, "dim")))
     if "shares" in report["overall"]:
-        from judge.report.shares import share_lines  # noqa: PLC0415  seldom needed
-
         groups = {**report["by_instruction_type"], "Overall": report["overall"]}
         for line in share_lines({name: group.get("shares") for name, group in groups.items()}):
             console.print(styled((line, "dim")))
@@ -282,3 +283,34 @@ def _print_expectations(console: Console, run: ScoredRun) -> None:
                 f", got {mismatch.actual}",
             )
         )
+
+
+def print_replayed(found: Sequence[ReplayedEpisode]) -> None:
+    """Prints what differs where the episodes of a run were performed again."""
+    click.echo(f"{len(found)} episodes performed again")
+    shown = table("!task", ">case", ">turns", "before", "now", "file", "what differs")
+    for each in found:
+        sample = f" #{each.sample}" if each.sample else ""
+        shown.add_row(
+            styled(f"{each.task_id}{sample}"),
+            str(each.case),
+            str(each.turns),
+            *(
+                styled(verdict_piece(None if x is None else str(x)))
+                for x in (each.before, each.after)
+            ),
+            "same" if each.same_file else "other",
+            styled(each.problem or _differing(each)),
+        )
+    print_table(shown)
+
+
+def _differing(episode: ReplayedEpisode) -> str:
+    said = []
+    for turn in episode.differing[:_MAX_TURNS]:
+        parts = [f"{turn.lines} lines of the tree"] if turn.lines else []
+        parts += [f"action {number}" for number in turn.outcomes]
+        said.append(f"turn {turn.number}: {', '.join(parts)}")
+    if len(episode.differing) > _MAX_TURNS:
+        said.append(f"and {len(episode.differing) - _MAX_TURNS} more turns")
+    return "; ".join(said) or "nothing"

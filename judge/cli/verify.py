@@ -1,4 +1,4 @@
-"""``judge verify``: check that a suite can be judged."""
+"""``judge verify``: check that a suite can be judged, audit its golds, review suspect ones."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge import api
 from judge.api.options import JudgingOptions, ScoreOptions
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
@@ -26,17 +27,32 @@ from judge.cli.options import (
     option,
     options_of,
     page_options,
+    who,
 )
-from judge.console.terminal import stream_behind
-from judge.core.option import Section
+from judge.cli.output import print_table, table
+from judge.cli.view import serve_page
+from judge.console import stream_behind, visible
+from judge.core.option import Section, options_in
+from judge.core.task import split_ids
 from judge.errors import SuiteError, UsageError
+from judge.files.documents import dump_json
 from judge.grading.options import GradingOptions
 
 if TYPE_CHECKING:
     from judge.grading.verify import CaseCheck
+    from judge.suspects.audit import TaskFindings
+    from judge.suspects.model import Audit
 
 
-@click.command(cls=HelpCommand)
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "verify sample",
+        "verify sample --audit --out suspects.json",
+        "verify sample --review --suspects suspects.json",
+    ),
+    first="ids limit jobs audit review suspects submissions out profile as_json",
+)
 @click.argument("suite")
 @options_of(ScoreOptions, "ids limit")
 @grading_options
@@ -114,16 +130,12 @@ def verify(
     if review and audit:
         raise UsageError("--audit finds suspects, --review decides them", hint="Give one of them.")
     if review:
-        from judge.cli.review import Served, review_suite  # noqa: PLC0415
-
         shown = Served(by, port, no_browser)
         review_suite(suite, suspects, submissions, out, options, shown)
         return
     if suspects is not None:
         raise UsageError("--suspects belongs to --review", hint="Add --review.")
     if audit:
-        from judge.cli.suspects import audit_suite  # noqa: PLC0415
-
         audit_suite(suite, submissions, out, options, as_json=as_json)
         return
     if submissions or out is not None:
@@ -135,8 +147,6 @@ def verify(
 
 def _verify(suite: str, options: Mapping[str, Any], *, as_json: bool) -> None:
     """Checks the cases and shows what was found."""
-    from judge import api  # noqa: PLC0415  `judge verify --help` needs none of it
-
     left_out: dict[str, str] = {}
     live = sys.stderr.isatty()
     with click.progressbar(
@@ -232,3 +242,161 @@ def _print_left_out(left_out: Mapping[str, str]) -> None:
     by_reason = sorted(left_out.items(), key=itemgetter(1))
     for reason, entries in itertools.groupby(by_reason, itemgetter(1)):
         click.echo(f"  {', '.join(task for task, _ in entries)}: {reason}")
+
+
+UNUSED = ("profile", "style", "lenient_names")
+"""Options of `judge verify` that an audit does not have."""
+
+
+def audit_suite(
+    suite: str,
+    submissions: tuple[Path, ...],
+    out: Path | None,
+    options: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> None:
+    """Audits a suite and prints, or writes, what was found."""
+    given = judging_options(options)
+    usual = options_in(GradingOptions)
+    if given.pop("checker") or any(given.pop(name) != usual[name].default for name in UNUSED):
+        raise UsageError(
+            "--audit compares by the default rules",
+            hint="Leave --profile, --style, --lenient-names and the comparison options out.",
+        )
+    live = sys.stderr.isatty()
+    with click.progressbar(
+        length=0, label="auditing", file=stream_behind(sys.stderr), hidden=not live, show_pos=True
+    ) as bar:
+
+        def on_task(_: TaskFindings, total: int) -> None:
+            bar.length = total
+            bar.update(1)
+
+        audit = api.suspects(
+            suite,
+            submissions=submissions,
+            on_task=on_task,
+            **given,
+        )
+    if out is not None:
+        api.write_suspects(out, audit)
+    if as_json:
+        click.echo(dump_json(api.document_of(audit)))
+    else:
+        _print_audit(audit, out)
+
+
+def _print_audit(audit: Audit, out: Path | None) -> None:
+    from judge.suspects.model import Certainty  # noqa: PLC0415  `--help` needs none of it
+
+    certainties = list(Certainty)
+    counts = Counter((suspect.sign, suspect.certainty) for suspect in audit.suspects)
+    overview = table("!sign", *(f">{certainty.value}" for certainty in certainties), "what it says")
+    for sign in audit.signs:
+        numbers = [counts[sign.name, certainty] for certainty in certainties]
+        overview.add_row(
+            sign.name, *(str(number) if number else "-" for number in numbers), sign.title
+        )
+    print_table(overview)
+    if audit.suspects:
+        listed = table("certainty", "!task", ">case", "sign", "what is where, and why it matters")
+        for suspect in audit.suspects:
+            listed.add_row(
+                suspect.certainty.value,
+                visible(suspect.task),
+                "all" if suspect.case is None else str(suspect.case),
+                suspect.sign,
+                f"{visible(suspect.summary)}: {visible(suspect.why)}",
+            )
+        print_table(listed)
+    cases = {(suspect.task, suspect.case) for suspect in audit.suspects}
+    tasks = {suspect.task for suspect in audit.suspects}
+    click.echo(
+        f"{len(audit.suspects)} suspects in {len(cases)} cases of {len(tasks)} tasks; "
+        f"{audit.cases} cases of {audit.tasks} tasks were examined"
+    )
+    for task, why in audit.not_examined.items():
+        click.echo(f"not examined: task {visible(task)}: {visible(why)}")
+    for problem in audit.problems:
+        where = "" if problem.case is None else f", case {problem.case}"
+        by = f" ({problem.sign})" if problem.sign else ""
+        click.echo(f"problem: task {visible(problem.task)}{where}{by}: {visible(problem.message)}")
+    if out is not None:
+        click.echo(f"written to {out}")
+
+
+DEFAULT_SUSPECTS = Path("suspects.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How the page is served.
+
+    Attributes:
+        by: the reviewer; None for the user's own name.
+        port: 0 for any free one.
+        no_browser: whether the address is only printed.
+    """
+
+    by: str | None
+    port: int
+    no_browser: bool
+
+
+def review_suite(
+    suite: str,
+    suspects: Path | None,
+    submissions: tuple[Path, ...],
+    out: Path | None,
+    options: dict[str, Any],
+    served: Served,
+) -> None:
+    """Opens the review page; audits the suite first if there are no suspects yet.
+
+    Args:
+        suite: the suite.
+        suspects: the file of suspects; None for ``suspects.json`` here.
+        submissions: runs and folders of outputs to show.
+        out: the file of corrections to write; None for one next to the suspects.
+        options: the other options of ``judge verify``.
+        served: who reviews, and where.
+    """
+    if options["corrections"] or options["corrections_from"] is not None:
+        raise UsageError(
+            "a review is of the published golds, without corrections",
+            hint="Leave --corrections out; `judge verify --audit --corrections` audits what is "
+            "left of the suspects.",
+        )
+    path, ids = suspects or DEFAULT_SUSPECTS, set(split_ids(options["ids"]))
+    if not path.exists():
+        if suspects is not None:
+            raise UsageError(
+                f"{path}: no such file",
+                hint=f"`judge verify {suite} --audit --out {path}` writes it.",
+            )
+        click.echo(f"auditing {suite}", err=True)
+        api.write_suspects(path, api.suspects(suite, submissions=submissions))
+    loaded, audit = api.load_suite(suite), api.read_suspects(path)
+    outputs, _ = api.outputs_of(submissions, loaded)
+    session = api.ReviewSession(
+        loaded,
+        audit,
+        path,
+        out or path.with_suffix(".corrections.yaml"),
+        by=who(served.by),
+        outputs=outputs,
+        ids=ids,
+    )
+    if session.left_out:
+        click.echo(f"{session.left_out} suspects are of other files, and are left out", err=True)
+    serve_page(
+        api.ReviewPage(session),
+        "judge review",
+        said=f"{len(session.suspects)} suspects for {session.by}",
+        port=served.port,
+        no_browser=served.no_browser,
+    )
+    click.echo(
+        f"ended; corrections in {session.corrections_path}: {len(session.merged().corrections)}"
+    )

@@ -1,17 +1,70 @@
-"""``judge view``: a results folder in the browser."""
+"""``judge view``, and how any command serves a page of this machine in the browser."""
 
 from __future__ import annotations
 
+import contextlib
+import webbrowser
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from judge import api
 from judge.cli.help import HelpCommand
-from judge.cli.local_page import serve_page
 from judge.cli.options import option
+from judge.cli.signals import Ended
+
+if TYPE_CHECKING:
+    from judge.web.local_page import LocalPage
 
 
-@click.command(cls=HelpCommand)
+def serve_page(
+    page: LocalPage,
+    title: str,
+    *,
+    said: str,
+    port: int,
+    no_browser: bool,
+    on_listening: Callable[[], None] = lambda: None,
+) -> None:
+    """Serves a page; returns after Ctrl-C, which is how a page is left.
+
+    Args:
+        page: the page.
+        title: of the file that sends the browser on.
+        said: what is printed in front of the address.
+        port: 0 for any free one.
+        no_browser: whether the address is only printed.
+        on_listening: called once the address is known.
+
+    Raises:
+        UsageError: the port is taken.
+        Ended: SIGTERM or SIGHUP came.
+    """
+    from judge.web import local_page  # noqa: PLC0415  `--help` needs none of it
+
+    listener = local_page.listen(page, port)
+    click.echo(f"{said}: {page.address}\nCtrl-C ends it.")
+    on_listening()
+    try:
+        with contextlib.closing(listener), api.redirect_to(page.address, title) as redirect:
+            # Whoever came by the printed address needs no file either.
+            page.on_open = redirect.remove
+            if no_browser:
+                redirect.remove()
+            else:
+                webbrowser.open(redirect.uri)
+            local_page.server_of(page).run(sockets=[listener])
+    except Ended:
+        raise
+    except KeyboardInterrupt:
+        pass
+    finally:
+        page.give_up()
+
+
+@click.command(cls=HelpCommand, examples=("view results/", "view results/ --port 8080"))
 @click.argument(
     "results",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -33,8 +86,6 @@ def view(results: Path, port: int, dataset: str | None) -> None:
     A list of all runs with their scores, the report of each run, comparisons of runs, and the
     progress of runs that have not finished.
     """
-    from judge.report.view import ViewPage  # noqa: PLC0415  `judge view --help` needs no server
-
-    page = ViewPage(results, dataset)
+    page = api.ViewPage(results, dataset)
     serve_page(page, "judge view", said=f"runs of {results}", port=port, no_browser=True)
     raise KeyboardInterrupt

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from judge.cluster.place import CA_FILE, CERTIFICATE_FILE, KEY_FILE
+from judge.cluster.config import CA_FILE, CERTIFICATE_FILE, KEY_FILE
 from judge.errors import UsageError
 from judge.files.writing import write_whole
 

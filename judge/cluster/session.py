@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.cluster.place import Place
+from judge.cluster.config import Place
+from judge.cluster.dispatch import Dispatcher, Terms
+from judge.cluster.messages import Check, Identity, Question
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import JudgeError, UsageError
-from judge.grading.batch import Settings
+from judge.grading.batch import Settings, WorkerRecipe
 from judge.grading.case import case_result
 from judge.grading.jobs import Job, JudgedCase
-from judge.grading.recipe import WorkerRecipe
 from judge.grading.running import RunOutcome
 from judge.grading.verify import CaseCheck
 from judge.suites import Suite
 
 if TYPE_CHECKING:
-    from judge.cluster.dispatch import Dispatcher
     from judge.cluster.engine.connection import Connection
 
 _PROBE = ".shared-"
@@ -46,7 +46,7 @@ class ClusterSession:
         self, place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
     ) -> None:
         check_installed(place.kind)
-        from judge.cluster.engine.started import reached  # noqa: PLC0415  an extra, and slow
+        from judge.cluster.engine.connection import reached  # noqa: PLC0415  an extra, and slow
 
         self._place = place
         self._stack = stack
@@ -65,9 +65,6 @@ class ClusterSession:
             suite: the suite, which workers must have at the same place.
             folder: the results directory; None if nothing is kept.
         """
-        from judge.cluster.dispatch import Dispatcher, Terms  # noqa: PLC0415
-        from judge.cluster.hello import Identity, Question  # noqa: PLC0415
-
         if recipe != self._prepared:
             self._connection.prepare(recipe)
             self._prepared = recipe
@@ -143,7 +140,7 @@ class ClusterSeats:
 
 
 class ClusterExecutor:
-    """Does jobs on the workers of a cluster; see :class:`judge.grading.executors.Executor`.
+    """Does jobs on the workers of a cluster; see :class:`judge.grading.jobs.Executor`.
 
     Args:
         dispatcher: makes what assigns the work.
@@ -183,8 +180,6 @@ class ClusterExecutor:
         Raises:
             JudgeError: the work had to be given up.
         """
-        from judge.cluster.work import Check  # noqa: PLC0415
-
         self._dispatcher = self._make()
         order = {(task.id, case.number): at for at, (task, case) in enumerate(pairs)}
         done: dict[int, CaseCheck] = {}

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judge.compare.unjudged import UnjudgedChecker
-from judge.core.answer import Answer
 from judge.core.records.cases import CaseComparison, ChartFact, ChartsRecord
+from judge.core.submission import Answer
 from judge.core.task import Gold, Task
 from judge.errors import WorkbookError
 from judge.workbook.facts.book import BookFacts
-from judge.workbook.facts.chart_model import Chart, Series, Source
+from judge.workbook.facts.charts import Chart, Series, Source
 from judge.workbook.facts.references import read_reference
 from judge.workbook.reader import Workbook, open_workbook
 

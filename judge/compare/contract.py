@@ -1,18 +1,19 @@
-"""The contract of a checker, and of what is passed to it."""
+"""The base class of checkers, what they are given and what they return."""
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar
 
 from judge.compare.cells.computing import Compute
 from judge.compare.profiles import Profile
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
-from judge.errors import GoldFaultError, JudgeError
+from judge.errors import GoldFaultError, JudgeError, UsageError
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook
 
@@ -21,13 +22,8 @@ __all__ = [
     "AnswerFaultError",
     "Checker",
     "ComparedValue",
-    "CountsCells",
     "Examination",
-    "FileChecker",
     "GoldFaultError",
-    "InWords",
-    "Measures",
-    "NamesAspects",
     "Needs",
     "Requirements",
     "Rules",
@@ -66,19 +62,6 @@ class Needs:
     golds: bool = True
     inputs: bool = False
     engines: bool = False
-
-
-@runtime_checkable
-class Measures(Protocol):
-    """A checker that has a figure for answers to tasks that are left out, which have no verdict."""
-
-    def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison:
-        """What is put on record next to the reason; it decides nothing.
-
-        Raises:
-            JudgeError: there is no such figure, because of the gold or of the judge.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,31 +118,6 @@ class ComparedValue:
     detail: str = ""
 
 
-@runtime_checkable
-class CountsCells(Protocol):
-    """A checker whose findings count cells: how many were compared, and how many are wrong.
-
-    Only answers to its tasks have a cell accuracy.
-    """
-
-    @property
-    def counts_cells(self) -> bool:
-        """Whether it does, with every answer that could be read."""
-        ...
-
-
-@runtime_checkable
-class NamesAspects(Protocol):
-    """What a checker may offer besides: the sorts of things that a task's answer is judged by.
-
-    Reports part the tasks by each of them that some tasks have and others do not.
-    """
-
-    def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
-        """The sorts of things that are compared, in the checker's own words, each once."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Requirements:
     """What a task asks, for people.
@@ -177,27 +135,23 @@ class Requirements:
     complete: bool = True
 
 
-@runtime_checkable
-class InWords(Protocol):
-    """A checker that can say in words what a task asks; pages of reports list it."""
+class Checker(abc.ABC):
+    """Compares answers with golds.
 
-    def requirements(self, task: Task, gold: Gold | None) -> Requirements:
-        """What a task asks of an answer.
+    A checker has a name and a :meth:`check`. Everything else has a default, which suits a checker
+    without options whose answers are files: it reads the golds, its reuse key has all options of
+    the task, and a gold is a right answer.
 
-        Args:
-            task: the task.
-            gold: the gold that the answer is compared with; None without one.
-        """
-        ...
+    Attributes:
+        name: the name by which suites select it.
+        counts_cells: whether its findings count cells: how many were compared, and how many are
+            wrong. Only answers to its tasks have a cell accuracy.
+    """
 
+    name: ClassVar[str]
+    counts_cells: ClassVar[bool] = False
 
-class Checker(Protocol):
-    """Compares answers with golds."""
-
-    @property
-    def name(self) -> str:
-        """The name by which suites ask for it."""
-        ...
+    # -- what a task asks --------------------------------------------------------------------------
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Checks options of this checker, as a suite or a command gives them.
@@ -205,20 +159,46 @@ class Checker(Protocol):
         Raises:
             UsageError: an option is unknown, or its value does not fit.
         """
-        ...
+        if options:
+            raise UsageError(f"the checker {self.name} has no options")
 
-    def describe(self, spec: CheckerSpec) -> str:
-        """What statistics of a suite call it: its name, and the options in which tasks differ."""
-        ...
+    def describe(self, spec: CheckerSpec) -> str:  # noqa: ARG002
+        """The name in the statistics of a suite, with the options in which tasks differ."""
+        return self.name
+
+    def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:  # noqa: ARG002
+        """The sorts of things that a task's answer is judged by, once each, in the checker's words.
+
+        Reports part the tasks by every aspect that some of them have and others do not.
+        """
+        return ()
+
+    def requirements(self, task: Task, gold: Gold | None) -> Requirements | None:  # noqa: ARG002
+        """What a task asks of an answer, in sentences that the pages of reports list.
+
+        Args:
+            task: the task.
+            gold: the gold that the answer is compared with; None without one.
+
+        Returns:
+            None if this checker has no sentences for its tasks.
+        """
+        return None
 
     def key(self, task: Task) -> Mapping[str, object]:
         """Everything about a task that could change the finding, as JSON."""
-        ...
+        return {"checker": [task.checker.name, dict(task.checker.options)]}
 
-    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:
-        """What the checker needs for a case."""
-        ...
+    # -- judging -----------------------------------------------------------------------------------
 
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """What the checker needs for a case: the golds, and engines.
+
+        Engines compute formulas, and read in the sandbox what would be harmful elsewhere.
+        """
+        return Needs(engines=True)
+
+    @abc.abstractmethod
     def check(
         self,
         task: Task,
@@ -231,7 +211,7 @@ class Checker(Protocol):
         """Compares an answer with the golds of its case.
 
         Args:
-            task: what was asked.
+            task: the task.
             case: the test case; its inputs count where :meth:`needs` says so.
             golds: the golds; an answer that agrees with one of them is right.
             answer: what a submission left; it may be hostile.
@@ -243,23 +223,39 @@ class Checker(Protocol):
             AnswerFaultError: the answer cannot be read.
             JudgeError: the judge itself failed.
         """
-        ...
 
-    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:
-        """Looks at the golds of a case without any answer.
+    def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison | None:  # noqa: ARG002
+        """A figure for an answer to a task that is left out, which has no verdict.
+
+        Returns:
+            What is recorded next to the reason, and decides nothing; None if there is no figure.
+
+        Raises:
+            JudgeError: there is no such figure, because of the gold or of the judge.
+        """
+        return None
+
+    # -- golds without an answer -------------------------------------------------------------------
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
+        """Examines the golds of a case without any answer: by default, whether they can be read.
 
         Args:
-            task: what is asked.
+            task: the task.
             case: the test case.
             compute: computes formulas; None to look only at the files.
 
         Raises:
             GoldFaultError: a gold cannot be read, or does not fit the task.
         """
-        ...
+        for gold in case.golds:
+            gold.read()
+        return Examination(units=1)
 
-    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """What a gold is as an answer: a suite is sound if each of them is accepted.
+    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
+        """A gold as an answer; a suite is sound if each of these answers is accepted.
+
+        By default this is the file of the gold; values that Excel stored in it are trusted.
 
         Returns:
             Name of a form (``values``, ``reply``; empty if there is only one) -> the answer.
@@ -267,51 +263,17 @@ class Checker(Protocol):
         Raises:
             GoldFaultError: the gold cannot be read.
         """
-        ...
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
-        """The cells that hold an answer; none if the checker looks at something else.
-
-        Raises:
-            PositionError: the task names a place that the gold does not have.
-            WorkbookError: a workbook cannot be read.
-        """
-        ...
-
-    def compared(
-        self, task: Task, golds: Sequence[Gold], answer: Answer, rules: Rules
-    ) -> tuple[ComparedValue, ...]:
-        """The named values of an answer, each next to its gold; none if the answer has no such.
-
-        Raises:
-            GoldFaultError: a gold does not fit the task.
-        """
-        ...
-
-
-# -- answers that are files ------------------------------------------------------------------------
-
-
-class FileChecker:
-    """Part of a checker whose answers are files: a gold is accepted as a finished one.
-
-    It looks at whole files, so that reports have neither a grid of cells nor named values to show.
-    """
-
-    def key(self, task: Task) -> Mapping[str, object]:
-        """The name and all options."""
-        return {"checker": [task.checker.name, dict(task.checker.options)]}
-
-    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """The golds, and engines: for formulas, and to have the sandbox read what could harm."""
-        return Needs(engines=True)
-
-    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:  # noqa: ARG002
-        """The gold workbook; a value that Excel left in it is trusted."""
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
 
+    # -- what reports show of an answer ------------------------------------------------------------
+
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
-        """None: whole files count."""
+        """The cells that hold an answer; none by default, where whole files count.
+
+        Raises:
+            PositionError: the task names a position that the gold does not have.
+            WorkbookError: a workbook cannot be read.
+        """
         return AnswerAreas()
 
     def compared(
@@ -321,5 +283,9 @@ class FileChecker:
         answer: Answer,  # noqa: ARG002
         rules: Rules,  # noqa: ARG002
     ) -> tuple[ComparedValue, ...]:
-        """None: the answer is a file."""
+        """The named values of an answer, each next to its gold; none by default.
+
+        Raises:
+            GoldFaultError: a gold does not fit the task.
+        """
         return ()

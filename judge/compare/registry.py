@@ -6,7 +6,7 @@ import functools
 import importlib
 from collections.abc import Mapping
 
-from judge.compare.contract import Checker, NamesAspects
+from judge.compare.contract import Checker
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec
 from judge.errors import UsageError
 from judge.files.documents import written
@@ -29,8 +29,14 @@ def register(checker: Checker) -> None:
     """Adds a custom checker under its name.
 
     Raises:
-        UsageError: another checker has that name.
+        UsageError: it does not inherit from :class:`judge.compare.contract.Checker`, or another
+            checker has that name.
     """
+    if not isinstance(checker, Checker):
+        raise UsageError(
+            f"{checker!r} is not a checker",
+            hint="A checker inherits from judge.compare.contract.Checker; see docs/checkers.md.",
+        )
     if checker.name in _HOMES or _REGISTERED.get(checker.name, checker) is not checker:
         raise UsageError(f"a checker {checker.name!r} already exists")
     _REGISTERED[checker.name] = checker
@@ -68,8 +74,7 @@ def aspects_of(spec: CheckerSpec) -> tuple[str, ...]:
     Raises:
         UsageError: there is no such checker.
     """
-    checker = checker_of(spec)
-    return checker.aspects(spec) if isinstance(checker, NamesAspects) else ()
+    return checker_of(spec).aspects(spec)
 
 
 def check_options(spec: CheckerSpec) -> None:

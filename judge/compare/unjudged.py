@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
+    Checker,
     Examination,
-    FileChecker,
     GoldFaultError,
     Needs,
     Rules,
 )
-from judge.core.answer import Answer
 from judge.core.finding import Finding
+from judge.core.submission import Answer
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
 
-class UnjudgedChecker(FileChecker):
+class UnjudgedChecker(Checker):
     """Decides nothing.
 
     A suite gives the reason in the option ``left_out``, which every checker has.

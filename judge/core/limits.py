@@ -1,4 +1,4 @@
-"""What one run of a solution may use, and what isolates it."""
+"""What one run of a solution may use."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from judge.files.documents import written
 
 MIB = 1024 * 1024
 GIB = 1024 * MIB
-
-SANDBOX_KINDS = ("auto", "docker", "bubblewrap", "sealed-container")
-"""What can isolate runs; ``auto`` for the first of the others that this machine has."""
 
 
 @dataclass(frozen=True, slots=True)

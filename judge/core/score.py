@@ -1,11 +1,7 @@
-"""Soft and hard scores. Pure: verdicts in, numbers out.
+"""Scores: from the verdicts of cases to the figures that a benchmark publishes. Pure.
 
-The soft score of a submission is the share of its test cases that are accepted (partial credit,
-as at the IOI); the hard score is 1 if all are accepted and 0 otherwise (all or nothing, as at
-the ICPC). Cases that the judge could not judge (BT, JE, SK, or not run at all) are never counted
-as a pass or as a failure; how many there were is always kept with the score.
-
-Source: SpreadsheetBench, section 2.4 (soft and hard restriction); keys as in its own reports.
+Soft and hard scores of a submission, their means over tasks, the accuracy of cells, and the tables
+of scores that a benchmark's paper prints.
 """
 
 from __future__ import annotations
@@ -13,10 +9,11 @@ from __future__ import annotations
 import math
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
-from judge.core.verdict import Verdict
+from judge.core.verdict import CaseResult, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,3 +196,69 @@ def _accepted_share(submission: SubmissionScore) -> float:
 def _mean(numbers: Sequence[float]) -> float:
     # fsum: the mean must not depend on the order in which workers finished.
     return math.fsum(numbers) / len(numbers)
+
+
+def cell_accuracy(result: CaseResult) -> float | None:
+    """The share of the compared cells of a case that are right, from 0 to 1; None if not scored.
+
+    An accepted case has 1. Any other has less: 0 if nothing was compared (no program, an exception,
+    a limit, no readable workbook), otherwise the share, in which cells count as wrong that should
+    have been left alone, and at least one cell counts as wrong.
+
+    Args:
+        result: what the judge says, by a checker that counts cells.
+    """
+    if not result.verdict.is_scored:
+        return None
+    if result.verdict is Verdict.AC:
+        return 1.0
+    cells = result.comparison.get("cells") or 0
+    if not cells:
+        return 0.0
+    differing = result.comparison.get("differing_cells") or 0
+    touched = result.comparison.get("touched_cells") or 0
+    return 1.0 - min(max(differing + touched, 1), cells) / cells
+
+
+def mean_cell_accuracy(results: Iterable[CaseResult]) -> float | None:
+    """The mean over the cases that are scored; None if there is none."""
+    scored = [share for result in results if (share := cell_accuracy(result)) is not None]
+    return fmean(scored) if scored else None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreColumn:
+    """A column of such a table: a score of some tasks.
+
+    Attributes:
+        label: its heading.
+        division: the division of the tasks that it takes; empty for all tasks.
+        group: the group of that division that its tasks are in.
+        heading: what this column and its neighbours have in common; empty if nothing.
+    """
+
+    label: str
+    division: str = ""
+    group: str = ""
+    heading: str = ""
+
+    def holds(self, groups: Mapping[str, str]) -> bool:
+        """Whether a task is counted in the column.
+
+        Args:
+            groups: name of a division -> the group of the task.
+        """
+        return not self.division or groups.get(self.division) == self.group
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """A table of scores that a suite asks for.
+
+    Attributes:
+        title: its caption.
+        columns: its columns, in order.
+    """
+
+    title: str
+    columns: tuple[ScoreColumn, ...]

@@ -1,8 +1,10 @@
-"""A submission: code to judge, or files that were left on a desktop, with where it came from."""
+"""A submission, and the answers that it leaves to be judged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import enum
+from array import array
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -68,3 +70,141 @@ class Submission:
     def key(self) -> tuple[str, int]:
         """What makes a submission distinct within a run: (task id, sample)."""
         return (self.task_id, self.sample)
+
+
+class AnswerForm(enum.StrEnum):
+    """What a task expects as its answer."""
+
+    WORKBOOK = "workbook"
+    TABLE = "table"
+    FILES = "files"
+    """Several files."""
+    TEXT = "text"
+    """A typed answer; no file is left."""
+
+    @property
+    def noun(self) -> str:
+        """The name of it that messages use."""
+        return _NOUNS[self]
+
+    @property
+    def unit(self) -> str:
+        """What is compared one by one, in the plural."""
+        return "cells" if self.is_file else "values"
+
+    @property
+    def is_file(self) -> bool:
+        """Whether a program leaves it as a file."""
+        return self is not AnswerForm.TEXT
+
+    @property
+    def missing(self) -> str:
+        """The message for a program that ended without it."""
+        if not self.is_file:
+            return f"the reply holds no {self.noun}"
+        return f"the program ended without writing the {self.noun}"
+
+
+_NOUNS = {
+    AnswerForm.WORKBOOK: "output workbook",
+    AnswerForm.TABLE: "output table",
+    AnswerForm.FILES: "output files",
+    AnswerForm.TEXT: "answer",
+}
+
+
+class Origin(enum.Enum):
+    """Where a workbook comes from, which decides whether its cached values are trusted."""
+
+    GOLD = "gold"
+    """A published workbook: its cached values are trusted where a program that calculates
+    wrote it."""
+    SOLUTION = "solution"
+    """It came out of the sandbox, where nothing calculates: a cached value can only be a
+    placeholder, stale or forged, so every formula is computed."""
+    FINISHED = "finished"
+    """An output that was made elsewhere; trusted like a gold."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFile:
+    """A file that a submission left; it may be hostile.
+
+    Attributes:
+        name: its name.
+        data: its bytes.
+    """
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a submission left for one test case.
+
+    Attributes:
+        origin: where it comes from.
+        files: the files, the one that the task asks for first.
+        text: what was typed, if the task asks for text.
+        values: name of a variable -> its value, if they are known without text to read them
+            from, as those of golds are.
+    """
+
+    origin: Origin
+    files: tuple[AnswerFile, ...] = ()
+    text: str | None = None
+    values: Mapping[str, object] | None = None
+
+    @staticmethod
+    def of_workbook(data: bytes, origin: Origin, name: str = "output") -> Answer:
+        """An answer that is one workbook."""
+        return Answer(origin, (AnswerFile(name, data),))
+
+    @property
+    def data(self) -> bytes:
+        """The bytes of the file that the task asks for.
+
+        Raises:
+            ValueError: the answer has no file; the caller checks the form first.
+        """
+        if not self.files:
+            raise ValueError("the answer has no file")
+        return self.files[0].data
+
+
+_SPARSE_BEYOND = 1024
+
+
+class SampleNumbers:
+    """A number for each of the samples of a task, which are counted from 0.
+
+    An array; a mapping for those far off, so that a record that claims an enormous sample costs no
+    more memory than any other.
+    """
+
+    __slots__ = ("_far", "_near")
+
+    def __init__(self) -> None:
+        self._near = array("q")
+        self._far: dict[int, int] = {}
+
+    def get(self, sample: int) -> int | None:
+        """The number of a sample; None where it has none."""
+        if 0 <= sample < len(self._near) and self._near[sample] >= 0:
+            return self._near[sample]
+        return self._far.get(sample)
+
+    def put(self, sample: int, number: int) -> None:
+        """Gives a sample a number, from 0 on."""
+        if 0 <= sample < 2 * len(self._near) + _SPARSE_BEYOND:
+            missing = sample + 1 - len(self._near)
+            if missing > 0:
+                self._near.extend([-1] * missing)
+            self._near[sample] = number
+        else:
+            self._far[sample] = number
+
+    def __iter__(self) -> Iterator[int]:
+        yield from (sample for sample, number in enumerate(self._near) if number >= 0)
+        yield from self._far

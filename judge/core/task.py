@@ -5,11 +5,11 @@ from __future__ import annotations
 import enum
 import errno
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.errors import GoldFaultError, SuiteError
 
 LEFT_OUT_OPTION = "left_out"
@@ -342,3 +342,8 @@ class Task:
             plan=self.plan,
             signals=self.signals,
         )
+
+
+def split_ids(values: Iterable[str]) -> tuple[str, ...]:
+    """Splits each value at its commas; blanks around an id, and empty ids, are ignored."""
+    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())

@@ -1,1 +1,1 @@
-"""Desktops: a spreadsheet program that is worked with mouse and keyboard, isolated."""
+"""Desktops: a spreadsheet program in the sandbox, controlled by mouse and keyboard."""

@@ -1,8 +1,8 @@
-"""What a desktop does: shows itself, performs actions, gives back the file that it was opened with.
+"""The contract of desktops: they show the screen, perform actions, and return the file at the end.
 
-A desktop says only what happened. The verdict on an episode is decided from the file that it
-leaves, by the checker of its task. An exception (:class:`judge.errors.SandboxError`) means that the
-desktop broke, which is never the fault of the model or the person that works in it.
+A desktop reports only facts. The verdict on an episode is decided by the checker of its task, from
+the file that the episode leaves. An exception (:class:`judge.errors.SandboxError`) means that the
+desktop broke, which is never the fault of the model or the person who works on it.
 """
 
 from __future__ import annotations
@@ -19,17 +19,6 @@ HOME = "/home/user"
 """Where the files of a task are on a desktop, as in the published suites."""
 
 
-class ObservationForm(enum.StrEnum):
-    """What a model or a person is shown of a desktop."""
-
-    SCREENSHOT = "screenshot"
-    TREE = "tree"
-    """The accessibility tree as a table."""
-    BOTH = "screenshot+tree"
-    MARKS = "som"
-    """Set of mark: a screenshot on which elements are numbered, and the table of the numbers."""
-
-
 class ActionSpace(enum.StrEnum):
     """The language of actions."""
 
@@ -40,7 +29,7 @@ class ActionSpace(enum.StrEnum):
 
 
 class Signal(enum.StrEnum):
-    """What a model says in place of an action, in either language."""
+    """A word that a model replies instead of an action, in either language."""
 
     WAIT = "WAIT"
     FAIL = "FAIL"
@@ -55,7 +44,7 @@ class Action:
     Attributes:
         code: Python code.
         call: ``{"action_type": "CLICK", …}``, of computer_13.
-        signal: something said in place of an action.
+        signal: a word instead of an action.
     """
 
     code: str | None = None
@@ -65,7 +54,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class WindowPlace:
-    """Where the window of the spreadsheet program is; pixels.
+    """Position and size of the window of the spreadsheet program, pixels.
 
     Attributes:
         x: of its left border.
@@ -82,18 +71,18 @@ class WindowPlace:
 
 @dataclass(frozen=True, slots=True)
 class DesktopOptions:
-    """What a desktop is like; all of it is on record.
+    """The options of a desktop; all of them are on record.
 
     Attributes:
         width: of the screen, pixels.
         height: of the screen, pixels.
-        as_published: names of corrections that are left out (see :data:`CORRECTIONS`), for those
-            who want the published behaviour.
+        as_published: names of corrections that are left out (see :data:`CORRECTIONS`), for the
+            published behaviour.
         gui_only: whether actions may do nothing but use mouse and keyboard.
-        window: where the window is; None for the whole screen.
-        clutter: how many other windows are open as well.
-        action_s: how long one action may take, seconds.
-        memory_bytes: memory of everything in the desktop.
+        window: the bounds of the window; None for the whole screen.
+        clutter: how many other windows are open.
+        action_s: time limit of an action, seconds.
+        memory_bytes: memory of the whole desktop.
     """
 
     width: int = 1920
@@ -128,7 +117,7 @@ CORRECTIONS: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class DesktopTask:
-    """What a desktop is opened for.
+    """The files that a desktop is opened with, and the one that it returns.
 
     Attributes:
         files: absolute path inside -> content.
@@ -149,13 +138,13 @@ class Element:
         role: such as ``push-button`` or ``table-cell``.
         name: its name; of a cell its address.
         text: its text; of a cell what it shows.
-        x: of its left border on the screen, pixels; None where it has no place.
+        x: of its left border on the screen, pixels; None if it has no position.
         y: of its upper border.
         width: pixels.
         height: pixels.
         states: such as ``enabled``, ``focused``, ``selected``.
         parent: number of its parent within the tree; None for a root.
-        value: of sliders and the like; empty where there is none.
+        value: of sliders and the like; empty if there is none.
     """
 
     role: str
@@ -171,7 +160,7 @@ class Element:
 
     @property
     def centre(self) -> tuple[int, int] | None:
-        """The middle of it on the screen; None where it has no place."""
+        """Its centre on the screen; None if it has no position."""
         if self.x is None or self.y is None or self.width is None or self.height is None:
             return None
         return self.x + self.width // 2, self.y + self.height // 2
@@ -179,18 +168,18 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a desktop shows.
+    """What a desktop shows at one moment.
 
     Attributes:
-        screenshot: PNG with the cursor drawn in, with the marks if those were requested; None if it
-            was not requested.
+        screenshot: PNG with the cursor, and with the marks if they were requested; None if it was
+            not requested.
         elements: the tree in document order; None if it was not requested.
         marks: number on the screenshot (from 1) -> number of the element in ``elements``; None if
             they were not requested.
-        cursor: where the cursor is, pixels.
+        cursor: position of the cursor, pixels.
         windows: titles of the open windows, the active one first.
-        tree_s: what reading the tree took, seconds; if it was not read again, what it took before.
-        screenshot_s: what taking the screenshot took, seconds.
+        tree_s: seconds to read the tree; if it was not read again, those of the last time.
+        screenshot_s: seconds to take the screenshot.
     """
 
     screenshot: bytes | None
@@ -204,17 +193,16 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class InputEvent:
-    """What mouse or keyboard did, for those who watch; or what a person does with them, live.
+    """An event of mouse or keyboard: of an action, or of a person who works on the desktop.
 
     Attributes:
         kind: ``move``, ``press``, ``release``, ``scroll``, ``key-press``, ``key-release`` or
             ``type``.
-        x: where the cursor was, or is moved to before anything else, pixels. Keys and text leave
-            it where it is.
+        x: position of the cursor, pixels; before anything else, the cursor moves there. Keys and
+            text do not move it.
         y: likewise.
-        detail: the button (``left``, ``middle``, ``right``); how far the wheel was turned, in
-            clicks, above 0 for up; the key by its name in PyAutoGUI (``ctrl``, ``enter``, ``f2``,
-            ``a``); or the text typed.
+        detail: the button (``left``, ``middle``, ``right``); the clicks of the wheel, above 0 for
+            up; the name of the key in PyAutoGUI (``ctrl``, ``enter``, ``f2``, ``a``); or the text.
     """
 
     kind: str
@@ -225,11 +213,11 @@ class InputEvent:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What the screen shows at a moment, for a person who works in the desktop.
+    """The screen at one moment, for a person who works on the desktop.
 
     Attributes:
-        digest: what distinguishes it from frames that show something else.
-        png: the picture without a cursor; None if the frame is one that is known already.
+        digest: differs if the screen does.
+        png: the picture without a cursor; None if the caller has it.
     """
 
     digest: str
@@ -238,17 +226,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class ActionOutcome:
-    """What became of an action.
+    """The outcome of an action.
 
     Attributes:
-        error: why it failed, for the model or the person: the end of a traceback, a time limit,
-            what is refused; empty if it did not.
-        refused: whether it was not performed because it is not permitted (``gui_only``), or cannot
-            be read as an action.
-        printed: what its code printed, cut.
-        events: what mouse and keyboard did, the first 1,000.
+        error: why it failed, for the model or the person: the end of a traceback, a time limit, a
+            refusal; empty if it did not fail.
+        refused: whether it was not performed because it is not permitted (``gui_only``), or is not
+            an action.
+        printed: the output of its code, cut.
+        events: the first 1,000 events of mouse and keyboard.
         settled: whether the desktop had settled at the end.
-        seconds: what it took, settling included.
+        seconds: its time, settling included.
     """
 
     error: str = ""
@@ -264,9 +252,9 @@ class Collected:
     """The file that an episode leaves.
 
     Attributes:
-        data: its bytes; None where there is no file.
-        changed: whether it differs from what the desktop was opened with.
-        problem: why there is none: it is missing, a link, a folder, too long; empty if it is there.
+        data: its bytes; None if there is no file.
+        changed: whether it differs from the file that the desktop was opened with.
+        problem: why there is no file (missing, a link, a folder, too large); empty if there is one.
     """
 
     data: bytes | None
@@ -276,12 +264,12 @@ class Collected:
 
 @dataclass(frozen=True, slots=True)
 class DesktopInfo:
-    """What a desktop is, for records.
+    """The versions of a desktop, for records.
 
     Attributes:
-        image: changes whenever what is in a desktop changes.
+        image: digest of everything that is installed on it.
         office: version of the spreadsheet program.
-        ready_s: from the start to the first settled state, seconds.
+        ready_s: seconds from the start until it had settled.
     """
 
     image: str = ""
@@ -290,11 +278,11 @@ class DesktopInfo:
 
 
 class Desktop(Protocol):
-    """A desktop that is open, with the task's workbook. Blocking; one thread at a time."""
+    """An open desktop with the workbook of a task. Blocking; for one thread at a time."""
 
     @property
     def info(self) -> DesktopInfo:
-        """What it is."""
+        """Its versions."""
         ...
 
     def observe(
@@ -303,9 +291,9 @@ class Desktop(Protocol):
         """What it shows now.
 
         Args:
-            screenshot: whether the picture is wanted.
-            tree: whether the tree is wanted.
-            marks: whether elements are numbered on the picture; wants both others.
+            screenshot: whether to take a screenshot.
+            tree: whether to read the accessibility tree.
+            marks: whether to number elements on the screenshot; needs both others.
 
         Raises:
             SandboxError: the desktop broke.
@@ -323,9 +311,9 @@ class Desktop(Protocol):
         ...
 
     def feed(self, events: Sequence[InputEvent]) -> None:
-        """Does with mouse and keyboard what a person does, in order, and waits for nothing.
+        """Repeats the mouse and keyboard events of a person, in order, without waiting.
 
-        Unknown keys and buttons are passed over.
+        Ignores unknown keys and buttons.
 
         Raises:
             SandboxError: the desktop broke.
@@ -333,7 +321,7 @@ class Desktop(Protocol):
         ...
 
     def frame(self, known: str = "") -> Frame:
-        """What the screen shows now, at once and without the tree.
+        """The screen, immediately and without the tree.
 
         Args:
             known: digest of the frame that the caller has; its picture is not sent again.

@@ -1,32 +1,321 @@
-"""Writes and reads episodes: lines of :mod:`judge.desktop.records`, pictures and tables by hash."""
+"""Episodes on record: the types of their lines, and how they are written and read.
 
-from __future__ import annotations
+An episode is one file, ``RUN/episodes/{task id, quoted}.{sample}.{case}.jsonl``: a line for its
+head, one for each turn, and one for its end. A file without the last line belongs to an episode
+that was interrupted; it is started again. Screenshots are in ``RUN/pictures`` and tables of the
+accessibility tree in ``RUN/tables``, both under their SHA-256. The workbook that an episode leaves
+is kept among the run's outputs.
+
+Annotations are evaluated here (no ``from __future__ import annotations``): otherwise Python would
+not see which fields of a record are :data:`~typing.NotRequired`.
+"""
 
 import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, NotRequired, TypedDict, cast
 from urllib.parse import quote
 
 from judge.closable import Closable
-from judge.desktop.contract import Action, ActionOutcome, Collected, Observation
-from judge.desktop.recording import MAX_CHARS, action_record
-from judge.desktop.records import (
-    EPISODES_FOLDER,
-    TABLES_FOLDER,
-    EpisodeEnd,
-    EpisodeHead,
-    SeenRecord,
-    TurnRecord,
+from judge.desktop.contract import (
+    Action,
+    ActionOutcome,
+    Collected,
+    DesktopInfo,
+    DesktopOptions,
+    DesktopTask,
+    Observation,
+    Signal,
+    WindowPlace,
 )
 from judge.errors import StoreError
 from judge.files.documents import MIB, MalformedError, dump_json
-from judge.files.forms import Document, checked
+from judge.files.forms import Amount, Count, Document, Sha256, TaskId, checked
 from judge.files.hashed import HashedFolder
 from judge.files.json_lines import LineAppender, read_json_lines
 from judge.files.media import PICTURES_FOLDER, image_size
 from judge.files.writing import naming_what_is_written
+
+EPISODES_FOLDER = "episodes"
+TABLES_FOLDER = "tables"
+
+
+class PlaceRecord(TypedDict):
+    """Position and size of a window, pixels."""
+
+    x: Count
+    y: Count
+    width: Count
+    height: Count
+
+
+class OptionsRecord(TypedDict):
+    """The fields of :class:`judge.desktop.contract.DesktopOptions`."""
+
+    width: Count
+    height: Count
+    as_published: list[str]
+    gui_only: bool
+    window: PlaceRecord | None
+    clutter: Count
+    action_s: Amount
+    memory_bytes: Count
+
+
+class EpisodeHead(TypedDict):
+    """The first line."""
+
+    line: str
+    """``head``"""
+    id: TaskId
+    sample: Count
+    case: Count
+    model: str
+    """The chat model; ``human`` for a person."""
+    setting: str
+    """``desktop/`` with observation and action space, such as ``desktop/screenshot/pyautogui``."""
+    instruction: str
+    options: dict[str, object]
+    """Those of :class:`judge.desktop.contract.DesktopOptions`, as JSON."""
+    image: str
+    office: str
+    ready_s: Amount
+    started: str
+    """ISO 8601, UTC."""
+    files: NotRequired[dict[str, Sha256]]
+    """Path inside -> SHA-256 of what the desktop was opened with."""
+    opened: NotRequired[str]
+    """Path of the file that the spreadsheet program opened."""
+    collected: NotRequired[str]
+    """Path of the file that is brought back."""
+    attempt: NotRequired[Count]
+    """How many desktops have broken in this episode."""
+
+
+class SeenRecord(TypedDict):
+    """What a desktop showed in a turn, whether or not the setting shows it to the model."""
+
+    screenshot: Sha256 | None
+    """SHA-256 of the PNG, with marks if the setting has them; None if there was none."""
+    width: NotRequired[Count]
+    height: NotRequired[Count]
+    table: Sha256 | None
+    """SHA-256 of the table of the tree, cut as for the model; None if there was none."""
+    cut: bool
+    """Whether the table was cut to its limit."""
+    cursor: list[int]
+    windows: list[str]
+    tree_s: Amount
+    screenshot_s: Amount
+
+
+class ActionRecord(TypedDict):
+    """An action and its outcome."""
+
+    code: NotRequired[str]
+    call: NotRequired[dict[str, object]]
+    signal: NotRequired[str]
+    error: str
+    refused: bool
+    printed: str
+    events: list[list[object]]
+    """``[kind, x, y, detail]`` each."""
+    settled: bool
+    seconds: Amount
+
+
+class TurnRecord(TypedDict):
+    """A line for each turn: observation, reply, actions."""
+
+    line: str
+    """``turn``"""
+    number: Count
+    """From 1."""
+    seen: SeenRecord
+    reply: str
+    """The unchanged reply; empty for a person."""
+    problem: str
+    """Why the reply holds no action; empty if it does."""
+    told: NotRequired[str]
+    """Feedback on the actions in the next message; empty for none."""
+    actions: list[ActionRecord]
+    seconds: Amount
+    """From the observation to the last outcome."""
+
+
+class EpisodeEnd(TypedDict):
+    """The last line."""
+
+    line: str
+    """``end``"""
+    ended: str
+    """``done``, ``fail``, ``turns`` (all used), ``time`` (the limit), ``context-length``, or
+    ``closed`` (a person closed the page)."""
+    seconds: Amount
+    turns: Count
+    steps: Count
+    """Actions that were performed."""
+    output: Sha256 | None
+    """SHA-256 of the file that was collected; None where there is none."""
+    output_bytes: Count
+    changed: bool
+    problem: str
+    """Why there is no file; empty if there is one."""
+
+
+HUMAN = "human"
+"""The model on record if a person worked."""
+
+MAX_CHARS = 20_000
+"""Characters of a string in a record; longer strings are cut."""
+
+_MAX_EVENTS = 1_000
+
+
+def head_of(
+    task_id: int | str,
+    sample: int,
+    case: int,
+    *,
+    model: str,
+    setting: str,
+    instruction: str,
+    task: DesktopTask,
+    options: DesktopOptions,
+    info: DesktopInfo,
+    started: str,
+    attempt: int = 0,
+) -> EpisodeHead:
+    """The first line of an episode.
+
+    Args:
+        task_id: of the task, as its suite writes it.
+        sample: its 0-based number.
+        case: the 1-based number of the case.
+        model: the chat model, or :data:`HUMAN`.
+        setting: its name.
+        instruction: what is asked.
+        task: what the desktop was opened for.
+        options: what the desktop is like.
+        info: what the desktop is.
+        started: when, in ISO 8601, UTC.
+        attempt: how many desktops broke in this episode before.
+    """
+    return {
+        "line": "head",
+        "id": task_id,
+        "sample": sample,
+        "case": case,
+        "model": model,
+        "setting": setting,
+        "instruction": instruction,
+        "options": options_record(options),
+        "image": info.image,
+        "office": info.office,
+        "ready_s": info.ready_s,
+        "started": started,
+        "files": {path: hashlib.sha256(data).hexdigest() for path, data in task.files.items()},
+        "opened": task.opened,
+        "collected": task.collected,
+        "attempt": attempt,
+    }
+
+
+def options_record(options: DesktopOptions) -> dict[str, object]:
+    """The options of a desktop as JSON."""
+    return {**asdict(options), "as_published": sorted(options.as_published)}
+
+
+def options_of(head: EpisodeHead) -> DesktopOptions:
+    """The options of a desktop that the head of an episode names.
+
+    Raises:
+        MalformedError: they are not the options of a desktop.
+    """
+    options: dict[str, Any] = {**head["options"]}
+    window = options.get("window")
+    try:
+        checked(options, OptionsRecord)
+        return DesktopOptions(
+            **{
+                **options,
+                "as_published": frozenset(options["as_published"]),
+                "window": None if window is None else WindowPlace(**window),
+            }
+        )
+    except TypeError as error:
+        raise MalformedError(f"the options of the desktop: {error}") from error
+
+
+def action_of(record: ActionRecord) -> Action:
+    """An action on record.
+
+    Raises:
+        MalformedError: it is not one.
+    """
+    signal = record.get("signal")
+    if signal is not None:
+        if signal not in tuple(Signal):
+            raise MalformedError(f"{signal[:40]!r} is not a signal of a desktop")
+        return Action(signal=Signal(signal))
+    if (code := record.get("code")) is not None:
+        return Action(code=code)
+    call = record.get("call")
+    if call is None:
+        raise MalformedError("an action without code, call or signal")
+    return Action(call=call)
+
+
+def action_record(action: Action, outcome: ActionOutcome) -> ActionRecord:
+    """An action and its outcome as they are kept, bounded."""
+    record: dict[str, Any] = {}
+    if action.code is not None:
+        record["code"] = action.code
+    if action.call is not None:
+        record["call"] = dict(action.call)
+    if action.signal is not None:
+        record["signal"] = action.signal.value
+    record |= {
+        "error": outcome.error[-MAX_CHARS:],
+        "refused": outcome.refused,
+        "printed": outcome.printed[:MAX_CHARS],
+        "events": [
+            [event.kind, event.x, event.y, event.detail[:MAX_CHARS]]
+            for event in outcome.events[:_MAX_EVENTS]
+        ],
+        "settled": outcome.settled,
+        "seconds": round(outcome.seconds, 3),
+    }
+    return cast("ActionRecord", record)
+
+
+def output_record(
+    end: EpisodeEnd, task: DesktopTask, options: DesktopOptions, path: Path
+) -> dict[str, object]:
+    """The record of an episode that has ended, for its line of submissions.jsonl.
+
+    Args:
+        end: its last line.
+        task: the files that the desktop was opened with.
+        options: the options of the desktop.
+        path: the episode's file.
+    """
+    return {
+        "sha256": end["output"],
+        "bytes": end["output_bytes"],
+        "name": PurePosixPath(task.collected).name,
+        "ended": end["ended"],
+        "gui_only": options.gui_only,
+        "changed": end["changed"],
+        "problem": end["problem"],
+        "turns": end["turns"],
+        "steps": end["steps"],
+        "seconds": end["seconds"],
+        "episode": f"{EPISODES_FOLDER}/{path.name}",
+    }
+
 
 PNG = ".png"
 TABLE = ".txt"
@@ -42,9 +331,9 @@ class Episode:
 
     Attributes:
         path: its file.
-        head: what it is.
+        head: its first line.
         turns: in order.
-        end: how it ended; None if it was interrupted, or is still under way.
+        end: its last line; None if it was interrupted, or is still under way.
     """
 
     path: Path
@@ -59,7 +348,7 @@ class Episode:
 
 
 def episode_path(run: Path, task_id: str, sample: int, case: int) -> Path:
-    """Where the episode of a case is in a run's directory."""
+    """The file of the episode of a case in a run's directory."""
     return (
         run
         / EPISODES_FOLDER
@@ -79,11 +368,11 @@ class EpisodeFiles:
         self._tables = HashedFolder(run / TABLES_FOLDER, "table", MAX_TABLE_BYTES)
 
     def keep(self, seen: Observation, table: str | None, *, cut: bool = False) -> SeenRecord:
-        """Keeps what there was to see.
+        """Keeps what a desktop showed.
 
         Args:
             seen: the observation.
-            table: the table of its tree; None where there is none.
+            table: the table of its tree; None if there is none.
             cut: whether the table was cut.
 
         Raises:
@@ -105,7 +394,7 @@ class EpisodeFiles:
         return record
 
     def screenshot(self, sha256: str) -> bytes | None:
-        """A screenshot; None where it is missing, or was changed.
+        """A screenshot; None if it is missing, or was changed.
 
         Raises:
             StoreError: it cannot be read.
@@ -113,11 +402,11 @@ class EpisodeFiles:
         return self._screenshots.read(sha256, PNG)
 
     def screenshot_path(self, sha256: str) -> Path:
-        """Where a screenshot is kept."""
+        """The file of a screenshot."""
         return self._screenshots.path(sha256, PNG)
 
     def table(self, sha256: str) -> str | None:
-        """A table; None where it is missing, or was changed.
+        """A table; None if it is missing, or was changed.
 
         Raises:
             StoreError: it cannot be read.
@@ -127,7 +416,7 @@ class EpisodeFiles:
 
 
 class EpisodeWriter(Closable):
-    """Writes an episode line by line; what is in its file from before is gone.
+    """Writes an episode line by line, in place of the previous content of its file.
 
     Args:
         run: the run's directory.
@@ -161,11 +450,11 @@ class EpisodeWriter(Closable):
         """Appends a turn.
 
         Args:
-            seen: what there was to see, from :meth:`EpisodeFiles.keep`.
-            actions: what was done, with the outcomes.
-            reply: the reply as it came.
+            seen: the record from :meth:`EpisodeFiles.keep`.
+            actions: the actions, with their outcomes.
+            reply: the unchanged reply.
             problem: why it holds no action.
-            feedback: what the next message says of the actions.
+            feedback: the feedback on the actions in the next message.
             seconds: from the observation to the last outcome.
 
         Raises:
@@ -187,11 +476,11 @@ class EpisodeWriter(Closable):
         return record
 
     def end(self, ended: str, collected: Collected, seconds: float) -> EpisodeEnd:
-        """Appends the line of the end. The collected file is kept by the caller, before.
+        """Appends the last line. Before that, the caller keeps the collected file.
 
         Args:
-            ended: why, as in :class:`judge.desktop.records.EpisodeEnd`.
-            collected: the file that is left.
+            ended: why, as in :class:`judge.desktop.episodes.EpisodeEnd`.
+            collected: the file that the episode leaves.
             seconds: of the whole episode.
 
         Raises:
@@ -222,10 +511,10 @@ class EpisodeWriter(Closable):
 
 
 def read_episode(path: Path) -> Episode:
-    """Reads an episode; a torn last line is left out.
+    """Reads an episode, without a last line that is incomplete.
 
     Raises:
-        StoreError: there is none, or it was not written by the judge; names the line.
+        StoreError: there is none, or the judge did not write it; the message names the line.
     """
     head: EpisodeHead | None = None
     turns: list[TurnRecord] = []
@@ -253,7 +542,7 @@ def read_episode(path: Path) -> Episode:
 
 
 def read_episodes(run: Path) -> Iterator[Episode]:
-    """The episodes of a run, in the order of their files' names; one that was only begun too.
+    """The episodes of a run in the order of their file names, including those that did not end.
 
     Raises:
         StoreError: a file cannot be read, or was not written by the judge.
@@ -302,5 +591,5 @@ def _foreign(path: Path, number: int, problem: str) -> StoreError:
 
 
 def _bytes(text: str) -> bytes:
-    # Half a surrogate pair has no UTF-8, and what cannot be shown ends no episode.
+    # Half a surrogate pair has no UTF-8, and must not end an episode.
     return text.encode("utf-8", "replace")

@@ -17,15 +17,15 @@ from typing import Any
 
 from judge.desktop.contract import Action, ActionSpace, Signal
 from judge.files.documents import MalformedError, parse_json
+from judge.replies.blocks import Block, find_blocks
 from judge.replies.extract import MAX_REPLY_CHARS
-from judge.replies.fences import Block, find_blocks
 from judge.replies.reasoning import answer_of
 
 MAX_ACTIONS = 100
-"""Actions of one reply that are taken."""
+"""Actions of one reply that are performed."""
 
 _MAX_LOOKS = 500
-_SIGNALS = {each.value: each for each in Signal}
+_SIGNALS = {signal.value: signal for signal in Signal}
 _ON_ONE_LINE = re.compile(
     r"(?P<fence>```)(?:(?P<tag>python3?|py|json|code)[ \t]+)?(?P<code>[^`\n]+)```"
 )
@@ -39,8 +39,8 @@ class ParsedReply:
     """The actions of a reply.
 
     Attributes:
-        actions: in order; what follows FAIL or DONE is left out.
-        problem: why there are none, for its author; empty if there are.
+        actions: in order, up to FAIL or DONE.
+        problem: why there are none, for the model; empty if there are actions.
     """
 
     actions: tuple[Action, ...] = ()
@@ -60,20 +60,20 @@ def parse_reply(
     """
     text = reply[:MAX_REPLY_CHARS]
     if space is ActionSpace.PYAUTOGUI and as_published:
-        found = ParsedReply(tuple(_published(text)))
+        parsed = ParsedReply(tuple(_published(text)))
     else:
         text = answer_of(text).strip()
         if (signal := _SIGNALS.get(text.strip("`*.! \n"))) is not None:
             return ParsedReply((Action(signal=signal),))
         try:
-            found = _code(text) if space is ActionSpace.PYAUTOGUI else _calls(text)
+            parsed = _code(text) if space is ActionSpace.PYAUTOGUI else _calls(text)
         except MalformedError as problem:
             return ParsedReply(problem=f"an action is {problem}")
-    if found.actions:
-        return ParsedReply(_up_to_the_end(found.actions))
+    if parsed.actions:
+        return ParsedReply(_up_to_the_end(parsed.actions))
     if is_truncated:
         return ParsedReply(problem="the reply was cut off before its first action was complete")
-    return found if found.problem else ParsedReply(problem=_NOTHING[space])
+    return parsed if parsed.problem else ParsedReply(problem=_NOTHING[space])
 
 
 _NOTHING = {
@@ -82,30 +82,30 @@ _NOTHING = {
 }
 
 
-def with_marks(action: Action, places: Mapping[int, tuple[int, int]]) -> Action:
+def with_marks(action: Action, positions: Mapping[int, tuple[int, int]]) -> Action:
     """An action whose code names elements by their marks, as ``tag_1`` or ``index_1``.
 
     Args:
         action: the action.
-        places: number of a mark -> the middle of its element, pixels.
+        positions: number of a mark -> the centre of its element, pixels.
 
     Returns:
-        The same with these names defined before the code; names without an element stay unknown.
+        The same with these names defined before the code, if they have an element.
     """
     if action.code is None:
         return action
     names = dict.fromkeys(match[0] for match in _MARK.finditer(action.code))
     lines = [
-        f"{name} = ({place[0]}, {place[1]})"
+        f"{name} = ({position[0]}, {position[1]})"
         for name in names
-        if (place := places.get(int(name.rpartition("_")[2]))) is not None
+        if (position := positions.get(int(name.rpartition("_")[2]))) is not None
     ]
     return Action(code="\n".join([*lines, action.code])) if lines else action
 
 
 def _up_to_the_end(actions: tuple[Action, ...]) -> tuple[Action, ...]:
-    for number, each in enumerate(actions, start=1):
-        if each.signal in {Signal.FAIL, Signal.DONE}:
+    for number, action in enumerate(actions, start=1):
+        if action.signal in {Signal.FAIL, Signal.DONE}:
             return actions[:number][:MAX_ACTIONS]
     return actions[:MAX_ACTIONS]
 
@@ -116,7 +116,7 @@ def _up_to_the_end(actions: tuple[Action, ...]) -> tuple[Action, ...]:
 def _code(text: str) -> ParsedReply:
     blocks = _blocks(text)
     complete = [block for block in blocks if block.closed and (block.may_be_python or _says(block))]
-    actions = tuple(action for each in complete for action in _of_block(each.text))
+    actions = tuple(action for block in complete for action in _of_block(block.text))
     if not actions and any(not block.closed for block in blocks):
         return ParsedReply(problem="its block of code has no end")
     return ParsedReply(actions)
@@ -127,7 +127,7 @@ def _says(block: Block) -> bool:
 
 
 def _of_block(text: str) -> Iterator[Action]:
-    """The code of a block, and what its last line says in place of code."""
+    """The code of a block, and the signal in its last line."""
     lines = text.rstrip().split("\n")
     signal = _SIGNALS.get(lines[-1].strip())
     if signal is not None:
@@ -140,7 +140,7 @@ def _of_block(text: str) -> Iterator[Action]:
 
 
 def _blocks(text: str) -> list[Block]:
-    """Fenced blocks; those whose fences are on one line as well."""
+    """Fenced blocks, including those whose fences are on one line."""
     return find_blocks(_ON_ONE_LINE.sub(_on_three_lines, text))
 
 
@@ -149,7 +149,7 @@ def _on_three_lines(match: re.Match[str]) -> str:
 
 
 def _published(text: str) -> Iterator[Action]:
-    """What the published parser makes of a reply: every semicolon ends a line."""
+    """The actions that the published parser reads from a reply: every semicolon ends a line."""
     pieces = (piece.strip() for piece in text.split(";"))
     text = "\n".join(piece for piece in pieces if piece)
     if (signal := _SIGNALS.get(text.strip())) is not None:
@@ -166,11 +166,11 @@ def _calls(text: str) -> ParsedReply:
     blocks = [block for block in _blocks(text) if block.tag in _JSON_TAGS]
     texts = [block.text for block in blocks if block.closed] or ([] if blocks else [text])
     actions: list[Action] = []
-    for each in texts:
-        if (signal := _SIGNALS.get(each.strip())) is not None:
+    for part in texts:
+        if (signal := _SIGNALS.get(part.strip())) is not None:
             actions.append(Action(signal=signal))
-        elif "{" in each:
-            actions += (_of_object(found) for found in _objects(each, alone=bool(blocks)))
+        elif "{" in part:
+            actions += (_of_object(call) for call in _objects(part, alone=bool(blocks)))
     if not actions and any(not block.closed for block in blocks):
         return ParsedReply(problem="its block of JSON has no end")
     return ParsedReply(tuple(actions))
@@ -181,33 +181,33 @@ def _objects(text: str, *, alone: bool) -> Iterator[dict[str, Any]]:
 
     Args:
         text: the text.
-        alone: whether there is nothing else in the text, so that what cannot be read is a fault.
+        alone: whether the text must hold nothing else, so that anything else is an error.
 
     Raises:
         MalformedError: an object cannot be read.
     """
     decoder = json.JSONDecoder()
-    place, looks = 0, 0
-    while (place := text.find("{", place)) >= 0 and looks < _MAX_LOOKS:
+    start, looks = 0, 0
+    while (start := text.find("{", start)) >= 0 and looks < _MAX_LOOKS:
         looks += 1
         try:
-            _, end = decoder.raw_decode(text, place)
+            _, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             if alone:
-                parse_json(text[place:])  # says what is wrong with it
+                parse_json(text[start:])  # its error says what is wrong
                 raise MalformedError("not JSON") from None
-            place += 1
+            start += 1
             continue
-        found = parse_json(text[place:end])
-        place = end
-        if isinstance(found.get("action_type"), str):
-            yield found
+        call = parse_json(text[start:end])
+        start = end
+        if isinstance(call.get("action_type"), str):
+            yield call
         elif alone:
             raise MalformedError("JSON without an action_type")
 
 
-def _of_object(found: Mapping[str, Any]) -> Action:
-    kind = str(found["action_type"]).strip().upper()
+def _of_object(call: Mapping[str, Any]) -> Action:
+    kind = str(call["action_type"]).strip().upper()
     if (signal := _SIGNALS.get(kind)) is not None:
         return Action(signal=signal)
-    return Action(call={**found, "action_type": kind})
+    return Action(call={**call, "action_type": kind})

@@ -1,20 +1,22 @@
-"""Desktops in a sandbox: the driver runs inside, and is asked from here."""
+"""Desktops in a sandbox: the driver runs inside, and this module sends it requests."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from judge.closable import Closable
-from judge.console.visible import visible
+from judge.console import visible
 from judge.desktop.contract import (
     CORRECTIONS,
     HOME,
     Action,
     ActionOutcome,
     Collected,
+    DesktopHost,
     DesktopInfo,
     DesktopOptions,
     DesktopTask,
@@ -26,6 +28,7 @@ from judge.desktop.contract import (
 )
 from judge.desktop.driver import driver_digest, program_text
 from judge.errors import SandboxError
+from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox, ServiceChannel
 from judge.sandbox.warden import frames
 
@@ -116,17 +119,17 @@ class SandboxDesktop(Closable):
         return _answered(_outcome, done)
 
     def feed(self, events: Sequence[InputEvent]) -> None:
-        """Does with mouse and keyboard what a person does, in order, and waits for nothing."""
-        given = [
+        """Repeats the mouse and keyboard events of a person, in order, without waiting."""
+        rows = [
             (event.kind, event.x, event.y, event.detail.encode("utf-8", "replace").decode("utf-8"))
             for event in events
         ]
-        for start in range(0, len(given), _MAX_EVENTS):
-            some = given[start : start + _MAX_EVENTS]
+        for start in range(0, len(rows), _MAX_EVENTS):
+            some = rows[start : start + _MAX_EVENTS]
             self._link.ask({"op": "feed", "events": some}, [], _FEED_S)
 
     def frame(self, known: str = "") -> Frame:
-        """What the screen shows now, at once and without the tree."""
+        """The screen, immediately and without the tree."""
         answer, blobs = self._link.ask({"op": "frame", "known": known}, [], _OBSERVE_S)
         return _answered(_frame, answer, blobs)
 
@@ -159,7 +162,7 @@ class _Link:
     def ask(
         self, header: Mapping[str, Any], blobs: list[bytes], timeout_s: float
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """Asks for something.
+        """Sends a request, and returns the answer.
 
         Raises:
             SandboxError: the desktop broke.
@@ -199,10 +202,10 @@ T = TypeVar("T")
 
 
 def _answered(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a driver answered; what it reads was written by actions, so it may be anything.
+    """Reads the answer of a driver. Actions of the model run next to it, so it may be anything.
 
     Raises:
-        SandboxError: it is not what a driver answers.
+        SandboxError: it is not an answer of the driver.
     """
     try:
         return read(*args, **kwargs)
@@ -213,7 +216,7 @@ def _answered(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 
 def _start_header(task: DesktopTask, options: DesktopOptions) -> dict[str, Any]:
-    place = options.window
+    window = options.window
     return {
         "op": "start",
         "files": list(task.files),
@@ -223,7 +226,7 @@ def _start_header(task: DesktopTask, options: DesktopOptions) -> dict[str, Any]:
         "height": options.height,
         "corrections": sorted(CORRECTIONS.keys() - options.as_published),
         "gui_only": options.gui_only,
-        "window": None if place is None else [place.x, place.y, place.width, place.height],
+        "window": None if window is None else [window.x, window.y, window.width, window.height],
         "clutter": options.clutter,
         "action_s": options.action_s,
     }
@@ -234,14 +237,14 @@ def _image(root: str | None) -> str:
 
 
 def _request_of(action: Action, *, gui_only: bool) -> tuple[str, Any]:
-    """Kind and content of an action, as the driver takes it."""
-    given = [each for each in (action.code, action.call, action.signal) if each is not None]
-    if len(given) != 1:
+    """Kind and content of an action, as the driver expects it."""
+    parts = [part for part in (action.code, action.call, action.signal) if part is not None]
+    if len(parts) != 1:
         raise ValueError("exactly one of code, call and signal is given")
     if action.signal is not None:
         return ("wait" if action.signal is Signal.WAIT else "nothing"), None
     if action.code is not None:
-        # Lone surrogates cannot be sent, nor mean anything to Python.
+        # Half a surrogate pair cannot be sent, and means nothing to Python.
         code = action.code.encode("utf-8", "replace").decode("utf-8")
         return ("gui-only" if gui_only else "code"), code
     assert action.call is not None
@@ -261,7 +264,7 @@ def _observation(facts: dict[str, Any], blobs: list[bytes]) -> Observation:
     return Observation(
         screenshot=blobs[0] if blobs else None,
         elements=None if rows is None else tuple(_element(row) for row in rows),
-        marks=None if numbers is None else {int(mark): int(place) for mark, place in numbers},
+        marks=None if numbers is None else {int(mark): int(element) for mark, element in numbers},
         cursor=(x, y),
         windows=tuple(facts["windows"]),
         tree_s=_seconds(facts["tree_s"]),
@@ -270,8 +273,8 @@ def _observation(facts: dict[str, Any], blobs: list[bytes]) -> Observation:
 
 
 def _element(row: list[Any]) -> Element:
-    role, name, text, place, states, parent, value = row
-    x, y, width, height = place if place is not None else (None,) * 4
+    role, name, text, box, states, parent, value = row
+    x, y, width, height = box if box is not None else (None,) * 4
     return Element(
         role=role,
         name=name,
@@ -307,3 +310,30 @@ def _collected(answer: dict[str, Any], blobs: list[bytes]) -> Collected:
         return Collected(data=blobs[0], changed=answer["changed"] is True)
     problem = _PROBLEMS.get(status, status)
     return Collected(data=None, changed=True, problem=problem)
+
+
+def open_desktops(
+    kind: str, jobs: int, stack: contextlib.ExitStack | contextlib.AsyncExitStack
+) -> DesktopHost:
+    """Desktops in a sandbox.
+
+    Args:
+        kind: ``docker``, ``bubblewrap``, or ``auto``: the sandbox that solutions would get, or the
+            other one if only that one has desktops.
+        jobs: desktops at a time.
+        stack: closes the sandbox.
+
+    Raises:
+        SandboxError: there is no such sandbox.
+    """
+    sandbox = stack.enter_context(contextlib.closing(open_sandbox(kind, jobs=jobs)))
+    if kind == "auto" and not sandbox.has_root(ROOT):
+        with contextlib.suppress(SandboxError):
+            sandbox = _embedded(jobs, stack) or sandbox
+    return SandboxDesktopHost(sandbox)
+
+
+def _embedded(jobs: int, stack: contextlib.ExitStack | contextlib.AsyncExitStack) -> Sandbox | None:
+    """The embedded sandbox, if it has desktops."""
+    sandbox = stack.enter_context(contextlib.closing(open_sandbox("bubblewrap", jobs=jobs)))
+    return sandbox if sandbox.has_root(ROOT) else None

@@ -1,18 +1,26 @@
-"""Step lists: what to do on a desktop, for people to read and to write.
+"""Step lists: what to do on a desktop, written by people, checked and performed.
 
-A step names what it is about by its role and name, as the accessibility tree has them, and is made
-into an action when its turn comes: places are looked up in the tree just before. So a list works on
-every screen and in every version of the program that shows the same names (docs/desktop-people.md).
+A step names an element by its role and name in the accessibility tree, and becomes an action when
+its turn comes: the element is looked up in the tree just before. So a list works on every screen,
+and in every version of the program that shows the same names (docs/desktop-people.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.desktop.contract import Signal
+from judge.desktop.contract import (
+    Action,
+    ActionOutcome,
+    Desktop,
+    Element,
+    Observation,
+    Signal,
+)
 from judge.errors import UsageError
 from judge.files.documents import written
 from judge.files.yaml_documents import read_yaml
@@ -23,15 +31,15 @@ _HINT = "docs/desktop-people.md says what a step list looks like."
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Target:
     """What a step is about.
 
     Attributes:
-        role: of the element, or how it ends: ``button`` is a ``push-button`` as well.
+        role: of the element, or the end of the role: ``button`` matches ``push-button``.
         name: its name; None for any.
         text: its text; None for any.
-        number: which of several, from 0, in the order of the tree; -1 is the last one.
-        offset: how far from its middle, pixels.
+        number: its number among several, from 0, in the order of the tree; -1 is the last one.
+        offset: distance from its centre, pixels.
     """
 
     role: str
@@ -50,14 +58,14 @@ class Place:
 class Click:
     """A click, with keys held down if there are any."""
 
-    place: Place
+    target: Target
     times: int = 1
     button: str = "left"
     hold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """As messages name it."""
-        return f"click on {self.place}"
+        return f"click on {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ class Keys:
 
 @dataclass(frozen=True, slots=True)
 class GoTo:
-    """Selects a cell or a range by way of the name box."""
+    """Selects a cell or a range with the name box."""
 
     ref: str
 
@@ -95,10 +103,10 @@ class GoTo:
 
 @dataclass(frozen=True, slots=True)
 class Drag:
-    """From one place to another with the left button held down."""
+    """A drag from one element to another with the left button."""
 
-    start: Place
-    end: Place
+    start: Target
+    end: Target
     seconds: float = 0.5
     hold: tuple[str, ...] = ()
 
@@ -109,30 +117,30 @@ class Drag:
 
 @dataclass(frozen=True, slots=True)
 class Scroll:
-    """The wheel above a place; above 0 is up."""
+    """The wheel over an element; above 0 is up."""
 
-    place: Place
+    target: Target
     by: int
 
     def __str__(self) -> str:
         """As messages name it."""
-        return f"scroll by {self.by} on {self.place}"
+        return f"scroll by {self.by} on {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class WaitFor:
-    """Until something is there."""
+    """Waits until an element is there."""
 
-    place: Place
+    target: Target
 
     def __str__(self) -> str:
         """As messages name it."""
-        return f"wait for {self.place}"
+        return f"wait for {self.target}"
 
 
 @dataclass(frozen=True, slots=True)
 class Say:
-    """What ends an episode: that it is done, or that it cannot be done."""
+    """Ends an episode: the task is done, or cannot be done."""
 
     signal: Signal
 
@@ -148,7 +156,7 @@ def read_steps(path: Path) -> tuple[Step, ...]:
     """Reads a step list: a YAML or JSON file with a list of steps.
 
     Raises:
-        UsageError: the file is missing, or holds something else; names the step.
+        UsageError: the file is missing, or is not a step list; the message names the step.
     """
     return steps_of(read_yaml(path, UsageError), str(path))
 
@@ -158,17 +166,17 @@ def steps_of(document: Any, source: str) -> tuple[Step, ...]:
 
     Args:
         document: the list, as JSON has it.
-        source: where it comes from, for messages.
+        source: the file that it comes from, for messages.
 
     Raises:
-        UsageError: it is not a list of steps; names the step.
+        UsageError: it is not a list of steps; the message names the step.
     """
     if not isinstance(document, list) or not 0 < len(document) <= _MAX_STEPS:
         raise UsageError(f"{source}: must be a list of 1 to {_MAX_STEPS} steps", hint=_HINT)
     steps = []
-    for number, each in enumerate(document, start=1):
+    for number, record in enumerate(document, start=1):
         try:
-            steps.append(_step(each))
+            steps.append(_step(record))
         except ValueError as error:
             raise UsageError(f"{source}, step {number}: {error}", hint=_HINT) from error
     return tuple(steps)
@@ -250,28 +258,28 @@ _KINDS: Mapping[str, Callable[[Any], Step]] = {
 _PLACE = ("cell", "role", "name", "text", "number", "offset")
 
 
-def _place(fields: Mapping[str, Any]) -> Place:
+def _place(fields: Mapping[str, Any]) -> Target:
     number, offset = _whole("number", fields.get("number", 0)), fields.get("offset", [0, 0])
     if not isinstance(offset, list) or len(offset) != 2:
         raise ValueError(f"field 'offset' must be two whole numbers, not {written(offset)}")
-    across, down = (_whole("offset", each) for each in offset)
+    across, down = (_whole("offset", distance) for distance in offset)
     if ("cell" in fields) == ("role" in fields):
         raise ValueError("either 'cell' or 'role' is needed, not both")
     text = _text("text", fields["text"]) if "text" in fields else None
     if "cell" in fields:
         if "name" in fields:
             raise ValueError("'cell' is the name already")
-        return Place("table-cell", _text("cell", fields["cell"]), text, number, (across, down))
+        return Target("table-cell", _text("cell", fields["cell"]), text, number, (across, down))
     name = _text("name", fields["name"]) if "name" in fields else None
-    return Place(_text("role", fields["role"]), name, text, number, (across, down))
+    return Target(_text("role", fields["role"]), name, text, number, (across, down))
 
 
-def _object(name: str, value: Any, *known: str) -> Mapping[str, Any]:
+def _object(name: str, value: Any, *fields: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{name!r} must be an object, not {written(value)}")  # noqa: TRY004  of a file
-    unknown = [each for each in value if each not in known]
+    unknown = [field for field in value if field not in fields]
     if unknown:
-        raise ValueError(f"field {unknown[0]!r} is unknown; there are {', '.join(known)}")
+        raise ValueError(f"field {unknown[0]!r} is unknown; there are {', '.join(fields)}")
     return value
 
 
@@ -282,14 +290,198 @@ def _text(name: str, value: Any) -> str:
 
 
 def _keys(value: Any) -> tuple[str, ...]:
-    """Keys as a list of names, or as one text with ``+`` between them."""
-    found: Sequence[Any] = value.split("+") if isinstance(value, str) else value
-    if not isinstance(found, list) or not all(isinstance(each, str) and each for each in found):
+    """Keys as a list of names, or as a string with ``+`` between them."""
+    names: Sequence[Any] = value.split("+") if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"keys must be names such as ctrl+s or [ctrl, s], not {written(value)}")
-    return tuple(found)
+    return tuple(names)
 
 
 def _whole(name: str, value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValueError(f"{name!r} must be a whole number, not {written(value)}")  # noqa: TRY004
     return value
+
+
+_LOOKS = 20
+"""How often the tree is read until an element is there."""
+
+_BETWEEN_S = 0.25
+
+_NAME_BOX_S = 1.0
+"""Seconds that a busy office needs to enter the name box, and to select its content."""
+
+_BUSY = ("button", "menu-item", "check-box")
+"""Roles that a program disables while it is busy: they must be ``enabled``."""
+
+_MAX_NAMED = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A step that was played.
+
+    Attributes:
+        step: the step.
+        seen: what the desktop showed just before; empty if no element had to be looked up.
+        action: its action.
+        outcome: the outcome of the action.
+    """
+
+    step: Step
+    seen: Observation
+    action: Action
+    outcome: ActionOutcome
+
+
+def play(
+    desktop: Desktop,
+    steps: Sequence[Step],
+    *,
+    screenshots: bool = False,
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterator[Played]:
+    """Plays steps one after the other; nothing is saved.
+
+    Args:
+        desktop: the desktop.
+        steps: the steps.
+        screenshots: whether a screenshot is taken before each step.
+        pause: waits for a number of seconds.
+
+    Raises:
+        UsageError: the element of a step is not there, or is disabled; or the action failed.
+        SandboxError: the desktop broke.
+    """
+    for number, step in enumerate(steps, start=1):
+        seen, action = _prepared(desktop, step, number, screenshots, pause)
+        outcome = desktop.perform(action)
+        yield Played(step, seen, action, outcome)
+        if outcome.error:
+            raise UsageError(f"step {number} ({step}) failed: {outcome.error.strip()}")
+
+
+def _prepared(
+    desktop: Desktop,
+    step: Step,
+    number: int,
+    screenshots: bool,
+    pause: Callable[[float], None],
+) -> tuple[Observation, Action]:
+    """What the desktop shows once the elements of a step are there, and the action of the step."""
+    if not screenshots and isinstance(step, Type | Keys | GoTo | Say):
+        return Observation(None, None), action_of(
+            step, ()
+        )  # it has no element that would have to be looked up
+    looks = _LOOKS
+    while True:
+        seen = desktop.observe(screenshot=screenshots, tree=True)
+        elements = seen.elements or ()
+        try:
+            return seen, action_of(step, elements)
+        except LookupError as missing:
+            looks -= 1
+            if not looks:
+                raise UsageError(
+                    f"step {number} ({step}): {missing.args[0]}",
+                    hint=_hint(missing.args[1], elements, seen.windows),
+                ) from missing
+        pause(_BETWEEN_S)
+
+
+def action_of(step: Step, elements: Sequence[Element]) -> Action:
+    """The action of a step.
+
+    Args:
+        step: the step.
+        elements: the tree as it is now.
+
+    Raises:
+        LookupError: an element of the step is not there; the arguments are the reason and the
+            :class:`Target`.
+    """
+    match step:
+        case Say():
+            return Action(signal=step.signal)
+        case WaitFor():
+            find(step.target, elements)
+            return Action(signal=Signal.WAIT)
+        case Click():
+            x, y = find(step.target, elements)
+            click = f"pyautogui.click({x}, {y}, clicks={step.times}, button={step.button!r})"
+            lines = _held(step.hold, [click])
+        case Type():
+            lines = [f"pyautogui.write({step.text!r})"]
+        case Keys():
+            lines = [f"pyautogui.hotkey({', '.join(map(repr, step.keys))})"]
+        case GoTo():
+            lines = [
+                "pyautogui.hotkey('ctrl', 'shift', 't')",  # Calc's way into the name box
+                f"pyautogui.sleep({_NAME_BOX_S})",
+                f"pyautogui.write({step.ref + chr(10)!r})",
+            ]
+        case Drag():
+            (x, y), (to_x, to_y) = find(step.start, elements), find(step.end, elements)
+            moves = [
+                f"pyautogui.moveTo({x}, {y})",
+                "pyautogui.sleep(0.2)",
+                f"pyautogui.dragTo({to_x}, {to_y}, duration={step.seconds}, button='left')",
+            ]
+            lines = _held(step.hold, moves)
+        case Scroll():
+            x, y = find(step.target, elements)
+            lines = [f"pyautogui.scroll({step.by}, {x}, {y})"]
+    return Action(code="\n".join(["import pyautogui", *lines]))
+
+
+def _held(keys: Sequence[str], lines: Sequence[str]) -> list[str]:
+    """Lines with keys held down around them."""
+    down = [f"pyautogui.keyDown({key!r})" for key in keys]
+    up = [f"pyautogui.keyUp({key!r})" for key in reversed(keys)]
+    return [*down, *lines, *up]
+
+
+def find(target: Target, elements: Sequence[Element]) -> tuple[int, int]:
+    """The position of an element on the screen.
+
+    Args:
+        target: the element to look up.
+        elements: the tree.
+
+    Raises:
+        LookupError: it is not there, has no position, or is disabled.
+    """
+    fitting = [element for element in _of_role(target.role, elements) if _fits(target, element)]
+    visible = [element for element in fitting if element.centre is not None]
+    try:
+        element = visible[target.number]
+    except IndexError:
+        there = "there is none" if not fitting else f"there are {len(visible)} on the screen"
+        raise LookupError(f"no {target} was found: {there}", target) from None
+    if element.role.endswith(_BUSY) and "enabled" not in element.states:
+        raise LookupError(f"{target} is there, but not in use", target)
+    x, y = element.centre or (0, 0)
+    return x + target.offset[0], y + target.offset[1]
+
+
+def _of_role(role: str, elements: Sequence[Element]) -> list[Element]:
+    """The elements of a role; if there are none, those whose role ends with it."""
+    exact = [element for element in elements if element.role == role]
+    return exact or [element for element in elements if element.role.endswith(f"-{role}")]
+
+
+def _fits(target: Target, element: Element) -> bool:
+    return (target.name is None or element.name == target.name) and (
+        target.text is None or element.text == target.text
+    )
+
+
+def _hint(target: Target, elements: Sequence[Element], windows: Sequence[str]) -> str:
+    """What the tree has instead of an element that is missing."""
+    names = list(dict.fromkeys(one.name for one in _of_role(target.role, elements) if one.name))
+    shown = ", ".join(map(repr, names[:_MAX_NAMED])) + (" …" if names[_MAX_NAMED:] else "")
+    window = f"The window {windows[0]!r} is open; " if windows else ""
+    if names:
+        return f"{window}of the role {target.role!r} there are {shown}."
+    roles = sorted({element.role for element in elements})
+    return f"{window}the tree has the roles {', '.join(roles) or 'none'}."

@@ -16,11 +16,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.errors import JudgeError, StoreError
 
 MIB = 1024 * 1024
@@ -341,3 +341,8 @@ def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError
         f"{path}: longer than {most_bytes // MIB:,} MiB",
         hint="The judge does not write such long files.",
     )
+
+
+def utc_now() -> str:
+    """The time now in UTC to the second, as ISO 8601 writes it: ``2026-01-02T03:04:05+00:00``."""
+    return datetime.now(UTC).isoformat(timespec="seconds")

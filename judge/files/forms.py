@@ -1,20 +1,26 @@
 """Which fields of a JSON document have which type, if someone else may have written them.
 
-A document is declared once, as a ``TypedDict``: mypy reads it, and :func:`checked` derives the
-check from it. In a declaration, text is ``str``, an integer ``int``, a number ``float``, a truth
-value ``bool``; ``object`` may be anything, ``X | None`` may be null, ``list[X]`` is an array, and
-``dict[str, X]`` an object with any fields. What Python has no type for has one here:
-:data:`Count`, :data:`Amount`, :data:`Sha256`, :data:`TaskId`. A field that is not declared may hold
-anything; one that is required has to be there.
+A document is declared once, as a ``TypedDict`` or a dataclass: mypy reads the declaration,
+:func:`checked` derives the check from it, and :func:`json_schema` the published schema. In a
+declaration, text is ``str``, an integer ``int``, a number ``float``, a truth value ``bool``;
+``object`` may be anything, ``X | None`` may be null, ``list[X]`` (in a dataclass, ``tuple[X,
+...]``) is an array, ``dict[str, X]`` an object with any fields, a ``StrEnum`` one of its values.
+What Python has no type for has one here: :data:`Count`, :data:`Amount`, :data:`Sha256`,
+:data:`TaskId`. A field that is not declared may hold anything; one that is required must not be
+missing. :func:`plain` writes a dataclass as the JSON that :func:`checked` reads.
 
-Declarations belong in modules without ``from __future__ import annotations``, which would hide
-which of their fields are required.
+``TypedDict`` declarations with optional fields belong in modules without
+``from __future__ import annotations``, which would hide which of their fields are required.
 """
 
 from __future__ import annotations
 
+import collections.abc
+import dataclasses
+import enum
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -32,7 +38,7 @@ from typing import (
     is_typeddict,
 )
 
-from judge.files.documents import MalformedError, json_type
+from judge.files.documents import MalformedError, json_type, written
 
 Document = TypeVar("Document")
 
@@ -48,7 +54,11 @@ Sha256 = Annotated[str, "SHA-256"]
 TaskId = Annotated[str | int, "id"]
 """A task's id, as its suite writes it."""
 
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
 _SHA256 = re.compile("[0-9a-f]{64}")
+_BOUND = 2**63
+"""What no measurement comes near would overflow wherever something is added up."""
 
 
 def checked(document: object, declared: type[Document]) -> Document:
@@ -56,14 +66,34 @@ def checked(document: object, declared: type[Document]) -> Document:
 
     Args:
         document: a value of JSON.
-        declared: a ``TypedDict``.
+        declared: a ``TypedDict`` or a dataclass.
+
+    Returns:
+        The document itself; for a dataclass, one that holds the declared fields of the document.
 
     Raises:
-        MalformedError: names the first field that has another type.
+        MalformedError: names a field that has another type.
     """
-    kind: Any = declared  # a TypedDict can be hashed, which mypy does not know of every class
-    _check(document, _form_of(kind), "")
-    return cast("Document", document)
+    kind: Any = declared
+    try:
+        _check_of(kind)(document)
+    except _MisfitError as misfit:
+        raise MalformedError(str(misfit)) from None
+    if is_typeddict(kind):
+        return cast("Document", document)
+    return cast("Document", _made(document, _form_of(kind)))
+
+
+def plain(value: Any) -> Any:
+    """A dataclass, or a part of one, as the JSON that :func:`checked` reads it from."""
+    if dataclasses.is_dataclass(value):
+        fields = dataclasses.fields(value)
+        return {field.name: plain(getattr(value, field.name)) for field in fields}
+    if isinstance(value, Mapping):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.value if isinstance(value, enum.StrEnum) else value
 
 
 def declared_only(document: Document, declared: type[Document]) -> Document:
@@ -74,42 +104,63 @@ def declared_only(document: Document, declared: type[Document]) -> Document:
         declared: the ``TypedDict``.
     """
     kind: Any = declared
-    return cast("Document", _declared_only(document, _form_of(kind)))
+    return cast("Document", _made(document, _form_of(kind)))
 
 
-def _declared_only(value: Any, form: _Form) -> Any:
-    match form:
-        case _Nullable(inner) if value is not None:
-            return _declared_only(value, inner)
-        case _Array(each_form):
-            return [_declared_only(each, each_form) for each in value]
-        case _Object(None, fields):
-            there = ((field.name, field.form) for field in fields if field.name in value)
-            return {name: _declared_only(value[name], each_form) for name, each_form in there}
-        case _Object(any_field, _) if any_field is not None:
-            return {name: _declared_only(value[name], any_field) for name in value}
-    return value
+def json_schema(declared: Any) -> dict[str, object]:
+    """The JSON Schema of a document; the docstrings of declarations are its descriptions."""
+    definitions: dict[str, object] = {}
+    _schema_of(_form_of(declared), definitions)
+    name = declared.__name__
+    return {
+        "$schema": SCHEMA_DIALECT,
+        "$ref": f"#/$defs/{name}",
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+# -- the forms of values ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _Scalar:
-    """A value that is neither an array nor an object; the name is what messages call it."""
+    """A value that is neither an array nor an object."""
 
-    name: str
-    fits: Callable[[object], bool]
+    check: _Check
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """One of the values of an enumeration."""
+
+    declared: type[enum.StrEnum]
+
+    @property
+    def values(self) -> list[str]:
+        return [member.value for member in self.declared]
 
 
 @dataclass(frozen=True, slots=True)
 class _Array:
-    each: _Form
+    items: _Form
+    is_tuple: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Object:
-    """An object: either any fields of one form, or those that are declared."""
+class _Mapping:
+    """An object with any fields of one form."""
 
-    any_field: _Form | None
-    fields: tuple[_Field, ...] = ()
+    values: _Form
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """An object with declared fields."""
+
+    declared: type[Any]
+    fields: Mapping[str, _Form]
+    required: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,47 +168,92 @@ class _Nullable:
     form: _Form
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
-    name: str
-    form: _Form
-    is_required: bool
+_Form = _Scalar | _Choice | _Array | _Mapping | _Record | _Nullable
 
 
-_Form = _Scalar | _Array | _Object | _Nullable
+class _MisfitError(Exception):
+    """A value is not of its form; where it is becomes known on the way out."""
+
+    def __init__(self, expected: str, value: object) -> None:
+        super().__init__(expected)
+        self.expected = expected
+        self.value = value
+        self.path = ""
+
+    def inside(self, step: str) -> _MisfitError:
+        """The same as seen from the array or object around the value."""
+        self.path = step + self.path
+        return self
+
+    def __str__(self) -> str:
+        path = self.path.removeprefix(".")
+        if not self.expected:
+            return f"field {path!r} is missing"
+        where = f"field {path!r} must be" if path else "expected"
+        return f"{where} {self.expected}, not {json_type(self.value)}"
 
 
-def _is_number(value: object) -> bool:
-    # What no measurement comes near would overflow wherever something is added up.
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**63
+class _WrongChoiceError(_MisfitError):
+    """A value is none of those that may be chosen from."""
+
+    def __str__(self) -> str:
+        path = self.path.removeprefix(".")
+        where = f"field {path!r}: " if path else ""
+        return f"{where}expected one of {self.expected}, found {written(self.value)}"
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and _is_number(value)
+_Check = Callable[[Any], None]
+"""Raises :class:`_MisfitError` if a value is not of a form."""
 
 
-_ANYTHING = _Scalar("anything", lambda _: True)
+def _number(name: str, *kinds: type, least: int = 1 - _BOUND) -> _Check:
+    accepted = frozenset(kinds)  # exactly these: a truth value is an integer for `isinstance`
+
+    def check(value: Any) -> None:
+        if type(value) not in accepted or not least <= value < _BOUND:  # nor is NaN
+            raise _MisfitError(name, value)
+
+    return check
+
+
+def _check_text(value: Any) -> None:
+    if not isinstance(value, str):
+        raise _MisfitError("text", value)
+
+
+def _check_truth(value: Any) -> None:
+    if not isinstance(value, bool):
+        raise _MisfitError("true or false", value)
+
+
+def _check_sha256(value: Any) -> None:
+    if not isinstance(value, str) or _SHA256.fullmatch(value) is None:
+        raise _MisfitError("a SHA-256 in hexadecimal digits", value)
+
+
+_check_integer = _number("text or an integer", int)
+
+
+def _check_task_id(value: Any) -> None:
+    if not isinstance(value, str):
+        _check_integer(value)
+
+
+_ANYTHING = _Scalar(lambda _: None, {})
 _SCALARS = {
-    str: _Scalar("text", lambda value: isinstance(value, str)),
-    int: _Scalar("an integer", _is_integer),
-    float: _Scalar("a number", _is_number),
-    bool: _Scalar("true or false", lambda value: isinstance(value, bool)),
+    str: _Scalar(_check_text, {"type": "string"}),
+    int: _Scalar(_number("an integer", int), {"type": "integer"}),
+    float: _Scalar(_number("a number", int, float), {"type": "number"}),
+    bool: _Scalar(_check_truth, {"type": "boolean"}),
     object: _ANYTHING,
     Count: _Scalar(
-        "an integer from 0 on",
-        lambda value: isinstance(value, int) and _is_integer(value) and value >= 0,
+        _number("an integer from 0 on", int, least=0), {"type": "integer", "minimum": 0}
     ),
     Amount: _Scalar(
-        "a number from 0 on",
-        lambda value: isinstance(value, int | float) and _is_number(value) and value >= 0,
+        _number("a number from 0 on", int, float, least=0), {"type": "number", "minimum": 0}
     ),
-    Sha256: _Scalar(
-        "a SHA-256 in hexadecimal digits",
-        lambda value: isinstance(value, str) and _SHA256.fullmatch(value) is not None,
-    ),
-    TaskId: _Scalar(
-        "text or an integer", lambda value: isinstance(value, str) or _is_integer(value)
-    ),
+    Sha256: _Scalar(_check_sha256, {"type": "string", "pattern": f"^{_SHA256.pattern}$"}),
+    TaskId: _Scalar(_check_task_id, {"type": ["string", "integer"]}),
 }
 
 
@@ -165,63 +261,181 @@ _SCALARS = {
 def _form_of(declared: Any) -> _Form:
     """The form that a type declares."""
     origin, arguments = get_origin(declared), get_args(declared)
-    if is_typeddict(declared):
-        hints = get_type_hints(declared, include_extras=True)
-        required = declared.__required_keys__
-        return _Object(
-            None, tuple(_Field(name, _form_of(hints[name]), name in required) for name in hints)
-        )
+    if is_typeddict(declared) or dataclasses.is_dataclass(declared):
+        return _record_of(declared)
+    if isinstance(declared, type) and issubclass(declared, enum.StrEnum):
+        return _Choice(declared)
     if origin in {Required, NotRequired}:
         return _form_of(arguments[0])
-    if origin is Annotated:
-        return _SCALARS[declared]
     if origin in {Union, UnionType} and NoneType in arguments:
         (inner,) = (argument for argument in arguments if argument is not NoneType)
         return _Nullable(_form_of(inner))
-    if origin is list:
-        return _Array(_form_of(arguments[0]))
-    if origin is dict:
-        return _Object(_form_of(arguments[1]))
+    if origin in {list, tuple, collections.abc.Sequence}:
+        return _Array(_form_of(arguments[0]), is_tuple=origin is tuple)
+    if origin in {dict, collections.abc.Mapping}:
+        return _Mapping(_form_of(arguments[1]))
     return _SCALARS[declared]
 
 
-def _check(value: object, form: _Form, place: str) -> None:
+def _record_of(declared: Any) -> _Record:
+    hints = get_type_hints(declared, include_extras=True)
+    if is_typeddict(declared):
+        required = declared.__required_keys__
+    else:
+        fields = dataclasses.fields(declared)
+        hints = {field.name: hints[field.name] for field in fields}
+        required = frozenset(
+            field.name
+            for field in fields
+            if field.default is field.default_factory is dataclasses.MISSING
+        )
+    return _Record(declared, {name: _form_of(hint) for name, hint in hints.items()}, required)
+
+
+# -- checking --------------------------------------------------------------------------------------
+
+
+@cache
+def _check_of(declared: Any) -> _Check:
+    return _compiled(_form_of(declared))
+
+
+def _compiled(form: _Form) -> _Check:
+    """The check of a form, as functions: a run may have millions of records."""
+    match form:
+        case _Scalar(check):
+            return check
+        case _Choice():
+            return _choice_check(form.values)
+        case _Nullable(inner):
+            return _nullable_check(_compiled(inner))
+        case _Array(items):
+            return _array_check(_compiled(items))
+        case _Mapping(values):
+            return _mapping_check(None if values is _ANYTHING else _compiled(values))
+        case _Record(_, fields, required):
+            checks = {
+                name: _compiled(field) for name, field in fields.items() if field is not _ANYTHING
+            }
+            return _record_check(checks, required)
+
+
+def _nullable_check(inner: _Check) -> _Check:
+    def check(value: Any) -> None:
+        if value is not None:
+            inner(value)
+
+    return check
+
+
+def _choice_check(values: list[str]) -> _Check:
+    def check(value: Any) -> None:
+        if value not in values:
+            raise _WrongChoiceError(", ".join(values), value)
+
+    return check
+
+
+def _array_check(items: _Check) -> _Check:
+    def check(value: Any) -> None:
+        if not isinstance(value, list):
+            raise _MisfitError("an array", value)
+        number = 0
+        try:
+            for number, item in enumerate(value):  # noqa: B007  the message needs it
+                items(item)
+        except _MisfitError as misfit:
+            raise misfit.inside(f"[{number}]") from None
+
+    return check
+
+
+def _mapping_check(values: _Check | None) -> _Check:
+    def check(value: Any) -> None:
+        if not isinstance(value, dict):
+            raise _MisfitError("an object", value)
+        if values is None:
+            return
+        name = ""
+        try:
+            for name, item in value.items():  # noqa: B007  as above
+                values(item)
+        except _MisfitError as misfit:
+            raise misfit.inside(f".{name}") from None
+
+    return check
+
+
+def _record_check(checks: Mapping[str, _Check], required: frozenset[str]) -> _Check:
+    check_of = checks.get
+
+    def check(value: Any) -> None:
+        if not isinstance(value, dict):
+            raise _MisfitError("an object", value)
+        name = ""
+        try:
+            for name, item in value.items():
+                if (field := check_of(name)) is not None:
+                    field(item)
+        except _MisfitError as misfit:
+            raise misfit.inside(f".{name}") from None
+        if not required <= value.keys():
+            raise _MisfitError("", None).inside(f".{min(required - value.keys())}")
+
+    return check
+
+
+# -- what is made of a checked value ---------------------------------------------------------------
+
+
+def _made(value: Any, form: _Form) -> Any:
+    """A checked value with declared fields only; a dataclass, where one is declared."""
     match form:
         case _Nullable(inner):
-            if value is not None:
-                _check(value, inner, place)
-        case _Scalar(name, fits):
-            if not fits(value):
-                raise MalformedError(_said(place, name, value))
-        case _Array(each_form):
-            if not isinstance(value, list):
-                raise MalformedError(_said(place, "an array", value))
-            for number, each in enumerate(value):
-                _check(each, each_form, f"{place}[{number}]")
-        case _Object(any_field, fields):
-            if not isinstance(value, dict):
-                raise MalformedError(_said(place, "an object", value))
-            if any_field is not None and any_field is not _ANYTHING:
-                for name in value:
-                    _check(value[name], any_field, _inside(place, name))
-            _check_fields(value, fields, place)
+            return None if value is None else _made(value, inner)
+        case _Choice(declared):
+            return declared(value)
+        case _Array(items, is_tuple):
+            made = (_made(item, items) for item in value)
+            return tuple(made) if is_tuple else list(made)
+        case _Mapping(values):
+            return {name: _made(item, values) for name, item in value.items()}
+        case _Record(declared, fields):
+            own = {name: _made(value[name], fields[name]) for name in fields if name in value}
+            return own if is_typeddict(declared) else declared(**own)
+    return value
 
 
-def _check_fields(value: dict[str, object], fields: tuple[_Field, ...], place: str) -> None:
-    for field in fields:
-        if field.name in value:
-            found, form = value[field.name], field.form
-            # Most fields are plain values, and right: nobody asks then where they stand.
-            if not (isinstance(form, _Scalar) and form.fits(found)):
-                _check(found, form, _inside(place, field.name))
-        elif field.is_required:
-            raise MalformedError(f"field {_inside(place, field.name)!r} is missing")
+# -- schemas ---------------------------------------------------------------------------------------
 
 
-def _inside(place: str, field: str) -> str:
-    return f"{place}.{field}" if place else field
-
-
-def _said(place: str, expected: str, value: object) -> str:
-    where = f"field {place!r} must be" if place else "expected"
-    return f"{where} {expected}, not {json_type(value)}"
+def _schema_of(form: _Form, definitions: dict[str, object]) -> dict[str, object]:
+    """The schema of a form; that of a record is among the definitions, under its name."""
+    match form:
+        case _Scalar():
+            return dict(form.schema)
+        case _Choice():
+            return {"type": "string", "enum": form.values}
+        case _Nullable(inner):
+            schema = _schema_of(inner, definitions)
+            if isinstance(kind := schema.get("type"), str):
+                return {**schema, "type": [kind, "null"]}
+            return {"anyOf": [schema, {"type": "null"}]} if schema else {}
+        case _Array(items):
+            return {"type": "array", "items": _schema_of(items, definitions)}
+        case _Mapping(values):
+            return {"type": "object", "additionalProperties": _schema_of(values, definitions)}
+        case _Record(declared, fields, required):
+            name = declared.__name__
+            if name not in definitions:
+                definitions[name] = {}  # a record may hold records of its own type
+                definitions[name] = {
+                    "type": "object",
+                    "description": inspect.getdoc(declared) or "",
+                    "properties": {
+                        field: _schema_of(field_form, definitions)
+                        for field, field_form in fields.items()
+                    },
+                    "required": [field for field in fields if field in required],
+                }
+            return {"$ref": f"#/$defs/{name}"}

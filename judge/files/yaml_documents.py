@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.errors import JudgeError
 from judge.files.documents import MIB, read_text
 

@@ -3,7 +3,7 @@
 Everything that the judge says of a formula it says of these tokens. Text that is not quite a
 formula has readers of its own: positions of answers (:mod:`judge.workbook.position`), references of
 charts (:mod:`judge.workbook.facts.references`), pieces of formulas in programs
-(:mod:`judge.annotate.wrong_programs`). So have the engines' services
+(:mod:`judge.annotate.strength`). So have the engines' services
 (:mod:`judge.recalc.services`), whose text is copied into the sandbox.
 """
 

@@ -12,32 +12,49 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from judge.core.answer import Answer, Origin
+from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, SandboxError
 from judge.grading.case import CaseJudge, GradingRules
-from judge.grading.case_index import short_key
-from judge.grading.case_records import CaseKey, record_of_result, recordable
-from judge.grading.executors import Executor, ThreadExecutor
-from judge.grading.finished import FinishedOutput, read_output
-from judge.grading.jobs import CaseJob, Job, Worker
-from judge.grading.kept import is_kept, kept_key, kept_outcome, output_for
+from judge.grading.case_records import (
+    BatchKeys,
+    CaseKey,
+    KnownCases,
+    record_of_result,
+    recordable,
+    short_key,
+)
+from judge.grading.jobs import (
+    CaseJob,
+    Executor,
+    ExpectedCost,
+    Job,
+    ThreadExecutor,
+    Worker,
+    longest_first,
+)
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key, run_key
-from judge.grading.known_cases import BatchKeys, KnownCases
-from judge.grading.order import ExpectedCost, longest_first
-from judge.grading.running import RunOutcome, typed_answer
+from judge.grading.options import GradingOptions
+from judge.grading.running import (
+    FinishedOutput,
+    RunOutcome,
+    is_kept,
+    kept_key,
+    kept_outcome,
+    output_for,
+    read_output,
+    typed_answer,
+)
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
+from judge.recalc.select import open_recalculator, recalc_cache_folder
+from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
-from judge.suites.submission_index import SubmissionIndex
-
-if TYPE_CHECKING:
-    from judge.grading.recipe import WorkerRecipe
+from judge.suites.submissions import SubmissionIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +76,16 @@ class Event:
 
 @dataclass(slots=True)
 class BatchResult:
-    """How a batch ended.
+    """The results of a batch, and how it ended.
 
     Attributes:
-        results: every case that has a result, by (task id, sample, case number); empty where they
-            are only to be recorded.
+        results: the results of all cases, by (task id, sample, case number); empty if they are only
+            recorded.
         reused: how many cases were taken from the results directory as they were.
-        failed: how many hold judge errors (JE).
+        failed: how many cases have judge errors (JE).
         stopped: why the batch stopped early, or None.
         judged: how many cases were judged.
-        known: what was on record at the beginning.
+        known: what was on record when the batch began.
         keys: the comparison keys of the cases, by their number among all cases of the batch.
     """
 
@@ -83,19 +100,19 @@ class BatchResult:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that a batch needs besides suite and submissions.
+    """Everything that a batch needs in addition to the suite and the submissions.
 
     Attributes:
-        sandbox: where programs are run; None where there are none to run.
+        sandbox: where programs are run; None if there are none to run.
         recalculator: computes formulas that have no value to trust.
         rules: how outputs are compared with golds.
         limits: bounds of each run.
-        jobs: submissions to judge at a time.
-        task_limits: task id -> bounds of its runs, where they are not those of the others.
-        executor_of: makes what does the jobs; None for threads of this process.
-        trusts_values: whether the values in outputs are trusted that were made elsewhere, or by
-            mouse and keyboard alone; the command says so, never a record.
-        recipe: what workers elsewhere open the same from; None if nothing is judged elsewhere.
+        jobs: how many submissions are judged at a time.
+        task_limits: task id -> bounds of its runs, for tasks with bounds of their own.
+        executor_of: makes the executor of the jobs; None for threads of this process.
+        trusts_values: whether the values in outputs that were made elsewhere, or by mouse and
+            keyboard alone, are trusted; the command decides this, never a record.
+        recipe: from what workers elsewhere open the same; None if nothing is judged elsewhere.
     """
 
     sandbox: Sandbox | None
@@ -109,7 +126,7 @@ class Settings:
     recipe: WorkerRecipe | None = None
 
     def image_of(self, task: Task) -> str:
-        """What the programs of a task run in, for reuse keys; empty if nothing is run.
+        """The image that the programs of a task run in, for reuse keys; empty if nothing is run.
 
         Raises:
             SandboxError: there is no sandbox.
@@ -121,7 +138,7 @@ class Settings:
         return self.sandbox.info.image
 
     def former_image_of(self, task: Task) -> str:
-        """What earlier versions of the judge have as the image in reuse keys; empty if the same."""
+        """The image in the reuse keys of earlier versions of the judge; empty if it is the same."""
         runs = task.answer.is_file and self.sandbox is not None
         return self.sandbox.info.former_image if runs and self.sandbox is not None else ""
 
@@ -130,11 +147,89 @@ class Settings:
         return self.task_limits.get(task.id, self.limits)
 
     def executor(self) -> Executor:
-        """What does the jobs: threads of this process, unless there is another way."""
+        """The executor of the jobs: threads of this process, unless the settings name another."""
         if self.executor_of is not None:
             return self.executor_of(self)
         worker = Worker(self.sandbox, CaseJudge(self.recalculator, self.rules))
         return ThreadExecutor(worker, self.jobs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRecipe(GradingOptions):
+    """From what a worker opens its sandbox and its engines, on any machine; it can be pickled.
+
+    Attributes:
+        isolates: whether a sandbox is opened; without one, no program can be run.
+        task_limits: task id -> bounds of its runs, for tasks with bounds of their own.
+        threads: how many jobs are run at a time.
+    """
+
+    isolates: bool = True
+    task_limits: Mapping[str, Limits] = field(default_factory=dict)
+    threads: int = 1
+
+    def open(self, stack: contextlib.ExitStack) -> Settings:
+        """Opens sandbox and engines.
+
+        Args:
+            stack: closes them.
+
+        Raises:
+            SandboxError: there is no such sandbox.
+            UsageError: there is no such profile or engine.
+        """
+        opened: Sandbox | None = None
+        if self.isolates:
+            opened = open_sandbox(self.sandbox, jobs=self.threads)
+            stack.enter_context(contextlib.closing(opened))
+        return self.settings(opened, stack)
+
+    def settings(self, sandbox: Sandbox | None, stack: contextlib.ExitStack) -> Settings:
+        """Opens the engines for a sandbox that is already open.
+
+        Args:
+            sandbox: where programs and engines run; None if nothing is run.
+            stack: closes the engines.
+
+        Raises:
+            UsageError: there is no such profile or engine.
+        """
+        recalculator = open_recalculator(
+            sandbox,
+            mode=self.recalc,
+            engine=self.engine,
+            cache_dir=recalc_cache_folder(),
+            lenient_names=self.lenient_names,
+            workers=self.threads,
+        )
+        stack.enter_context(contextlib.closing(recalculator))
+        return Settings(
+            sandbox=sandbox,
+            recalculator=recalculator,
+            rules=GradingRules(
+                profile=get_profile(self.profile),
+                style=self.style,
+                recalc_mode=self.recalc,
+                engines=recalculator.identity,
+            ),
+            limits=self.limits,
+            jobs=self.threads,
+            task_limits=self.task_limits,
+            recipe=self,
+        )
+
+    def open_worker(self, stack: contextlib.ExitStack) -> Worker:
+        """Opens a worker that does jobs.
+
+        Args:
+            stack: closes its sandbox and its engines.
+
+        Raises:
+            SandboxError: there is no such sandbox.
+            UsageError: there is no such profile or engine.
+        """
+        settings = self.open(stack)
+        return Worker(settings.sandbox, CaseJudge(settings.recalculator, settings.rules))
 
 
 OnEvent = Callable[[Event], None]
@@ -153,7 +248,7 @@ def grade(
 
     Args:
         store: the results directory, locked by this process.
-        pairs: each submission with its task; one of :mod:`judge.suites.submission_index` is read
+        pairs: each submission with its task; one of :mod:`judge.suites.submissions` is read
             one by one.
         settings: sandbox, engines, rules, limits, number of workers.
         on_event: called in the calling thread after each case, reused ones included.
@@ -168,61 +263,106 @@ def grade(
         StoreError: records cannot be written (the disk is full, …).
         KeyboardInterrupt: the user interrupted; what was judged is recorded.
     """
-    digests, known = FileDigests(), KnownCases(store)
-    tasks = tasks_of(pairs)
-    first_cases = array("Q", accumulate((len(task.cases) for task in tasks), initial=0))
-    batch = _Batch(store, first_cases[-1], on_event, keep=keep)
-    done, short_keys = bytearray(first_cases[-1]), BatchKeys(first_cases[-1])
-    for place in range(len(tasks)) if len(known.index) else ():
-        task, submission = pairs[place]
-        for number, case in enumerate(task.cases, first_cases[place]):
-            keys = case_keys(task, submission, case, settings, digests)
-            key = _case_key(submission, case)
-            found = known.complete(key, keys) if keep else known.verdict(key, keys)
-            if found is not None:
-                done[number] = True
-                # That of the record: earlier versions of the judge had others.
-                short_keys.put(number, known.short_key(key))
-                batch.take_known(found)
+    cases = _Cases(store, pairs, settings)
+    batch = _Batch(store, cases.total, on_event, keep=keep)
+    for result in cases.on_record(read=keep):
+        batch.take_recorded(result)
+    ended = batch.judge(cases.jobs(), settings.executor())
+    ended.known, ended.keys = cases.known, cases.short_keys
+    return ended
 
-    def missing_of(place: int) -> list[tuple[int, TestCase]]:
-        cases = enumerate(tasks[place].cases, first_cases[place])
-        return [(number, case) for number, case in cases if not done[number]]
 
-    cost = ExpectedCost()
-    order = longest_first(
-        range(len(tasks)),
-        lambda place: sum(cost.of(tasks[place], case.number) for _, case in missing_of(place)),
-    )
+class _Cases:
+    """The cases of a batch, numbered across all submissions, and what is on record about them.
 
-    def jobs() -> Iterator[Job]:
-        # One at a time: submissions, and outputs on record, are read when their turn has come.
-        for place in order:
-            task, missing = tasks[place], missing_of(place)
-            if missing:
-                submission = pairs[place][1]
-                cases: list[CaseJob] = []
-                for number, case in missing:
-                    keys = case_keys(task, submission, case, settings, digests)
-                    short_keys.put(number, short_key(keys.comparison))
-                    outcome: RunOutcome | None
-                    if is_kept(task, submission):
-                        left = output_for(submission, case)
-                        outcome = kept_outcome(left, trusts_values=settings.trusts_values)
-                    else:
-                        outcome = _stored_outcome(known, _case_key(submission, case), keys)
-                    cases.append(CaseJob(case, keys, outcome))
-                yield Job(task, submission, tuple(cases), settings.limits_of(task))
+    Args:
+        store: the results directory.
+        pairs: each submission with its task.
+        settings: sandbox, engines, rules and limits.
 
-    judged = batch.judge(jobs(), settings.executor())
-    judged.known, judged.keys = known, short_keys
-    return judged
+    Attributes:
+        total: how many cases there are.
+        known: what is on record.
+        short_keys: the comparison keys, by the number of the case.
+    """
+
+    def __init__(
+        self,
+        store: RunDirectory,
+        pairs: Sequence[tuple[Task, Submission]],
+        settings: Settings,
+    ) -> None:
+        self._pairs = pairs
+        self._settings = settings
+        self._tasks = tasks_of(pairs)
+        counts = (len(task.cases) for task in self._tasks)
+        self._first_numbers = array("Q", accumulate(counts, initial=0))
+        self._digests = FileDigests()
+        self.total = self._first_numbers[-1]
+        self._done = bytearray(self.total)
+        self.known = KnownCases(store)
+        self.short_keys = BatchKeys(self.total)
+
+    def on_record(self, *, read: bool) -> Iterator[CaseResult]:
+        """The results on record that need no work.
+
+        Args:
+            read: whether the records are read; if not, the results have only the verdict.
+        """
+        lookup = self.known.complete if read else self.known.verdict
+        for position in range(len(self._pairs)) if len(self.known.index) else ():
+            task, submission = self._pairs[position]
+            for number, case in self._numbered(position):
+                keys = case_keys(task, submission, case, self._settings, self._digests)
+                key = _case_key(submission, case)
+                result = lookup(key, keys)
+                if result is not None:
+                    self._done[number] = True
+                    # The key on record: earlier versions of the judge had others.
+                    self.short_keys.put(number, self.known.short_key(key))
+                    yield result
+
+    def jobs(self) -> Iterator[Job]:
+        """The cases that are not done, those first that take long.
+
+        Submissions, and outputs on record, are read one at a time, when their turn has come.
+        """
+        cost = ExpectedCost()
+        order = longest_first(
+            range(len(self._tasks)),
+            lambda position: sum(
+                cost.of(self._tasks[position], case.number) for _, case in self._missing(position)
+            ),
+        )
+        for position in order:
+            if missing := self._missing(position):
+                task, submission = self._tasks[position], self._pairs[position][1]
+                cases = tuple(self._case_job(task, submission, *case) for case in missing)
+                yield Job(task, submission, cases, self._settings.limits_of(task))
+
+    def _case_job(self, task: Task, submission: Submission, number: int, case: TestCase) -> CaseJob:
+        keys = case_keys(task, submission, case, self._settings, self._digests)
+        self.short_keys.put(number, short_key(keys.comparison))
+        if is_kept(task, submission):
+            trusts_values = self._settings.trusts_values
+            outcome = kept_outcome(output_for(submission, case), trusts_values=trusts_values)
+            return CaseJob(case, keys, outcome)
+        return CaseJob(case, keys, _stored_outcome(self.known, _case_key(submission, case), keys))
+
+    def _numbered(self, position: int) -> Iterator[tuple[int, TestCase]]:
+        """The cases of a submission, each with its number in the batch."""
+        return enumerate(self._tasks[position].cases, self._first_numbers[position])
+
+    def _missing(self, position: int) -> list[tuple[int, TestCase]]:
+        return [
+            (number, case) for number, case in self._numbered(position) if not self._done[number]
+        ]
 
 
 def tasks_of(pairs: Sequence[tuple[Task, Submission]]) -> list[Task]:
     """The task of each submission; submissions that are not in memory are not read for it."""
     if isinstance(pairs, SubmissionIndex):
-        return [pairs.task(place) for place in range(len(pairs))]
+        return [pairs.task(position) for position in range(len(pairs))]
     return [task for task, _ in pairs]
 
 
@@ -250,8 +390,8 @@ def grade_outputs(
                 run, output.task, output.case, settings.rules, digests, distrusts=not trusts
             )
             keys = CaseKeys(run, rule_key)
-            found = known.complete((output.task.id, output.sample, output.case.number), keys)
-            job = CaseJob(output.case, keys, outcome, known=found)
+            recorded = known.complete((output.task.id, output.sample, output.case.number), keys)
+            job = CaseJob(output.case, keys, outcome, known=recorded)
             yield Job(output.task, None, (job,), settings.limits, output.sample)
 
     return batch.judge(jobs(), settings.executor())
@@ -263,9 +403,10 @@ def current_records(
     settings: Settings,
     batch_keys: BatchKeys | None = None,
 ) -> Iterator[list[int | None]]:
-    """Records that belong to just these submissions, judged by just these rules.
+    """The records of exactly these submissions, judged by exactly these rules.
 
-    Judge errors count as well; what other code, limits, sandbox, gold or profile gave does not.
+    Records of judge errors count as well; those of other code, limits, another sandbox, gold or
+    profile do not.
 
     Args:
         known: what is on record.
@@ -282,8 +423,8 @@ def current_records(
         SandboxError: there is no sandbox.
     """
     digests, number = FileDigests(), 0
-    for place in range(len(pairs)):
-        task, sample = pairs.task(place), pairs.sample(place)
+    for position in range(len(pairs)):
+        task, sample = pairs.task(position), pairs.sample(position)
         submission: Submission | None = None
         slots: list[int | None] = []
         for case in task.cases:
@@ -293,7 +434,7 @@ def current_records(
             if short is not None:
                 slots.append(known.slot_of_short_key(key, short))
                 continue
-            submission = submission or pairs[place][1]
+            submission = submission or pairs[position][1]
             keys = case_keys(task, submission, case, settings, digests)
             slots.append(known.current_slot(key, keys))
         yield slots
@@ -310,34 +451,34 @@ class _Batch:
         self._keep = keep
         self._done = 0
         self._on_event = on_event
-        self._found = BatchResult()
+        self._result = BatchResult()
 
-    def take_known(self, result: CaseResult) -> None:
+    def take_recorded(self, result: CaseResult) -> None:
         """Takes a result as it is on record."""
-        self._found.reused += 1
+        self._result.reused += 1
         self._take(result, reused=True)
 
     def judge(self, jobs: Iterable[Job], executor: Executor) -> BatchResult:
         """Has the jobs done, and records their results."""
         with contextlib.closing(executor.judge(jobs)) as judged:
-            for each in judged:
-                if each.reused:
-                    self.take_known(each.result)
+            for case in judged:
+                if case.reused:
+                    self.take_recorded(case.result)
                     continue
-                if each.output is not None:
-                    self._store.put_workbook(each.output)
-                result = recordable(each.keys, each.result)
-                self._store.append(CASES_FILE, record_of_result(each.keys, result))
-                self._found.judged += 1
+                if case.output is not None:
+                    self._store.put_workbook(case.output)
+                result = recordable(case.keys, case.result)
+                self._store.append(CASES_FILE, record_of_result(case.keys, result))
+                self._result.judged += 1
                 self._take(result, reused=False)
-        self._found.stopped = executor.stopped
-        return self._found
+        self._result.stopped = executor.stopped
+        return self._result
 
     def _take(self, result: CaseResult, *, reused: bool) -> None:
         self._done += 1
-        self._found.failed += result.verdict is Verdict.JE
+        self._result.failed += result.verdict is Verdict.JE
         if self._keep:
-            self._found.results[result.task_id, result.sample, result.case] = result
+            self._result.results[result.task_id, result.sample, result.case] = result
         self._on_event(Event(result, reused=reused, done=self._done, total=self._total))
 
 
@@ -351,10 +492,10 @@ def case_keys(
     """The reuse keys of a case."""
     if is_kept(task, submission):
         output = output_for(submission, case)
-        left = kept_key(output)
+        key = kept_key(output)
         distrusts = output is not None and output.gui_only and not settings.trusts_values
-        rule_key = comparison_key(left, task, case, settings.rules, digests, distrusts=distrusts)
-        return CaseKeys(left, rule_key)
+        rule_key = comparison_key(key, task, case, settings.rules, digests, distrusts=distrusts)
+        return CaseKeys(key, rule_key)
     # A typed answer depends on no file: nothing reads one to give it.
     inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
     limits, former = settings.limits_of(task), None

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
-from judge.compare.contract import AnswerFaultError, GoldFaultError, Measures, Rules
+from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.registry import checker_of
-from judge.console.visible import visible
-from judge.core.answer import Answer, Origin
+from judge.console import visible
 from judge.core.finding import Finding
 from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, Origin
 from judge.core.task import CaseInput, FileKind, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, WorkbookError
@@ -161,11 +161,10 @@ class CaseJudge:
 
     def _measured(self, task: Task, case: TestCase, answer: Answer | None) -> CaseComparison | None:
         """The figure of a task that is left out, if its checker has one; it decides nothing."""
-        checker = checker_of(task.checker)
-        if answer is None or not isinstance(checker, Measures):
+        if answer is None:
             return None
         try:
-            return checker.measure(task, case.golds, answer)
+            return checker_of(task.checker).measure(task, case.golds, answer)
         except (JudgeError, OSError) as error:
             return {"notes": [f"nothing was measured: {error}"]}
 

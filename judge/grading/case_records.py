@@ -1,17 +1,24 @@
 """Records of cases.jsonl: results written down, read back, and reused.
 
 A record holds two keys. ``run_key`` is the hash of everything that could change what the program
-did; ``comparison_key`` adds everything that could change what the judge says of it. Where both are
-as they were, nothing is done; where only the first is, the stored output is judged again and no
+did; ``comparison_key`` adds everything that could change what the judge says about it. If neither
+has changed, nothing is done; if only the comparison has, the stored output is judged again and no
 code runs.
+
+A run may have millions of records: :class:`CaseIndex` holds a few dozen bytes of each (its keys,
+its verdict, its offset in the file), and a record is read when it is needed.
 """
 
 from __future__ import annotations
 
+import copy
+import hashlib
+from array import array
 from collections.abc import Container, Mapping
 from dataclasses import replace
 
 from judge.core.records.cases import CaseComparison, CaseRecord, CaseRun
+from judge.core.submission import SampleNumbers
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
 from judge.files.documents import MIB, MalformedError, dump_json
@@ -123,3 +130,202 @@ def result_of_record(record: CaseRecord) -> CaseResult:
         comparison=record.get("comparison", CaseComparison()),
         timings_s=record.get("timings_s", {}),
     )
+
+
+KEY_BYTES = 16
+_IN_ORDER = tuple(Verdict)
+_VERDICTS = {verdict.value: number for number, verdict in enumerate(_IN_ORDER)}
+_NO_VERDICT = 255
+
+
+def short_key(key: object) -> bytes:
+    """A reuse key in 16 bytes."""
+    return hashlib.sha256(str(key).encode()).digest()[:KEY_BYTES]
+
+
+class CaseIndex:
+    """Where the last record of each case is, and what decides whether it still counts.
+
+    Args:
+        store: the results directory.
+
+    Raises:
+        StoreError: a line is not a JSON object, or does not say which case it is about.
+    """
+
+    def __init__(self, store: RunDirectory) -> None:
+        self._slots: dict[tuple[str, int], SampleNumbers] = {}
+        self._places, self._lengths = array("Q"), array("I")
+        self._run_keys, self._comparison_keys = bytearray(), bytearray()
+        self._verdicts = bytearray()
+        for place, length, record in store.read_placed_records(CASES_FILE):
+            task_id, sample, case = record_key(record)
+            samples = self._slots.setdefault((task_id, case), SampleNumbers())
+            slot = samples.get(sample)
+            if slot is None:
+                slot = len(self._places)
+                samples.put(sample, slot)
+                self._places.append(0)
+                self._lengths.append(0)
+                self._run_keys += bytes(KEY_BYTES)
+                self._comparison_keys += bytes(KEY_BYTES)
+                self._verdicts.append(0)
+            self._places[slot], self._lengths[slot] = place, length
+            self._verdicts[slot] = _VERDICTS.get(str(record.get("verdict")), _NO_VERDICT)
+            self._set(self._run_keys, slot, record.get("run_key"))
+            self._set(self._comparison_keys, slot, record.get("comparison_key"))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def slot(self, key: CaseKey) -> int | None:
+        """The number of a case in the index; None if it has no record."""
+        task_id, sample, case = key
+        samples = self._slots.get((task_id, case))
+        return None if samples is None else samples.get(sample)
+
+    def has_run_key(self, slot: int, key: str) -> bool:
+        """Whether the record is of this run."""
+        return self._has(self._run_keys, slot, key)
+
+    def short_comparison_key(self, slot: int) -> bytes:
+        """The key of the record's comparison in 16 bytes."""
+        return bytes(self._comparison_keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES])
+
+    def has_comparison_key(self, slot: int, key: str) -> bool:
+        """Whether the record is of this run and this comparison."""
+        return self._has(self._comparison_keys, slot, key)
+
+    def verdict(self, slot: int) -> Verdict | None:
+        """The verdict on record; None if it is none of this judge's."""
+        number = self._verdicts[slot]
+        return None if number == _NO_VERDICT else _IN_ORDER[number]
+
+    def place(self, slot: int) -> tuple[int, int]:
+        """Where the record is in cases.jsonl, and its length."""
+        return self._places[slot], self._lengths[slot]
+
+    @staticmethod
+    def _set(keys: bytearray, slot: int, key: object) -> None:
+        if key is not None:
+            keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] = short_key(key)
+        else:
+            keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] = bytes(KEY_BYTES)
+
+    @staticmethod
+    def _has(keys: bytearray, slot: int, key: str) -> bool:
+        return keys[slot * KEY_BYTES : (slot + 1) * KEY_BYTES] == short_key(key)
+
+
+class BatchKeys:
+    """The comparison keys of the cases of a batch, as far as they are known; 16 bytes for each.
+
+    Args:
+        cases: how many cases there are.
+    """
+
+    def __init__(self, cases: int) -> None:
+        self._keys = bytearray(cases * KEY_BYTES)
+
+    def put(self, number: int, short: bytes) -> None:
+        """Notes the key of a case, in 16 bytes, by its number in the batch."""
+        self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES] = short
+
+    def get(self, number: int) -> bytes | None:
+        """The key of a case; None where it is not known."""
+        found = self._keys[number * KEY_BYTES : (number + 1) * KEY_BYTES]
+        return bytes(found) if any(found) else None
+
+
+class KnownCases:
+    """The records of a results directory; the last one of each case counts.
+
+    A record is read and checked when its keys are requested: one made by other code or other rules
+    may be out of date, and is replaced.
+
+    Args:
+        store: the results directory.
+
+    Attributes:
+        index: where the records are.
+    """
+
+    def __init__(self, store: RunDirectory) -> None:
+        self._store = store
+        self.index = CaseIndex(store)
+
+    def reopened(self, store: RunDirectory) -> KnownCases:
+        """The same index for a results directory that was opened again."""
+        again = copy.copy(self)
+        again._store = store  # noqa: SLF001  of the same class
+        return again
+
+    def result(self, slot: int) -> CaseResult:
+        """The result of a record by its number in the index.
+
+        Raises:
+            StoreError: the record is not of this judge's form.
+        """
+        return result_of_record(
+            case_record(self._store.read_record(CASES_FILE, *self.index.place(slot)))
+        )
+
+    def current_slot(self, key: CaseKey, keys: CaseKeys) -> int | None:
+        """The record whose verdict nothing has changed since; JE as well."""
+        slot = self.index.slot(key)
+        if slot is None:
+            return None
+        fits = self.index.has_comparison_key(slot, keys.comparison) or (
+            keys.former is not None and self.index.has_comparison_key(slot, keys.former.comparison)
+        )
+        return slot if fits else None
+
+    def short_key(self, key: CaseKey) -> bytes:
+        """The key of the comparison on record of a case that has a record."""
+        slot = self.index.slot(key)
+        assert slot is not None, "only of cases on record"
+        return self.index.short_comparison_key(slot)
+
+    def slot_of_short_key(self, key: CaseKey, short: bytes) -> int | None:
+        """The record of a case, if it is of the comparison with this key of 16 bytes."""
+        slot = self.index.slot(key)
+        if slot is None or self.index.short_comparison_key(slot) != short:
+            return None
+        return slot
+
+    def complete(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The result on record that need not be tried again: a current one other than JE."""
+        slot = self.current_slot(key, keys)
+        if slot is None or self.index.verdict(slot) is Verdict.JE:
+            return None
+        return self.result(slot)
+
+    def verdict(self, key: CaseKey, keys: CaseKeys) -> CaseResult | None:
+        """The same without its record, which is not read: only the verdict."""
+        slot = self.current_slot(key, keys)
+        verdict = None if slot is None else self.index.verdict(slot)
+        if verdict is None or verdict is Verdict.JE:
+            return None
+        return CaseResult(*key, verdict)
+
+    def stored_run(self, key: CaseKey, keys: CaseKeys) -> tuple[CaseResult, bytes | None] | None:
+        """A run on record that need not be repeated, with its output where it left one.
+
+        Returns:
+            The recorded result (whose verdict may belong to another comparison) and the output
+            workbook's bytes; None where the program has to run again.
+        """
+        slot = self.index.slot(key)
+        if slot is None:
+            return None
+        fits = self.index.has_run_key(slot, keys.run) or (
+            keys.former is not None and self.index.has_run_key(slot, keys.former.run)
+        )
+        if not fits:
+            return None
+        result = self.result(slot)
+        digest = result.run.get("output_sha256")
+        if digest is not None:
+            output = self._store.get_workbook(digest)
+            return None if output is None else (result, output)
+        return None if result.verdict is Verdict.JE else (result, None)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from judge.core.limits import SANDBOX_KINDS, Limits
+from judge.core.limits import Limits
 from judge.core.option import Option, Section
 from judge.recalc.names import Mode
 
 SandboxName = Annotated[
     str,
-    Option("What isolates programs.", Section.ISOLATION, choices=SANDBOX_KINDS),
+    Option(
+        "What isolates programs.",
+        Section.ISOLATION,
+        choices="judge.sandbox.select:SANDBOX_KINDS",
+    ),
 ]
 """The option that names a kind of sandbox."""
 

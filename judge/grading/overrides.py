@@ -8,18 +8,19 @@ same output, and no longer applies once a program has left another one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import overload
 
 from judge.core.records.cases import CaseRecord, CaseRun
 from judge.core.records.runs import OverrideRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
-from judge.files.documents import MalformedError
+from judge.files.documents import MalformedError, utc_now
 from judge.files.forms import checked
-from judge.grading.case_records import CaseKey, case_record, latest_records, record_key
+from judge.grading.case_records import CaseKey, KnownCases, case_record, latest_records, record_key
 from judge.grading.store import RunDirectory
-from judge.timestamp import utc_now
 
 OVERRIDES_FILE = "overrides.jsonl"
 
@@ -194,3 +195,36 @@ def _manual(change: OverrideRecord, automatic: str) -> ManualVerdict:
         at=change["at"],
         why=change["why"],
     )
+
+
+class RecordedResults(Sequence[CaseResult]):
+    """Results of a run, changes by hand in place; eight bytes for each, with a shared index.
+
+    Args:
+        path: the results directory.
+        known: the index of its records.
+        slots: the numbers of the records in the index.
+        overrides: verdicts that a person changed.
+    """
+
+    def __init__(
+        self, path: Path, known: KnownCases, slots: Sequence[int], overrides: Overrides
+    ) -> None:
+        self._known = known.reopened(RunDirectory(path))
+        self._slots = slots
+        self._overrides = overrides
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @overload
+    def __getitem__(self, index: int) -> CaseResult: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[CaseResult]: ...
+
+    def __getitem__(self, index: int | slice) -> CaseResult | list[CaseResult]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(len(self))[index]]
+        (result,) = self._overrides.apply([self._known.result(self._slots[index])])
+        return result

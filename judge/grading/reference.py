@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from judge.core.limits import Limits
-from judge.core.records.runs import ReferenceDocument
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import SubmissionError
+from judge.files.forms import Amount
 from judge.sandbox.contract import RunRequest, RunStatus, Sandbox
 
 REFERENCE_FILE = "reference.json"
@@ -34,8 +34,8 @@ class ReferenceTime:
     """
 
     digest: str
-    cpu_s: float
-    wall_s: float
+    cpu_s: Amount
+    wall_s: Amount
 
     def limits(self, floor: Limits, factor: float) -> Limits:
         """The limits of a task with this reference.
@@ -100,7 +100,7 @@ def measure(sandbox: Sandbox, task: Task, submission: Submission, limits: Limits
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTimes:
-    """What was measured for a run.
+    """What was measured for a run: the document of reference.json.
 
     Attributes:
         host: the machine that it was measured on.
@@ -112,25 +112,19 @@ class ReferenceTimes:
     image: str
     tasks: Mapping[str, ReferenceTime]
 
-    def as_json(self) -> ReferenceDocument:
-        """As it is kept with a run."""
+    def as_json(self) -> dict[str, object]:
+        """The document of reference.json."""
         return {
-            "host": self.host,
-            "image": self.image,
-            "tasks": {
-                task_id: {"digest": time.digest, "cpu_s": time.cpu_s, "wall_s": time.wall_s}
-                for task_id, time in sorted(self.tasks.items())
-            },
+            **asdict(self),
+            "tasks": {name: asdict(self.tasks[name]) for name in sorted(self.tasks)},
         }
 
 
-def known_times(
-    document: ReferenceDocument | None, *, host: str, image: str
-) -> dict[str, ReferenceTime]:
-    """The times out of a run's document; none where another machine or image gave them."""
-    if document is None or document["host"] != host or document["image"] != image:
+def known_times(times: ReferenceTimes | None, *, host: str, image: str) -> dict[str, ReferenceTime]:
+    """The times that a run has on record; none if another machine or image gave them."""
+    if times is None or times.host != host or times.image != image:
         return {}
-    return {task_id: ReferenceTime(**entry) for task_id, entry in document["tasks"].items()}
+    return dict(times.tasks)
 
 
 def measure_missing(

@@ -14,10 +14,9 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from judge.console.visible import visible
-from judge.core.answer import Answer
+from judge.console import visible
 from judge.core.records.cases import CaseRecord
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Submission
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import IncompleteRunError
@@ -31,9 +30,14 @@ from judge.grading.case_records import (
     result_of_record,
 )
 from judge.grading.jobs import CaseJob, Job, JudgedCase
-from judge.grading.kept import has_given_up, holds_values, origin_on_record
 from judge.grading.keys import CaseKeys, FileDigests, comparison_key
-from judge.grading.running import RunOutcome, typed_answer
+from judge.grading.running import (
+    RunOutcome,
+    has_given_up,
+    holds_values,
+    origin_on_record,
+    typed_answer,
+)
 from judge.grading.store import CASES_FILE, RunDirectory
 
 StoredOutput = Callable[[CaseKey, str], bytes | str]

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from judge.closable import Closable
-from judge.core.asking import fault_of_asking
+from judge.core.conversation import fault_of_asking
 from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
 from judge.files.documents import (
@@ -44,8 +44,14 @@ from judge.files.json_lines import (
     read_json_lines,
     read_placed_json_lines,
 )
-from judge.files.locks import FileLock, HeldError, take_lock
-from judge.files.writing import naming_what_is_written, write_whole, writing_whole
+from judge.files.writing import (
+    FileLock,
+    HeldError,
+    naming_what_is_written,
+    take_lock,
+    write_whole,
+    writing_whole,
+)
 
 SCHEMA_VERSION = 1
 RUN_FILE = "run.json"
@@ -54,6 +60,8 @@ ATTEMPTS_FILE = "attempts.jsonl"
 _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
+SUSPECTS_FILE = "suspects.json"
+"""The suspect golds that the scores are also given without."""
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
 

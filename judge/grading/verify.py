@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from judge.compare.contract import Examination, GoldFaultError
 from judge.compare.registry import checker_of
-from judge.core.answer import Answer, Origin
+from judge.core.submission import Answer, Origin
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
+from judge.files.forms import Count
 from judge.grading.case import CaseJudge, GradingRules, Judgement, known_fault
 from judge.recalc.policy import Recalculator
 
@@ -41,14 +42,14 @@ class CaseCheck:
     """
 
     task_id: str
-    case: int
-    cells: int
+    case: Count
+    cells: Count
     gold_accepted: bool
     gold_problem: str
     untouched_accepted: bool | None
     input_problem: str
-    uncached_formulas: int
-    not_calculated: int
+    uncached_formulas: Count
+    not_calculated: Count
     notes: tuple[str, ...]
     gold_forms: Mapping[str, bool] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()

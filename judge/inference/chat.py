@@ -1,23 +1,32 @@
-"""What is asked of a chat model and what comes back; nothing here uses the network."""
+"""Requests to a chat model, and its answers: types, parsing, estimates of tokens. Pure.
+
+Parsing covers what OpenAI-compatible servers really send: chat completions, lists of models, and
+the time to wait before the next request.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import email.utils
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Protocol, TypedDict
 
-from judge.core.messages import Content, pictures_in
+from judge.core.conversation import Content, pictures_in
 from judge.inference.pictures import PictureStore, has_pictures, sent_content
 
 PICTURE_TOKENS = 1_000
-"""About what a picture costs: hosted models count 85 to 1,600 tokens, by its size and theirs."""
+"""An estimate for a picture: hosted models count 85 to 1,600 tokens, depending on its size."""
 
 
 class Message(TypedDict):
-    """A message: who says what."""
+    """A message of a conversation."""
 
     role: str
     content: Content
@@ -62,9 +71,9 @@ class ChatRequest:
         model: the server's name for the model.
         messages: the conversation so far.
         params: temperature, top_p, seed, max_tokens and any other request parameters.
-        pictures: where the pictures of the messages are; not needed where there are none.
-        custom_id: what tells it from others in a batch, equal ones included; not part of what is
-            asked.
+        pictures: where the pictures of the messages are; not needed if there are none.
+        custom_id: distinguishes it from the others in a batch, equal ones included; not sent to
+            the model.
     """
 
     model: str
@@ -90,7 +99,7 @@ class ChatRequest:
         ]
 
     def body(self) -> dict[str, Any]:
-        """The request as chat completions take it; what the SDK does not know is left in.
+        """The request as chat completions take it, with fields that the SDK does not know.
 
         Raises:
             StoreError: a picture is missing, or is not what it was.
@@ -105,7 +114,7 @@ class ChatRequest:
         return self.params.get("seed") is not None or self.params.get("temperature") == 0
 
     def digest(self, endpoint: str) -> str:
-        """SHA-256 of everything that could change the reply; pictures are in it by their own.
+        """SHA-256 of everything that could change the reply; pictures count by their SHA-256.
 
         Args:
             endpoint: address of the server.
@@ -122,15 +131,15 @@ class ChatReply:
     Attributes:
         text: the message's text; empty if it has none.
         finish_reason: why it ended, as the server says (``stop``, ``length`` …).
-        prompt_tokens: as the server counted; None where it did not.
+        prompt_tokens: as the server counted them; None if it did not.
         completion_tokens: likewise, reasoning included.
         seconds: from the first attempt to the reply, waiting between attempts included.
         latency_s: of the attempt that succeeded.
         attempts: requests that were sent; 0 for a reply from the cache.
-        faults: what went wrong with the attempts before.
+        faults: the errors of the attempts before.
         reasoning: reasoning that the server gave separately from the text.
-        model: the model that the server says answered.
-        cached: whether the reply came from the cache, so that nothing was asked.
+        model: the model that answered, as the server names it.
+        cached: whether the reply came from the cache, so that no request was sent.
     """
 
     text: str
@@ -155,21 +164,21 @@ class ChatReply:
         return {name: getattr(self, name) for name in _REPLY_FIELDS} | {"faults": list(self.faults)}
 
 
-_REPLY_FIELDS = tuple(each.name for each in fields(ChatReply))
+_REPLY_FIELDS = tuple(one.name for one in fields(ChatReply))
 
 
 def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
-    """A reply that was written down before.
+    """A reply on record.
 
     Raises:
-        TypeError: somebody else wrote it, who does not know what a reply is.
+        TypeError: it was not written by the judge.
     """
-    known = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
-    known["faults"] = tuple(map(str, known.get("faults") or ()))
-    for name, value in known.items():
+    values = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
+    values["faults"] = tuple(map(str, values.get("faults") or ()))
+    for name, value in values.items():
         if type(value) not in _REPLY_TYPES[name]:
             raise TypeError(f"{name} of a reply is {str(value)[:80]!r}")
-    return ChatReply(**known)
+    return ChatReply(**values)
 
 
 _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
@@ -211,7 +220,7 @@ class ChatModel(Protocol):
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a string has: for pacing, dry runs and budgets, never for records.
+    """An estimate of the tokens of a string: for pacing, dry runs and budgets, never for records.
 
     Common tokenizers make one token of about four letters of English prose, of every two or three
     characters of code and numbers, and of almost every character of other scripts.
@@ -224,13 +233,150 @@ def estimate_tokens(text: str) -> int:
 
 
 def estimate_request_tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens a conversation has, with a few for each message's frame."""
+    """An estimate of the tokens of a conversation, with four for the frame of each message."""
     return sum(estimate_content_tokens(message["content"]) + 4 for message in messages)
 
 
 def estimate_content_tokens(content: Content) -> int:
-    """About how many tokens a message's content has, pictures included."""
+    """An estimate of the tokens of the content of a message, pictures included."""
     if isinstance(content, str):
         return estimate_tokens(content)
     text = sum(estimate_tokens(part["text"]) for part in content if part["type"] == "text")
     return text + PICTURE_TOKENS * len(pictures_in(content))
+
+
+_DATE_CHARS = 100
+_MAX_TOKENS = 10**9
+_NAME = re.compile(r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,500}")
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+class NotACompletionError(ValueError):
+    """An answer is not a chat completion; the message says what it is instead."""
+
+
+def read_retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks to wait, from ``Retry-After-Ms`` or ``Retry-After``.
+
+    A date is relative to the server's clock if the server sends that (``Date``); so a wrong local
+    clock makes no difference.
+    """
+    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        with contextlib.suppress(KeyError, ValueError):
+            seconds = float(headers[name]) * unit_s
+            if math.isfinite(seconds):
+                return max(seconds, 0.0)
+    moment = _moment(headers.get("retry-after"))
+    if moment is None:
+        return None
+    now = _moment(headers.get("date")) or datetime.now(UTC)
+    return max((moment - now).total_seconds(), 0.0)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """The date of a header; without a time zone it is taken as GMT, which all of them should be."""
+    if text is None:
+        return None
+    try:
+        moment = email.utils.parsedate_to_datetime(text[:_DATE_CHARS])
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def read_model_names(body: bytes) -> list[str]:
+    """The names in a list of models.
+
+    Args:
+        body: the body of the answer.
+
+    Raises:
+        NotACompletionError: it is not a list of models, or a name in it is not valid.
+    """
+    try:
+        names = [entry["id"] for entry in json.loads(body)["data"]]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        if isinstance(detail := _error_in(body), str):
+            raise NotACompletionError(f"the server answers with an error: {detail}") from None
+        shown = body[:80].decode("utf-8", "replace")
+        raise NotACompletionError(f"the reply is not a list of models: {shown!r}") from None
+    for name in names:
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise NotACompletionError(f"a model's name is {str(name)[:80]!r}")
+    return names
+
+
+def read_reply(body: bytes, latency_s: float) -> ChatReply:
+    """Parses a chat completion.
+
+    Args:
+        body: the body of the answer.
+        latency_s: how long the answer took.
+
+    Raises:
+        NotACompletionError: it is not a chat completion.
+    """
+    try:
+        document = json.loads(body)
+        choice = document["choices"][0]
+        message = choice["message"]
+        text = _text_of(message)
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
+        if isinstance(detail := _error_in(body), str):
+            raise NotACompletionError(f"the server answers with an error: {detail}") from None
+        shown = body[:80].decode("utf-8", "replace")
+        raise NotACompletionError(f"the reply is not a chat completion: {shown!r}") from None
+    usage = document.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    return ChatReply(
+        text=writable(text),
+        finish_reason=_text_or_none(choice.get("finish_reason")),
+        prompt_tokens=_count(usage.get("prompt_tokens")),
+        completion_tokens=_count(usage.get("completion_tokens")),
+        latency_s=latency_s,
+        reasoning=_text_or_none(reasoning),
+        model=_text_or_none(document.get("model")),
+    )
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, list):  # parts, as some servers send them
+        content = "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    if content is not None and not isinstance(content, str):
+        raise TypeError
+    calls = message.get("tool_calls")
+    if not content and isinstance(calls, list) and calls:
+        # Some servers take text for the call of a tool, even though no tool was offered.
+        return "\n".join(
+            f"<tool_call>{json.dumps(call.get('function', {}), ensure_ascii=False)}</tool_call>"
+            for call in calls
+        )
+    return content or ""
+
+
+def _error_in(body: bytes) -> str | None:
+    """The message of an error in an answer with a status of success; some gateways send those."""
+    with contextlib.suppress(ValueError, RecursionError):
+        document = json.loads(body)
+        if isinstance(document, dict) and document.get("error"):
+            error = document["error"]
+            return str(error.get("message", error) if isinstance(error, dict) else error)[:200]
+    return None
+
+
+def _count(value: object) -> int | None:
+    """A number of tokens; None if no server can have counted so many."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MAX_TOKENS:
+        return value
+    return None
+
+
+def _text_or_none(value: object) -> str | None:
+    return writable(value) if isinstance(value, str) else None
+
+
+def writable(text: str) -> str:
+    """Text that UTF-8 can encode: JSON may hold half a surrogate pair, which no file can."""
+    return _HALF_PAIR.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,62 +1,317 @@
-"""The one place that imports the ``openai`` SDK: chat completions of any compatible server.
+"""The client of OpenAI-compatible servers, and the only module that imports the ``openai`` SDK.
 
-The SDK makes the requests. Failures are handled here, because the SDK's own retries give up on a
-``Retry-After`` of more than two minutes, set no limit on a reply as a whole, and cannot be
-counted. What a server sends is read up to a limit (:mod:`judge.inference.bodies`) and parsed here,
-so a server that sends nonsense, or never stops sending, costs one attempt and no memory. A key is
-sent only to its own endpoint: redirects are not followed. If a server sends it back, in a reply or
-anywhere else, it is masked before anything is read of what came.
+The SDK sends the requests. Retries, time limits and the reading of bodies are the client's own,
+because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no limit on a reply as
+a whole, and reads bodies of any size. Here, a server that sends nonsense, or never stops sending,
+costs one attempt and no memory. A key is sent only to its own endpoint: no redirect is followed.
+If a server sends the key back, it is masked before the answer is parsed, shown or kept.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 import random
 import re
 import time
-from collections.abc import Awaitable, Mapping
+import zlib
+from collections.abc import AsyncIterable, Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin
 
 from judge.errors import InferenceError
-from judge.inference.address import (
+from judge.files.documents import MAX_FILE_BYTES
+from judge.inference.chat import (
+    CallError,
+    ChatReply,
+    ChatRequest,
+    NotACompletionError,
+    estimate_request_tokens,
+    read_model_names,
+    read_reply,
+    read_retry_after,
+)
+from judge.inference.config import (
     DEFAULT_BASE_URL,
+    KEY_MASK,
+    KeyMask,
     check_address,
     origin_of,
     public_url,
     secrets_of,
     split_credentials,
 )
-from judge.inference.answers import (
-    NotACompletionError,
-    read_model_names,
-    read_reply,
-)
-from judge.inference.attempts import (
-    AttemptError,
-    RetryPolicy,
-    error_of_connection,
-    error_of_status,
-    refuses_pictures,
-)
-from judge.inference.bodies import (
-    ERROR_BODY_S,
-    KEY_MASK,
-    BodyError,
-    KeyMask,
-    keep_body,
-    read_body,
-    read_error_body,
-)
-from judge.inference.chat import CallError, ChatReply, ChatRequest, estimate_request_tokens
 from judge.inference.pacing import Pacer
 
 if TYPE_CHECKING:
     import httpx2
     import openai
 
+
+_RETRIED_STATUS = frozenset({408, 409, 425, 429})
+_ACCESS_STATUS = frozenset({401, 403, 404})
+_CONTEXT_WORDS = ("context_length_exceeded", "context length", "maximum context", "context size")
+_MAX_TARGET_CHARS = 200
+_PICTURES = r"(?:image|picture|vision|multi-?modal)"
+_NO_PICTURES = re.compile(
+    rf"{_PICTURES}[^.]{{0,60}}(?:not|n't|un)[ -]?(?:be )?(?:support|enabl|allow)"
+    rf"|(?:not|n't) (?:support|accept|allow|have)[^.]{{0,60}}{_PICTURES}"
+    r"|not a (?:multi-?modal|vision)|unknown variant.{0,3}image_url|at most 0 image"
+    r"|content[^.]{0,60}(?:must be|should be|expected) a (?:valid )?string"
+    r"|sequence, expected a string",
+    re.IGNORECASE,
+)
+_THIS_PICTURE = re.compile(
+    r"format|mime|media type|too (?:large|big|many|small)|decode|corrupt", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How failed calls are retried.
+
+    Attributes:
+        attempts: all requests, the first one included.
+        first_wait_s: wait before the second attempt; doubled before each further one.
+        longest_wait_s: bound on these waits, unless the server names a time.
+        longest_retry_after_s: bound on ``Retry-After``; if the server asks for more, the call is
+            given up, and the same command continues it later.
+        call_timeout_s: time limit of one attempt, until the last byte.
+        connect_timeout_s: time limit of connecting.
+        timeouts: attempts that may run into ``call_timeout_s``: a reply that did not end once will
+            not end the next time, and each attempt costs the whole time.
+        first_contacts: attempts to reach a server that has never answered: a wrong address stays
+            wrong.
+    """
+
+    attempts: int = 6
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
+    longest_retry_after_s: float = 900.0
+    call_timeout_s: float = 600.0
+    connect_timeout_s: float = 20.0
+    timeouts: int = 2
+    first_contacts: int = 3
+
+    def wait_s(self, attempt: int) -> float:
+        """Seconds to wait, with jitter, after the attempt with a number (from 1) has failed."""
+        wait: float = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
+        return wait * random.uniform(0.75, 1.0)  # noqa: S311  spreads requests, hides nothing
+
+
+@dataclass(eq=False)
+class AttemptError(Exception):
+    """One attempt failed.
+
+    Attributes:
+        message: what happened.
+        retry: whether another attempt may do better.
+        retry_after_s: how long the server asks to wait, if it does.
+        kind: kind of the CallError if there is no other attempt.
+        timed_out: the time limit of the call was reached.
+        unreachable: no connection could be made.
+    """
+
+    message: str
+    retry: bool = True
+    retry_after_s: float | None = None
+    kind: str = "gave-up"
+    timed_out: bool = False
+    unreachable: bool = False
+
+
+def error_of_connection(error: Exception) -> AttemptError:
+    """The error of a connection that could not be made, or that broke."""
+    import aiohttp  # noqa: PLC0415  the transport of the SDK, loaded with it
+
+    # The SDK and its transport call most failures a timeout; the first cause says what it was.
+    cause: BaseException = error
+    unreachable = False
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+        unreachable = unreachable or isinstance(cause, aiohttp.ClientConnectorError)
+    if isinstance(cause, TimeoutError):
+        return AttemptError("the server did not answer in time")
+    detail = "" if cause is error else f": {type(cause).__name__} {cause}".rstrip()
+    return AttemptError(f"the connection failed{detail}", unreachable=unreachable)
+
+
+def error_of_status(error: openai.APIStatusError) -> AttemptError:
+    """The error of a response whose status is not success."""
+    if 300 <= error.status_code < 400:
+        return AttemptError(_of_redirect(error), retry=False, kind="access")
+    wait_s = read_retry_after(error.response.headers)
+    return error_of_answer(error.status_code, _detail(error), wait_s)
+
+
+def error_of_answer(status: int, detail: str, retry_after_s: float | None) -> AttemptError:
+    """The error of a status other than success, with the details that the server gives.
+
+    Args:
+        status: the status.
+        detail: code and message of the error; empty if there are none.
+        retry_after_s: how long the server asks to wait, if it does.
+    """
+    message = f"the server says {status}{f': {detail}' if detail else ''}"
+    lowered = detail.lower()
+    if status in {400, 413, 422} and any(words in lowered for words in _CONTEXT_WORDS):
+        return AttemptError(message, retry=False, kind="context-length")
+    if status in _RETRIED_STATUS or status >= 500:
+        if "insufficient_quota" in lowered or "insufficient balance" in lowered:
+            return AttemptError(message, retry=False, kind="access")
+        return AttemptError(message, retry_after_s=retry_after_s)
+    if status == 402 or status in _ACCESS_STATUS:
+        return AttemptError(message, retry=False, kind="access")
+    return AttemptError(message, retry=False, kind="refused")
+
+
+def refuses_pictures(message: str) -> bool:
+    """Whether an error means that the model takes no pictures at all, rather than not this one.
+
+    Servers agree on neither status nor words: llama.cpp answers 500 ("image input is not
+    supported"), vLLM 400 ("is not a multimodal model", "At most 0 image(s)"), others that content
+    must be a string.
+
+    Args:
+        message: the error of a request that shows pictures.
+    """
+    is_about_this_one = _THIS_PICTURE.search(message) is not None
+    return not is_about_this_one and _NO_PICTURES.search(message) is not None
+
+
+def _of_redirect(error: openai.APIStatusError) -> str:
+    """The message for a redirect: the key belongs to this server, not to the target."""
+    target = error.response.headers.get("location", "")
+    with contextlib.suppress(ValueError):
+        target = public_url(urljoin(str(error.request.url), target))
+    return (
+        f"the server says {error.status_code} and points to {target[:_MAX_TARGET_CHARS]!r}: "
+        "redirects are not followed. If that is the right server, give its address"
+    )
+
+
+def detail_of(body: object) -> str | None:
+    """Code and message of an error as servers of this kind send it, or None."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    if not isinstance(inner, dict):
+        return None
+    return ": ".join(str(inner[name]) for name in ("code", "message") if inner.get(name))[:500]
+
+
+def _detail(error: openai.APIStatusError) -> str:
+    if (detail := detail_of(error.body)) is not None:
+        return detail
+    with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
+        return error.response.text.strip()[:200]
+    return ""
+
+
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Bytes of a reply or a list of models, both packed and unpacked."""
+
+MAX_ERROR_BYTES = 64 * 1024
+"""Bytes that are read of the body of an error; the rest is not waited for."""
+
+ERROR_BODY_S = 10.0
+"""Seconds for the body of an error."""
+
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+
+
+class BodyError(ValueError):
+    """A body that cannot be accepted; says why."""
+
+
+async def read_body(chunks: AsyncIterable[bytes], encoding: str | None) -> bytes:
+    """The body of an answer, unpacked.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``.
+
+    Raises:
+        BodyError: it is longer than :data:`MAX_BODY_BYTES`, or packed so that it cannot be read.
+    """
+    received = bytearray()
+    async for chunk in chunks:
+        received += chunk
+        if len(received) > MAX_BODY_BYTES:
+            raise BodyError(f"the reply is longer than {MAX_BODY_BYTES} bytes")
+    body = _unpack(bytes(received), encoding, MAX_BODY_BYTES)
+    if len(body) > MAX_BODY_BYTES:
+        raise BodyError(f"the reply is longer than {MAX_BODY_BYTES} bytes once unpacked")
+    return body
+
+
+async def keep_body(chunks: AsyncIterable[bytes], encoding: str | None, file: IO[bytes]) -> None:
+    """Writes the body of an answer into a file, in place of its content.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``; files must not be packed.
+        file: takes the body.
+
+    Raises:
+        BodyError: it is longer than a file may be, or packed.
+        OSError: the file cannot be written.
+    """
+    if (encoding or "identity").strip().lower() != "identity":
+        raise BodyError(f"the file is packed as {str(encoding)[:40]!r}, which was not asked for")
+    file.seek(0)
+    file.truncate()
+    received = 0
+    async for chunk in chunks:
+        received += len(chunk)
+        if received > MAX_FILE_BYTES:
+            raise BodyError(f"the file is longer than {MAX_FILE_BYTES} bytes")
+        file.write(chunk)
+    file.seek(0)
+
+
+async def read_error_body(
+    chunks: AsyncIterable[bytes], encoding: str | None, within_s: float
+) -> bytes:
+    """As much of the body of an error as a message needs; never fails because of its content.
+
+    Args:
+        chunks: the raw bytes as they come.
+        encoding: the header ``Content-Encoding``.
+        within_s: seconds after which the rest is not waited for.
+    """
+    received = bytearray()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within_s):
+            async for chunk in chunks:
+                received += chunk
+                if len(received) >= MAX_ERROR_BYTES:
+                    break
+    try:
+        packed = bytes(received[:MAX_ERROR_BYTES])
+        return _unpack(packed, encoding, MAX_ERROR_BYTES, whole=False)
+    except BodyError:
+        return b""
+
+
+def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True) -> bytes:
+    """The unpacked body, cut one byte after the limit."""
+    name = (encoding or "identity").strip().lower()
+    if name in {"identity", ""} or not body:
+        return body
+    if name not in _PACKED:
+        raise BodyError(f"the reply is packed as {name[:40]!r}, which was not asked for")
+    for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # deflate comes with a header or without
+        unpacker = zlib.decompressobj(window)
+        with contextlib.suppress(zlib.error):
+            unpacked = unpacker.decompress(body, limit + 1)
+            if unpacker.eof or len(unpacked) > limit or not whole:
+                return unpacked
+    raise BodyError("the reply cannot be unpacked")
+
+
+_T = TypeVar("_T")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _TRANSPORT_PACKAGES = frozenset({"aiohttp", "httpx", "httpx2"})
 _SENT_HEADERS = frozenset(
@@ -65,19 +320,19 @@ _SENT_HEADERS = frozenset(
 )
 _SHOWN_CHARS = 200
 _KEPT_IN: ContextVar[IO[bytes] | None] = ContextVar("_KEPT_IN", default=None)
-"""Where the answer to the request under way is kept; None for memory."""
+"""The file that takes the answer to the current request; None for memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
-    """A request to the server of a chat model for something other than a reply.
+class ServerRequest:
+    """A request to the server of a chat model for something other than a chat completion.
 
     Attributes:
-        path: below the address of the endpoint.
-        body: what is posted; None for a request that only reads, or deletes.
-        file: name and content of a file that is posted with it.
-        keep_in: the file that takes the answer, which may be large; emptied before.
-        deletes: whether what is at the path is deleted.
+        path: the path below the address of the endpoint.
+        body: fields that are posted; None for a request that reads or deletes.
+        file: name and content of a file that is posted with them.
+        keep_in: a file that takes the answer, which may be large, in place of its content.
+        deletes: whether it deletes what is at the path.
     """
 
     path: str
@@ -99,7 +354,7 @@ class OpenAIChatModel:
         pacer: limits of requests and tokens per minute, shared by all calls.
 
     Attributes:
-        mask: takes the key out of what the server sends.
+        mask: removes the key from everything that the server sends.
     """
 
     def __init__(
@@ -131,71 +386,56 @@ class OpenAIChatModel:
             CallError: no reply could be obtained.
         """
         started = time.monotonic()
-        faults: list[str] = []
-        timeouts = 0
         estimate = estimate_request_tokens(request.messages) if self.pacer.is_limited else 0
-        for attempt in range(1, self.policy.attempts + 1):
-            await self.pacer.admit(estimate)
-            try:
-                reply = await self._attempt(request)
-            except AttemptError as error:
-                faults.append(self._without_key(error.message))
-                timeouts += error.timed_out
-                if timeouts >= self.policy.timeouts:
-                    error.retry = False
-                wait_s = self._wait_after(error, attempt)
-                if wait_s is None:
-                    raise self._give_up(error, attempt, faults) from None
-                if error.retry_after_s is not None:
-                    self.pacer.pause(error.retry_after_s)
-                await asyncio.sleep(wait_s)
-                continue
-            self.pacer.settle(estimate, reply.prompt_tokens, reply.completion_tokens)
-            if (
-                not reply.text
-                and reply.finish_reason != "length"
-                and attempt < self.policy.attempts
-            ):
-                faults.append("the reply was empty")
-                await asyncio.sleep(self.policy.wait_s(attempt))
-                continue
-            seconds = time.monotonic() - started
-            return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
-        raise AssertionError("the last attempt either returns or raises")
 
-    async def call(self, errand: Errand, *, once: bool = False) -> bytes:
-        """Asks the same server for something other than a reply, retries included.
+        async def ask_once(attempt: int) -> ChatReply:
+            await self.pacer.admit(estimate)
+            reply = await self._attempt(request)
+            self.pacer.settle(estimate, reply.prompt_tokens, reply.completion_tokens)
+            is_empty = not reply.text and reply.finish_reason != "length"
+            if is_empty and attempt < self.policy.attempts:
+                raise AttemptError("the reply was empty")
+            return reply
+
+        reply, attempt, faults = await self._retry(ask_once, timeouts=self.policy.timeouts)
+        seconds = time.monotonic() - started
+        return replace(reply, seconds=seconds, attempts=attempt, faults=tuple(faults))
+
+    async def call(self, request: ServerRequest, *, once: bool = False) -> bytes:
+        """Sends another request to the same server, retries included.
 
         Args:
-            errand: what is asked.
-            once: whether it is tried only once, since it must not happen twice.
+            request: the request.
+            once: whether it is tried only once, because it must not happen twice.
 
         Returns:
-            The body of the answer; nothing where the errand keeps it in a file.
+            The body of the answer; empty if a file takes it.
 
         Raises:
             CallError: the server refused (``refused``, ``access``), or could not be reached or
-                understood (``gave-up``), in which case it may have done what was asked.
+                understood (``gave-up``); then it may have done it all the same.
         """
-        faults: list[str] = []
-        for attempt in range(1, self.policy.attempts + 1):
+        if once:
             try:
-                return await self._exchange(self._run(errand))
+                return await self._exchange(self._run(request))
             except AttemptError as error:
-                faults.append(self._without_key(error.message))
-                wait_s = self._wait_after(error, attempt)
-                if once:
-                    raise CallError(error.kind, faults[0], attempts=1, faults=faults) from None
-                if wait_s is None:
-                    raise self._give_up(error, attempt, faults) from None
-            await asyncio.sleep(wait_s)
-        raise AssertionError("the last attempt either returns or raises")
+                self._wait_after(
+                    error, 1
+                )  # an address that was never reached is an error of access
+                message = self._without_key(error.message)
+                raise CallError(error.kind, message, attempts=1, faults=[message]) from None
+
+        async def run_once(_: int) -> bytes:
+            return await self._exchange(self._run(request))
+
+        body, _, _ = await self._retry(run_once, timeouts=self.policy.attempts + 1)
+        return body
 
     async def only_model(self) -> str:
         """The name of the one model that the server has.
 
         Raises:
-            InferenceError: it has none or several, or cannot be asked.
+            InferenceError: it has none or several, or does not answer.
         """
         try:
             names = read_model_names(await self._exchange(self._get_models()))
@@ -236,7 +476,7 @@ class OpenAIChatModel:
             raise AttemptError(str(error)) from None
 
     async def _exchange(self, sending: Awaitable[httpx2.Response]) -> bytes:
-        """The response to a request, within the allowed time and size.
+        """The body of the response to a request, within the limits of time and size.
 
         Raises:
             AttemptError: no response came, or an error.
@@ -259,14 +499,14 @@ class OpenAIChatModel:
         except (openai.OpenAIError, OSError, ValueError) as error:
             raise AttemptError(f"the call failed: {type(error).__name__} {error}") from None
         except Exception as error:
-            # Errors of the transport's own package while the body is read are not the SDK's.
+            # While the body is read, errors come from the transport and not from the SDK.
             if type(error).__module__.split(".")[0] not in _TRANSPORT_PACKAGES:
                 raise
             raise AttemptError(f"the connection broke: {type(error).__name__} {error}") from None
 
     async def _post(self, request: ChatRequest) -> httpx2.Response:
-        # The SDK's own create() builds and checks objects that nobody needs here, 2 ms a call,
-        # and drops what it does not know (top_k, grammar …) unless that is wrapped.
+        # The SDK's create() takes 2 ms to build objects that are not needed here, and drops fields
+        # that it does not know (top_k, grammar …).
         response: httpx2.Response = await self._sdk().post(
             "/chat/completions", cast_to=_http().Response, body=request.body()
         )
@@ -274,26 +514,26 @@ class OpenAIChatModel:
         return response
 
     async def _get_models(self) -> httpx2.Response:
-        # The SDK's own list() makes an object of every entry, as many as a server may send.
+        # The SDK's list() builds an object for every entry, however many a server sends.
         return await self._sdk().get("/models", cast_to=_http().Response)
 
-    async def _run(self, errand: Errand) -> httpx2.Response:
-        sdk, path, response = self._sdk(), errand.path, _http().Response
-        kept = _KEPT_IN.set(errand.keep_in)
+    async def _run(self, request: ServerRequest) -> httpx2.Response:
+        sdk, path, response = self._sdk(), request.path, _http().Response
+        kept = _KEPT_IN.set(request.keep_in)
         try:
-            if errand.file is not None:
-                name, content = errand.file
+            if request.file is not None:
+                name, content = request.file
                 content.seek(0)
                 return await sdk.post(
                     path,
                     cast_to=response,
-                    body=errand.body,
+                    body=request.body,
                     files=[("file", (name, content, "application/jsonl"))],
                     options={"headers": {"Content-Type": "multipart/form-data"}},
                 )
-            if errand.body is not None:
-                return await sdk.post(path, cast_to=response, body=errand.body)
-            if errand.deletes:
+            if request.body is not None:
+                return await sdk.post(path, cast_to=response, body=request.body)
+            if request.deletes:
                 return await sdk.delete(path, cast_to=response)
             return await sdk.get(path, cast_to=response)
         finally:
@@ -312,7 +552,7 @@ class OpenAIChatModel:
             elif response.is_success:
                 body = self.mask.masked(await read_body(stream, encoding))
             else:
-                # Its status is known already: that is worth more than its last byte.
+                # The status is there already, and matters more than the last byte.
                 within_s = min(ERROR_BODY_S, self.policy.call_timeout_s / 4)
                 body = self.mask.masked(await read_error_body(stream, encoding, within_s))
             response.stream = http.ByteStream(body)
@@ -320,7 +560,7 @@ class OpenAIChatModel:
             await stream.aclose()
 
     async def _leave_out(self, request: httpx2.Request) -> None:
-        """Removes what the SDK adds from ``OPENAI_…`` variables: it is only for OpenAI."""
+        """Removes the headers that the SDK takes from ``OPENAI_…`` variables, except for OpenAI."""
         if origin_of(self._base_url) != origin_of(DEFAULT_BASE_URL):
             for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]
@@ -329,7 +569,8 @@ class OpenAIChatModel:
         if self._client is None:
             import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
-            # A sixth of the time of the SDK's own transport for a call that is answered at once.
+            # For a call that is answered at once, this takes a sixth of the time of the default
+            # transport.
             http_client = openai.DefaultAioHttpClient(
                 timeout=openai.Timeout(
                     self.policy.call_timeout_s, connect=self.policy.connect_timeout_s
@@ -345,13 +586,50 @@ class OpenAIChatModel:
                 http_client=http_client,
                 default_headers={
                     "Accept-Encoding": "identity",
-                    # Said here, or OPENAI_CUSTOM_HEADERS could say another.
+                    # Without it, OPENAI_CUSTOM_HEADERS could set another.
                     "Authorization": credentials or f"Bearer {self._key or 'none'}",
                 },
             )
         return self._client
 
-    # -- what is done about a failure ------------------------------------------------------------
+    # -- retries ---------------------------------------------------------------------------------
+
+    async def _retry(
+        self, once: Callable[[int], Awaitable[_T]], *, timeouts: int
+    ) -> tuple[_T, int, list[str]]:
+        """Tries until an attempt succeeds, or no further attempt is allowed.
+
+        Neither the SDK's retries nor a library's loop fits: the wait depends on the error and on
+        what the server asked for, which holds up all other calls too; the number of attempts
+        depends on the error (time limits, servers that never answered); and the message says what
+        became of each attempt.
+
+        Args:
+            once: makes the attempt with a number, from 1.
+            timeouts: attempts that may run into the time limit.
+
+        Returns:
+            What the attempt that succeeded returned, its number, and the errors of those before.
+
+        Raises:
+            CallError: all attempts failed.
+        """
+        faults: list[str] = []
+        timed_out = 0
+        for attempt in range(1, self.policy.attempts + 1):
+            try:
+                return await once(attempt), attempt, faults
+            except AttemptError as error:
+                faults.append(self._without_key(error.message))
+                timed_out += error.timed_out
+                error.retry = error.retry and timed_out < timeouts
+                wait_s = self._wait_after(error, attempt)
+                if wait_s is None:
+                    raise self._give_up(error, attempt, faults) from None
+                if error.retry_after_s is not None:
+                    self.pacer.pause(error.retry_after_s)
+            await asyncio.sleep(wait_s)
+        raise AssertionError("the last attempt either returns or raises")
 
     def _wait_after(self, error: AttemptError, attempt: int) -> float | None:
         """Seconds to wait before the next attempt; None if there is none."""
@@ -364,7 +642,7 @@ class OpenAIChatModel:
             return self.policy.wait_s(attempt)
         if error.retry_after_s > self.policy.longest_retry_after_s:
             return None
-        # A little later than asked, and not all at the same moment.
+        # A little later than the server asks for, and not all at the same moment.
         return error.retry_after_s + random.uniform(0, min(1.0, error.retry_after_s / 10))  # noqa: S311
 
     def _give_up(self, error: AttemptError, attempt: int, faults: list[str]) -> CallError:
@@ -379,14 +657,14 @@ class OpenAIChatModel:
         return CallError(error.kind, message, attempts=attempt, faults=faults)
 
     def _without_key(self, text: str) -> str:
-        """What a server says, without the key and without terminal control characters."""
+        """Text of a server without the key and without control characters of terminals."""
         text = text.replace(self._key, KEY_MASK.decode()) if self._key else text
         shown = self.mask.masked(text.encode("utf-8", "replace")).decode("utf-8", "replace")
         return _CONTROL.sub(" ", shown)
 
 
 def _http() -> Any:
-    """The package that carries the SDK's calls; version 3 has another, with the same names."""
+    """The transport of the SDK: version 3 uses another package, with the same names."""
     import openai  # noqa: PLC0415  loaded when a model is asked, 0.5 s
 
     major = int(openai.__version__.partition(".")[0])

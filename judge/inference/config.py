@@ -1,18 +1,23 @@
-"""What people edit: aliases of models, settings of the modes, prompts. YAML becomes dataclasses."""
+"""Chat models and settings as people configure them, and which server a key belongs to.
+
+``models.yaml`` and ``settings.yaml`` in ``inference/`` become dataclasses here, each field checked.
+"""
 
 from __future__ import annotations
 
+import base64
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from judge.errors import InferenceError, UsageError
-from judge.files.places import shipped_folder
+from judge.files.paths import shipped_folder
 from judge.files.yaml_documents import read_yaml
-from judge.inference.address import DEFAULT_BASE_URL, check_address, origin_of, public_url
 from judge.inference.choices import (
     BESIDE_CODE,
     CONTENT_FORMS,
@@ -20,6 +25,133 @@ from judge.inference.choices import (
     PICTURE_FORMS,
     PICTURE_TYPES,
 )
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+"""The endpoint of a model for which neither an alias nor an option names another."""
+
+_PLAIN = re.compile(r"[!-\[\]-~]+")  # printable ASCII without blanks and backslashes
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+KEY_MASK = b"[key]"
+"""Replaces a key; it can be part of a JSON string, and cannot be an id."""
+
+_MIN_SECRET_CHARS = 12
+"""Shorter keys are those of local servers (``none``, ``EMPTY``), which are words in replies."""
+
+
+def check_address(url: str) -> str:
+    """The address unchanged, if all URL parsers read the same server from it.
+
+    Args:
+        url: an endpoint, from an option, a models file or a run.
+
+    Raises:
+        UsageError: it is not an ``http`` or ``https`` address with a host, or holds characters
+            (backslashes, blanks, anything but ASCII) that URL parsers read differently.
+    """
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in _DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # brackets that do not match, a port that is not a number
+        whole = False
+    if not whole or _PLAIN.fullmatch(url) is None:
+        raise UsageError(
+            f"{url[:200]!r} is not the address of a chat server",
+            hint="Write it as http://HOST:PORT/v1 or https://HOST/v1, in ASCII.",
+        )
+    return url
+
+
+def public_url(url: str) -> str:
+    """An address without user name, password, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rsplit("@", 1)[-1]
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address: the server that a key belongs to.
+
+    Args:
+        url: an address that :func:`check_address` accepts.
+    """
+    parts = urlsplit(url)
+    port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    return f"{parts.scheme}://{(parts.hostname or '').rstrip('.')}:{port}"
+
+
+def secrets_of(url: str) -> tuple[str, ...]:
+    """The secrets in an address: the password, and user name and password together."""
+    user_info, separator, _ = urlsplit(url).netloc.rpartition("@")
+    if not separator:
+        return ()
+    user, _, password = (unquote(part) for part in user_info.partition(":"))
+    return (password, f"{user}:{password}")
+
+
+def split_credentials(url: str) -> tuple[str, str | None]:
+    """An address without user name and password, and the header that carries them instead."""
+    parts = urlsplit(url)
+    user_info, separator, host = parts.netloc.rpartition("@")
+    if not separator:
+        return url, None
+    user, _, password = user_info.partition(":")
+    plain = f"{unquote(user)}:{unquote(password)}".encode()
+    return (
+        urlunsplit(parts._replace(netloc=host)),
+        f"Basic {base64.b64encode(plain).decode('ascii')}",
+    )
+
+
+class KeyMask:
+    """Removes keys from what a server sends, before any of it is parsed, shown or kept.
+
+    It recognizes a key as it is, with characters escaped as JSON may escape them, percent encoded,
+    in hexadecimal digits, and within base64, whatever is encoded before and after it. It does not
+    recognize a key that a server has reversed, cut up or encrypted.
+
+    Args:
+        secrets: keys and passwords; those that are too short to be secret are left out.
+    """
+
+    def __init__(self, *secrets: str | None) -> None:
+        forms = {form for secret in secrets if secret for form in _forms_of(secret)}
+        self._plain = tuple(form.encode() for form in forms)
+        spelled = sorted(map(_spelled, forms), key=len, reverse=True)
+        self._pattern = re.compile("|".join(spelled).encode()) if forms else None
+
+    def masked(self, body: bytes) -> bytes:
+        """The body with :data:`KEY_MASK` for each key in it."""
+        if self._pattern is None:
+            return body
+        if b"\\" not in body and not any(form in body for form in self._plain):
+            return body
+        return self._pattern.sub(KEY_MASK, body)
+
+
+def _forms_of(secret: str) -> set[str]:
+    """The encoded forms in which a secret is recognized."""
+    data = secret.encode()
+    if len(secret) < _MIN_SECRET_CHARS:
+        return set()
+    forms = {secret, quote(secret), quote(secret, safe=""), data.hex(), data.hex().upper()}
+    for before in range(3):
+        # Characters of base64 that also hold bits of neighbours are left out.
+        coded = base64.b64encode(bytes(before) + data).decode()
+        whole = coded[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        forms |= {whole, whole.translate(str.maketrans("+/", "-_"))}
+    return forms
+
+
+def _spelled(form: str) -> str:
+    """A pattern of a string in which JSON may have escaped any character."""
+    spelled = []
+    for character in form:
+        digits = f"{ord(character):04x}"
+        code = "".join(f"[{x}{x.upper()}]" if x.isalpha() else x for x in digits)
+        escaped = r"\\/|" if character == "/" else ""
+        spelled.append(rf"(?:{re.escape(character)}|{escaped}\\u{code})")
+    return "".join(spelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +173,7 @@ class Price:
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
     def half(self) -> Price:
-        """What the same costs in a batch."""
+        """The price of the same tokens in a batch."""
         return Price(self.input / 2, self.output / 2, f"half of {self.source}, in batches")
 
 
@@ -54,12 +186,12 @@ class ModelSpec:
     """A chat model and where it is served.
 
     Attributes:
-        name: what the user called it; goes into records and folder names.
+        name: the name that the user gave it, for records and names of folders.
         model: the server's name for it; None to take the only one that the server has.
         base_url: the endpoint.
         key_env: environment variable that holds the key; None if it needs no key.
-        context_length: tokens of prompt and reply together, if known.
-        price: what tokens cost, if known.
+        context_length: bound on the tokens of prompt and reply together; None if unknown.
+        price: of tokens; None if unknown.
         params: further request parameters.
     """
 
@@ -74,7 +206,7 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a mode means.
+    """The setting of a mode.
 
     Attributes:
         name: ``single``, ``text`` or ``multi/`` with the feedback.
@@ -99,21 +231,22 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class TypedSetting(Setting):
-    """What a mode means for tasks that ask for a typed answer.
+    """The setting of a mode for tasks that ask for a typed answer.
 
     Attributes:
         printed_chars: characters of a program's printout, and of its traceback, that are shown.
-        end_words: words that announce the answer, in any case; they end the conversation.
-        beside_code: what is done with a program in a reply that announces the answer: ``end`` (it
+        end_words: words that announce the answer, in upper or lower case, and so end the
+            conversation.
+        beside_code: the treatment of a program in a reply that announces the answer: ``end`` (it
             is not run) or ``run`` (the answer is taken only from a reply without a program).
         pictures: one of :data:`judge.inference.choices.PICTURE_FORMS`, for the pictures of the
             question.
-        max_pictures: how many pictures one message shows; those beyond are named.
+        max_pictures: how many pictures one message shows; further ones are named.
         picture_side: longest side in pixels; larger ones are shrunk. None for no bound.
         picture_bytes: most bytes of a picture; larger ones are shrunk. None for no bound.
         picture_types: some of :data:`judge.inference.choices.PICTURE_TYPES`; pictures of other
             types become PNG.
-        plots: pictures that a program made which are shown after a round; 0 for none.
+        plots: how many pictures of a program are shown after a round; 0 for none.
     """
 
     printed_chars: int
@@ -177,43 +310,43 @@ def find_model(
     Args:
         name: an alias, or the server's own name for a model.
         models: the aliases.
-        base_url: endpoint that the user gave; takes precedence over the alias's own.
-        key_env: environment variable that the user gave for the key; likewise.
+        base_url: endpoint that the user names; overrides that of the alias.
+        key_env: environment variable of the key that the user names; likewise.
 
     Raises:
         UsageError: ``base_url`` is not an address.
     """
     if base_url is not None:
         check_address(base_url)
-    known = models.get(name)
-    if known is None:
+    spec = models.get(name)
+    if spec is None:
         return ModelSpec(
             name=name,
             model=name,
             base_url=base_url or DEFAULT_BASE_URL,
             key_env=key_env or (None if base_url else "OPENAI_API_KEY"),
         )
-    # Somebody else's server wants somebody else's key, if any.
-    is_own = base_url is None or origin_of(base_url) == origin_of(known.base_url)
-    own_key = known.key_env if is_own else None
+    # Another server needs another key, if any.
+    is_own = base_url is None or origin_of(base_url) == origin_of(spec.base_url)
+    own_key = spec.key_env if is_own else None
     return ModelSpec(
         name=name,
-        model=known.model,
-        base_url=base_url or known.base_url,
+        model=spec.model,
+        base_url=base_url or spec.base_url,
         key_env=key_env or own_key,
-        context_length=known.context_length,
-        price=known.price,
-        params=known.params,
+        context_length=spec.context_length,
+        price=spec.price,
+        params=spec.params,
     )
 
 
 def check_key(spec: ModelSpec, models: Iterable[ModelSpec]) -> None:
-    """Checks that a key goes to the server that it belongs to.
+    """Checks that a key is sent only to the server that it belongs to.
 
     Args:
-        spec: the model to be asked.
-        models: those that are configured; a variable that one of them names for its key belongs to
-            its server.
+        spec: the model to ask.
+        models: the configured models; a variable that holds the key of one of them belongs to its
+            server.
 
     Raises:
         UsageError: the variable belongs to other servers.
@@ -280,7 +413,7 @@ def load_typed_setting(mode: str, path: Path | None = None) -> TypedSetting:
 
 
 def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
-    """The fields of a setting, just those of its class.
+    """The fields of a setting: all those of its class, and no others.
 
     Args:
         path: a settings.yaml.
@@ -293,21 +426,21 @@ def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
     entry = _read_yaml(path).get(name)
     if not isinstance(entry, dict):
         raise InferenceError(f"{path} lacks the setting {name}")
-    wanted = {each.name for each in fields(kind)} - {"name"}
-    if entry.keys() != wanted:
-        different = ", ".join(sorted(entry.keys() ^ wanted))
+    names = {one.name for one in fields(kind)} - {"name"}
+    if entry.keys() != names:
+        different = ", ".join(sorted(entry.keys() ^ names))
         raise InferenceError(f"{path}, {name}: unknown or missing fields: {different}")
     return dict(entry)
 
 
-def check_one_of(path: Path, name: str, field: str, value: object, known: Sequence[str]) -> None:
+def check_one_of(path: Path, name: str, field: str, value: object, choices: Sequence[str]) -> None:
     """Checks that a field of a setting has one of its values.
 
     Raises:
         InferenceError: it has another.
     """
-    if value not in known:
-        raise InferenceError(f"{path}, {name}: {field} is {value!r}; known: {', '.join(known)}")
+    if value not in choices:
+        raise InferenceError(f"{path}, {name}: {field} is {value!r}; known: {', '.join(choices)}")
 
 
 def _model_spec(path: Path, name: str, entry: dict[str, Any]) -> ModelSpec:
@@ -361,7 +494,7 @@ def _price(path: Path, name: str, value: Any) -> Price | None:
         price = Price(float(value["input"]), float(value["output"]), source)
     except (KeyError, TypeError, ValueError, OverflowError):
         price = None
-    # A price below zero, or none at all, would take the meaning from a budget.
+    # With a price below zero, or without one, a budget would mean nothing.
     if price is None or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
         raise InferenceError(
             f"{path}, {name}: price needs input, output, date and source (found {str(value)[:200]})"

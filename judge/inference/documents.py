@@ -1,6 +1,6 @@
-"""Documents that prompts quote: cut into chunks, and found again by BM25.
+"""Documents that prompts quote: cut into chunks, which are searched with BM25.
 
-The only place that imports ``bm25s``, ``markdownify`` and ``semantic_text_splitter``, which come
+The only module that imports ``bm25s``, ``markdownify`` and ``semantic_text_splitter``, which come
 with the extra ``documents``.
 """
 
@@ -23,7 +23,7 @@ CHUNK_TOKENS = 512
 OVERLAP_TOKENS = 20
 SHOWN_CHUNKS = 4
 TOKENS_OF = "gpt-3.5-turbo"
-"""Whose tokens are counted. The sizes, and whose tokens, are those of Spider2-V's retrieval."""
+"""The model whose tokenizer counts. Model and sizes are those of the retrieval of Spider2-V."""
 
 _TEXTS = (".txt", ".md")
 _PAGES = (".html", ".htm")
@@ -39,7 +39,7 @@ class Chunk:
     Attributes:
         file: path of the document within its folder, with forward slashes.
         part: 1-based number within the document.
-        text: the piece itself.
+        text: its text.
     """
 
     file: str
@@ -54,11 +54,11 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """A chunk that was found.
+    """A chunk that fits a query.
 
     Attributes:
         chunk: the chunk.
-        score: its BM25 score; greater is better, and above 0.
+        score: its BM25 score, above 0; greater is better.
     """
 
     chunk: Chunk
@@ -66,7 +66,7 @@ class Excerpt:
 
     @property
     def record(self) -> dict[str, object]:
-        """What the records of a run keep of it; the text is in the conversation."""
+        """The record of the excerpt; its text is in the conversation."""
         chunk = self.chunk
         return {
             "file": chunk.file,
@@ -115,8 +115,8 @@ class DocumentFolder:
     def find(self, query: str) -> tuple[Excerpt, ...]:
         """The chunks that fit best, the best one first.
 
-        Those that share no word with the query are left out. Of equal scores the chunk that comes
-        first in the folder comes first.
+        Chunks that share no word with the query are left out. Chunks with equal scores are in the
+        order of the folder.
         """
         words = _words([query])[0]
         if not words:
@@ -124,9 +124,9 @@ class DocumentFolder:
         scores = self._index.get_scores(words)
         best = (-scores).argsort(kind="stable")[:SHOWN_CHUNKS]
         return tuple(
-            Excerpt(self.chunks[place], float(scores[place]))
-            for place in map(int, best)
-            if scores[place] > 0
+            Excerpt(self.chunks[index], float(scores[index]))
+            for index in map(int, best)
+            if scores[index] > 0
         )
 
 
@@ -165,16 +165,16 @@ def _files(folder: Path) -> list[Path]:
             f"{folder}: no such folder", hint="--documents takes a folder with documents."
         )
     root = folder.resolve()
-    found = []
-    for path in sorted(folder.rglob("*"), key=lambda each: each.relative_to(folder).as_posix()):
+    files: list[Path] = []
+    for path in sorted(folder.rglob("*"), key=lambda path: path.relative_to(folder).as_posix()):
         if path.suffix.lower() not in {*_TEXTS, *_PAGES} or path.is_dir():
             continue
         if not path.resolve().is_relative_to(root):
             raise UsageError(f"{path}: leads out of {folder}", hint="Copy the file there.")
-        found.append(path)
-        if len(found) > _MAX_FILES:
+        files.append(path)
+        if len(files) > _MAX_FILES:
             raise UsageError(f"{folder}: holds more than {_MAX_FILES:,} documents")
-    return found
+    return files
 
 
 def _text_of_page(path: Path, page: str) -> str:

@@ -1,4 +1,4 @@
-"""What a run would ask and cost, without asking."""
+"""The prompts and the estimated cost of a run, without a request."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.core.messages import plain_text
-from judge.desktop.contract import ObservationForm
+from judge.core.conversation import plain_text
 from judge.errors import SuiteError, WorkbookError
 from judge.files.media import PICTURES_FOLDER
 from judge.inference.chat import PICTURE_TOKENS, estimate_content_tokens
 from judge.inference.desktop.setting import DesktopSetting
-from judge.inference.interview import Interviewer
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import InferencePlan
+from judge.inference.solver import Solver
 
 EXPECTED_REPLY_TOKENS = 700
-"""What a reply is taken to have where no ``max_tokens`` bounds it lower."""
+"""The assumed tokens of a reply, unless ``max_tokens`` is lower."""
 
 _EXPECTED_FEEDBACK_TOKENS = 250
 
@@ -29,9 +28,9 @@ class DryPrompt:
 
     Attributes:
         task_id: the task.
-        case: the case; None where the prompt is the same for all cases.
-        text: the prompt; None where the workbook cannot be shown.
-        tokens: about how many tokens it has.
+        case: the case; None if the prompt is the same for all cases.
+        text: the prompt; None if the workbook cannot be shown.
+        tokens: an estimate of its tokens.
         problem: why there is no prompt, or None.
     """
 
@@ -44,14 +43,14 @@ class DryPrompt:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a run would ask and cost. All figures are estimates.
+    """The prompts of a run, and its cost. All figures are estimates.
 
     Attributes:
         prompts: the first messages.
-        calls: from one round each to all rounds each.
+        calls: if each task takes one round, and if each takes all rounds.
         prompt_tokens: likewise.
         completion_tokens: likewise.
-        cost: US dollars, likewise; None where no price is known.
+        cost: US dollars, likewise; None if the price is unknown.
         over_length: tasks whose prompt alone does not fit the model's context length.
     """
 
@@ -88,10 +87,10 @@ class DryRun:
 
 
 def dry_run(plan: InferencePlan) -> DryRun:
-    """Builds every prompt and reckons what the run may take.
+    """Builds every prompt, and estimates tokens and cost of the run.
 
-    The upper figures are reached where every task takes all of its rounds; each round then sends
-    the whole conversation again, or on a desktop as much of it as the setting says.
+    The upper figures are for tasks that take all of their rounds. Each round sends the whole
+    conversation again; on a desktop, as many turns of it as the setting says.
     """
     prompts = tuple(_prompts(plan))
     reply = min(EXPECTED_REPLY_TOKENS, int(plan.request_params.get("max_tokens") or 10**9))
@@ -99,9 +98,9 @@ def dry_run(plan: InferencePlan) -> DryRun:
         setting.rounds if setting.executes else 1
         for setting in (plan.setting_of(assignment.question) for assignment in plan.assignments)
     )
-    asked = [prompt for prompt in prompts if prompt.text is not None]
-    calls = len(asked) * plan.samples
-    once = sum(each.tokens for each in asked) * plan.samples
+    shown = [prompt for prompt in prompts if prompt.text is not None]
+    calls = len(shown) * plan.samples
+    once = sum(prompt.tokens for prompt in shown) * plan.samples
     all_rounds = once * rounds
     if plan.desktop is None:
         growth = reply + _EXPECTED_FEEDBACK_TOKENS
@@ -123,21 +122,23 @@ def dry_run(plan: InferencePlan) -> DryRun:
         completion_tokens=(calls * reply, calls * reply * rounds),
         cost=cost,
         over_length=tuple(
-            each.task_id for each in asked if length is not None and each.tokens + reply > length
+            prompt.task_id
+            for prompt in shown
+            if length is not None and prompt.tokens + reply > length
         ),
     )
 
 
 def _turn_tokens(setting: DesktopSetting, earlier: int, reply: int) -> int:
-    """At most about how many tokens a request sends after its first message.
+    """An upper estimate of the tokens that a request sends after its first message.
 
     Args:
         setting: of the desktop.
         earlier: turns before this one.
         reply: tokens of a reply.
     """
-    pictures = 0 if setting.observation is ObservationForm.TREE else PICTURE_TOKENS
-    table = 0 if setting.observation is ObservationForm.SCREENSHOT else setting.tree_tokens
+    pictures = PICTURE_TOKENS if setting.form.shows_screenshot else 0
+    table = setting.tree_tokens if setting.form.shows_table else 0
     shown, kept = pictures + table, min(earlier, setting.history)
     return shown * (kept + 1) + reply * kept
 
@@ -146,7 +147,7 @@ def _prompts(plan: InferencePlan) -> list[DryPrompt]:
     prompts: list[DryPrompt] = []
     with ThreadPoolExecutor(1) as threads:
         # Nothing is kept, and pictures are counted as they are.
-        interviewer = Interviewer(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
+        solver = Solver(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
         for assignment in plan.assignments:
             question = assignment.question
             is_text = plan.setting_of(question).name == "text"
@@ -154,7 +155,7 @@ def _prompts(plan: InferencePlan) -> list[DryPrompt]:
             for case in cases:
                 number = case.number if is_text else None
                 try:
-                    content = interviewer.prompt(assignment, case)
+                    content = solver.prompt(assignment, case)
                 except (WorkbookError, SuiteError) as error:
                     prompts.append(DryPrompt(question.id, number, None, 0, error.message))
                 else:

@@ -1,4 +1,4 @@
-"""Logs of Inspect AI: a run of the judge out of one.
+"""Logs of Inspect AI: imports one as a run of the judge.
 
 A log may come from anybody. Inspect's own reader only sees the fields that a run is made of, out
 of members whose sizes and values were counted first. Inspect never expands anything: text that many
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from judge.core.messages import Content, Part
+from judge.core.conversation import Content, Part
 from judge.core.submission import Submission
 from judge.errors import JudgeError, SubmissionError, UsageError
 from judge.files.documents import (
@@ -31,19 +31,19 @@ from judge.files.documents import (
 )
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
-from judge.inference.importing import empty_records, imported_run
+from judge.inference.logs import empty_records, imported_run
 from judge.inference.pictures import MAX_PICTURE_BYTES, PictureStore
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
+from judge.suites.archive import ZipRefusedError, check_directory
 from judge.suites.submissions import submission_of_record, submission_record
-from judge.suites.zip_archive import ZipRefusedError, check_directory
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
     from inspect_ai.model import ChatMessage, ModelUsage
 
 STORE_KEY = "sheetjudge"
-"""Where the judge's solver keeps what was handed in, in the store of a sample."""
+"""The key of the submission in the store of a sample, where the judge's solver keeps it."""
 
 _MAX_MEMBER_BYTES = 64 * MIB
 _MAX_BYTES = 4096 * MIB
@@ -58,12 +58,12 @@ _MAX_PARTS = 50_000
 _MAX_MODELS = 1_000
 _MAX_QUOTED = 128 * MIB
 _MAX_QUOTED_IN_ALL = _MAX_BYTES
-_LARGEST = 2**53
+_MAX_AMOUNT = 2**53
 
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 93}
-"""How members may be packed; 93 is Zstandard, as Inspect packs."""
+"""Accepted methods of compression; 93 is Zstandard, which Inspect uses."""
 _PIECE_BYTES = 4096
-"""What is read at a time: 4 KiB of Zstandard unpack to no more than 128 MiB (RFC 8878, 3.1.1.2)."""
+"""Bytes read at a time: 4 KiB of Zstandard unpack to at most 128 MiB (RFC 8878, 3.1.1.2)."""
 
 _SUMMARIES, _JOURNAL = "summaries.json", "_journal/summaries/"
 _HEADERS = ("header.json", "_journal/start.json")
@@ -83,12 +83,12 @@ _FLAGS = ("truncated", "stands_alone")
 
 @dataclass(slots=True)
 class ImportedLog:
-    """What came of a log.
+    """The result of an import.
 
     Attributes:
-        submissions: how many submissions were taken.
+        submissions: how many submissions were imported.
         failed: samples that ended with an error, by their names.
-        missing: samples that the log does not have, since the evaluation did not come to its end.
+        missing: samples that are not in the log, because the evaluation did not finish.
     """
 
     submissions: int = 0
@@ -99,16 +99,16 @@ class ImportedLog:
 def import_inspect_log(
     log: Path, suite: Suite, source: str, store: RunDirectory, ids: Collection[str] | None = None
 ) -> ImportedLog:
-    """Makes a run out of a log, as if the model had just been asked.
+    """Makes a run out of a log, as if the model had just replied.
 
     Epochs are samples of a task. Samples that ended with an error have no submission.
 
     Args:
         log: a .eval or .json file.
         suite: the suite that it answers.
-        source: what the suite is loaded from, for run.json.
+        source: where the suite is loaded from, for run.json.
         store: the run's directory, which must hold no submissions yet.
-        ids: tasks that are wanted; None for all.
+        ids: the tasks to import; None for all.
 
     Raises:
         UsageError: Inspect is not installed.
@@ -158,14 +158,14 @@ def check_installed() -> None:
 
 
 def record_of_store(kept: object, *, is_file: bool) -> dict[str, Any] | None:
-    """What the judge's solver kept of a sample, without what it cannot have written.
+    """The submission in the store of a sample, without fields that the solver cannot have written.
 
     Args:
         kept: the value in the store; it may come from anybody.
         is_file: whether the task asks for a workbook.
 
     Returns:
-        Fields of a record of submissions.jsonl; None if what was handed in is not among them.
+        Fields of a record of submissions.jsonl; None if there is no valid submission.
     """
     if not isinstance(kept, Mapping):
         return None
@@ -186,7 +186,7 @@ def record_of_store(kept: object, *, is_file: bool) -> dict[str, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _OpenedLog:
-    """A log that can be read.
+    """A log that is open for reading.
 
     Attributes:
         named: the file that the user named, for messages.
@@ -199,7 +199,7 @@ class _OpenedLog:
     header: EvalLog
 
     def names(self, suite: Suite, ids: Collection[str] | None) -> list[tuple[int | str, int]]:
-        """Ids and epochs of the samples that are wanted, in suite order.
+        """Ids and epochs of the samples to import, in the order of the suite.
 
         Raises:
             SubmissionError: the suite has no such task.
@@ -208,9 +208,9 @@ class _OpenedLog:
 
         with _bad_log_is_an_error(self.named):
             summaries = read_eval_log_sample_summaries(str(self.path))
-        found = [(x.id, x.epoch) for x in summaries if ids is None or str(x.id) in ids]
-        order = {task.id: place for place, task in enumerate(suite.tasks)}
-        for sample_id, epoch in found:
+        names = [(x.id, x.epoch) for x in summaries if ids is None or str(x.id) in ids]
+        order = {task.id: index for index, task in enumerate(suite.tasks)}
+        for sample_id, epoch in names:
             if str(sample_id) not in order:
                 raise SubmissionError(
                     f"{self.named}: the suite {suite.name} has no task {str(sample_id)[:80]}",
@@ -221,17 +221,18 @@ class _OpenedLog:
                 raise SubmissionError(
                     f"{self.named}: sample {sample_id} has the epoch {str(epoch)[:40]}"
                 )
-        return sorted(found, key=lambda each: (order[str(each[0])], each[1]))
+        return sorted(names, key=lambda name: (order[str(name[0])], name[1]))
 
-    def missing(self, ids: Collection[str] | None, found: Collection[tuple[int | str, int]]) -> int:
-        """How many samples there would be if the evaluation had come to its end."""
-        asked = self.header.eval.dataset.sample_ids
-        if self.header.status == "success" or asked is None:
+    def missing(self, ids: Collection[str] | None, names: Collection[tuple[int | str, int]]) -> int:
+        """How many samples are not in the log, because the evaluation did not finish."""
+        sample_ids = self.header.eval.dataset.sample_ids
+        if self.header.status == "success" or sample_ids is None:
             return 0
-        wanted = {str(each) for each in asked} if ids is None else {str(x) for x in asked} & {*ids}
+        expected = {str(x) for x in sample_ids}
+        expected = expected if ids is None else expected & {*ids}
         epochs = min(max(self.header.eval.config.epochs or 1, 1), _MAX_EPOCH)
-        there = {(str(sample_id), epoch) for sample_id, epoch in found if epoch <= epochs}
-        return len(wanted) * epochs - sum(sample_id in wanted for sample_id, _ in there)
+        there = {(str(sample_id), epoch) for sample_id, epoch in names if epoch <= epochs}
+        return len(expected) * epochs - sum(sample_id in expected for sample_id, _ in there)
 
     def sample(self, sample_id: int | str, epoch: int) -> EvalSample:
         """A sample with the fields that are read; attachments are not put in.
@@ -247,13 +248,13 @@ class _OpenedLog:
         with _bad_log_is_an_error(self.named):
             with zipfile.ZipFile(self.path) as all_samples, zipfile.ZipFile(alone, "w") as one:
                 one.writestr(name, all_samples.read(name))
-            found = read_eval_log_sample(str(alone), sample_id, epoch)
-        if (found.id, found.epoch) != (sample_id, epoch):
+            sample = read_eval_log_sample(str(alone), sample_id, epoch)
+        if (sample.id, sample.epoch) != (sample_id, epoch):
             raise SubmissionError(
                 f"{self.named}: sample {str(sample_id)[:80]}, epoch {epoch}, says that it is "
-                f"{str(found.id)[:80]}, epoch {found.epoch}"
+                f"{str(sample.id)[:80]}, epoch {sample.epoch}"
             )
-        return found
+        return sample
 
 
 @contextlib.contextmanager
@@ -331,7 +332,7 @@ def _documents_of_json(log: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     samples = log.get("samples") or []
     yield _SUMMARIES, _summaries(samples)
     named = {_sample_name(sample.get("id"), sample.get("epoch")): sample for sample in samples}
-    yield from ((name, _sample(each)) for name, each in named.items())
+    yield from ((name, _sample(sample)) for name, sample in named.items())
 
 
 def _sample_name(sample_id: object, epoch: object) -> str:
@@ -357,9 +358,9 @@ def _members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
             raise ZipRefusedError(f"it unpacks to more than {_MAX_BYTES // MIB:,} MiB")
         if total > _MAX_MEMBER_BYTES + _MAX_RATIO * size:
             raise ZipRefusedError(f"it unpacks to more than {_MAX_RATIO:,} times its size")
-        for name, member in {each.filename: each for each in members}.items():
-            wanted = name in {*_HEADERS, _SUMMARIES} or name.startswith((_SAMPLES, _JOURNAL))
-            if not (wanted and name.endswith(".json")):
+        for name, member in {member.filename: member for member in members}.items():
+            is_read = name in {*_HEADERS, _SUMMARIES} or name.startswith((_SAMPLES, _JOURNAL))
+            if not (is_read and name.endswith(".json")):
                 continue
             shown = repr(name[:200])
             if member.file_size > _MAX_MEMBER_BYTES:
@@ -448,8 +449,8 @@ def _message(message: object) -> object:
         return message
     content = message.get("content")
     if isinstance(content, list):
-        kinds = ((each, _PART_TEXTS.get(str(_only(each, "type").get("type")))) for each in content)
-        content = [_only(each, "type", field) for each, field in kinds if field is not None]
+        kinds = ((part, _PART_TEXTS.get(str(_only(part, "type").get("type")))) for part in content)
+        content = [_only(part, "type", field) for part, field in kinds if field is not None]
     return {**_only(message, "role"), "content": content}
 
 
@@ -466,9 +467,9 @@ def _only(document: object, *fields: str) -> dict[str, Any]:
 def _import(
     log: _OpenedLog, suite: Suite, records: InferenceRecords, ids: Collection[str] | None
 ) -> ImportedLog:
-    names = log.names(suite, ids)  # all of them are known before anything is written
+    names = log.names(suite, ids)  # before anything is written
     done = ImportedLog(missing=log.missing(ids, names))
-    said = _Said(log.named, PictureStore(records.store.path / PICTURES_FOLDER))
+    messages = _Messages(log.named, PictureStore(records.store.path / PICTURES_FOLDER))
     for sample_id, epoch in names:
         sample = log.sample(sample_id, epoch)
         task_id, number = str(sample_id), epoch - 1
@@ -482,7 +483,7 @@ def _import(
         submission = _submission(sample, suite, log.header)
         record = submission_record(submission, suite)
         record["conversation"] = records.conversation_path(task_id, number)
-        conversation = _conversation(sample, record, said)
+        conversation = _conversation(sample, record, messages)
         records.write_conversation(task_id, number, conversation)
         records.append_submission(record)
         done.submissions += 1
@@ -492,15 +493,15 @@ def _import(
 def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission:
     """A sample as a submission, with what it cost."""
     task = suite.task(str(sample.id))
-    said = "solution" if task.answer.is_file else "response"
+    field_name = "solution" if task.answer.is_file else "response"
     usage = list(sample.model_usage.values())
     seconds = sample.working_time if sample.working_time is not None else sample.total_time
     prompt = sum(map(prompt_tokens_of, usage))
-    completion = sum(each.output_tokens for each in usage)
+    completion = sum(one.output_tokens for one in usage)
     cost = _cost(usage)
     for what, number in (("tokens", prompt), ("tokens", completion), ("cost", cost),
                          ("seconds", seconds)):  # fmt: skip
-        if number is not None and not 0 <= number < _LARGEST:
+        if number is not None and not 0 <= number < _MAX_AMOUNT:
             raise SubmissionError(
                 f"sample {str(sample.id)[:80]}: its {what} are not a number of any evaluation",
                 hint="The log was not written by Inspect.",
@@ -519,7 +520,7 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
         "seconds": None if seconds is None else round(seconds, 3),
         "calls": [],
     }
-    reply = facts | {said: sample.output.completion}
+    reply = facts | {field_name: sample.output.completion}
     kept = sample.store.get(STORE_KEY)
     record = record_of_store(kept, is_file=task.answer.is_file)
     if record is None:
@@ -537,9 +538,9 @@ def prompt_tokens_of(usage: ModelUsage) -> int:
 
 
 def _cost(usage: Collection[ModelUsage]) -> float | None:
-    costs = [each.total_cost for each in usage]
-    known = [cost for cost in costs if cost is not None]
-    return round(sum(known), 8) if known and len(known) == len(costs) else None
+    costs = [one.total_cost for one in usage]
+    amounts = [cost for cost in costs if cost is not None]
+    return round(sum(amounts), 8) if amounts and len(amounts) == len(costs) else None
 
 
 def _calls(kept: Any) -> list[dict[str, Any]]:
@@ -557,7 +558,9 @@ def _setting_of(header: EvalLog) -> str | None:
     return setting if isinstance(setting, str) and len(setting) <= 100 else header.eval.solver
 
 
-def _conversation(sample: EvalSample, record: Mapping[str, Any], said: _Said) -> dict[str, Any]:
+def _conversation(
+    sample: EvalSample, record: Mapping[str, Any], messages: _Messages
+) -> dict[str, Any]:
     kept = sample.store.get(STORE_KEY)
     rounds = kept.get("round_records") if isinstance(kept, Mapping) else None
     return {
@@ -566,15 +569,15 @@ def _conversation(sample: EvalSample, record: Mapping[str, Any], said: _Said) ->
         "model": record.get("model"),
         "setting": record.get("setting"),
         "state": "finished",
-        "messages": said.messages(sample),
-        "rounds": [each for each in rounds if isinstance(each, dict)]
+        "messages": messages.of(sample),
+        "rounds": [record for record in rounds if isinstance(record, dict)]
         if isinstance(rounds, list)
         else [],
         "calls": record.get("calls") or [],
     }
 
 
-class _Said:
+class _Messages:
     """Messages of samples with the attachments that they refer to, counted before they are used.
 
     Args:
@@ -587,7 +590,7 @@ class _Said:
         self._pictures = pictures
         self._in_all = 0
 
-    def messages(self, sample: EvalSample) -> list[dict[str, Any]]:
+    def of(self, sample: EvalSample) -> list[dict[str, Any]]:
         """The messages of a sample.
 
         Raises:
@@ -611,8 +614,8 @@ class _Said:
                 hint="--ids imports only the tasks that you name.",
             )
         return [
-            {"role": each.role, "content": _content(each, sample.attachments, self._pictures)}
-            for each in sample.messages
+            {"role": message.role, "content": _content(message, sample.attachments, self._pictures)}
+            for message in sample.messages
         ]
 
 
@@ -628,8 +631,8 @@ def _texts(message: ChatMessage) -> list[str]:
     """The strings of a message: its text, and the addresses of its pictures."""
     if isinstance(message.content, str):
         return [message.content]
-    pictures = [each.image for each in message.content if each.type == "image"]
-    return [*pictures, *(each.text for each in message.content if each.type == "text")]
+    pictures = [part.image for part in message.content if part.type == "image"]
+    return [*pictures, *(part.text for part in message.content if part.type == "text")]
 
 
 def _content(
@@ -638,12 +641,12 @@ def _content(
     if isinstance(message.content, str):
         return _resolved(message.content, attachments)
     parts: list[Part] = []
-    for number, each in enumerate(message.content, start=1):
-        if each.type == "image":
-            image = _resolved(each.image, attachments)
+    for number, part in enumerate(message.content, start=1):
+        if part.type == "image":
+            image = _resolved(part.image, attachments)
             parts.append(_picture(image, f"picture {number}", pictures))
-        elif each.type == "text":
-            parts.append({"type": "text", "text": _resolved(each.text, attachments)})
+        elif part.type == "text":
+            parts.append({"type": "text", "text": _resolved(part.text, attachments)})
     if all(part["type"] == "text" for part in parts):
         return "\n".join(part["text"] for part in parts)
     return parts

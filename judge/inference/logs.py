@@ -6,20 +6,65 @@ result, reply …) and ``solution``.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judge.core.messages import plain_text
+from judge.core.conversation import plain_text
+from judge.core.records.runs import RunDocument
 from judge.errors import StoreError
-from judge.files.documents import dump_json
+from judge.files.documents import dump_json, utc_now
 from judge.files.json_lines import read_json_lines
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.importing import empty_records, imported_run
 from judge.inference.run_records import InferenceRecords
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions, submission_record
+
+
+@contextlib.contextmanager
+def empty_records(store: RunDirectory) -> Iterator[InferenceRecords]:
+    """Takes a directory, which must hold no submissions yet, until the end of the block.
+
+    Raises:
+        StoreError: it holds some, another process is at work on it, or it cannot be written.
+    """
+    records = InferenceRecords(store)
+    records.lock()
+    try:
+        if records.finished():
+            raise StoreError(f"{store.path}: holds submissions already", hint="Give another --out.")
+        yield records
+    finally:
+        records.close()
+
+
+def imported_run(
+    log: Path, suite: Suite, source: str, *, model: str | None, setting: str | None
+) -> RunDocument:
+    """What run.json says of a run that comes from a log.
+
+    Args:
+        log: the log.
+        suite: the suite that it answers.
+        source: what the suite was loaded from.
+        model: the chat model, if the log says.
+        setting: the setting of inference, if the log says.
+    """
+    return {
+        "suite": {
+            "name": suite.name,
+            "source": source,
+            "digest": suite.digest,
+            "format": suite.format,
+        },
+        "imported_from": log.name,
+        "model": model,
+        "setting": setting,
+        "created": utc_now(),
+    }
+
 
 _SAID = ("solution", "reply", "response")
 _LOG_NAME = re.compile(
@@ -65,8 +110,8 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
         yield {
             "id": record["id"],
             "instruction_type": record.get("instruction_type"),
-            # As the scripts write them: no texts where the calls failed, and the whole reply
-            # where it holds no program.
+            # As the scripts write them: nothing if the calls failed, and the whole reply if it
+            # holds no program.
             "conversation": texts or "",
             "solution": next(filter(None, map(record.get, _SAID)), ""),
             **({"sample": sample} if sample else {}),
@@ -75,11 +120,11 @@ def _log_lines(records: InferenceRecords) -> Iterator[dict[str, Any]]:
 
 def _objects(value: object) -> list[Any]:
     """The objects of an array; none where it is something else."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _result_of(last_round: Mapping[str, Any]) -> str | None:
-    """What came of the last program: in the benchmark's logs it ends the conversation."""
+    """The outcome of the last program, with which conversations end in the benchmark's logs."""
     if feedback := last_round.get("feedback"):
         return plain_text(feedback)
     execution = last_round.get("execution")
@@ -95,7 +140,7 @@ def setting_of_name(name: str) -> tuple[str | None, str | None]:
         name: such as ``conv_multi_row_react_exec_gpt-4o.jsonl`` or ``conv_single_gpt-4o.jsonl``.
 
     Returns:
-        The model, and the setting as ``judge infer`` calls it; None where the name does not say.
+        The model, and the setting as ``judge infer`` names it; None if the name does not say.
     """
     match = _LOG_NAME.fullmatch(name)
     if match is None:
@@ -108,44 +153,44 @@ def setting_of_name(name: str) -> tuple[str | None, str | None]:
 def import_log(
     log: Path, suite: Suite, source: str, store: RunDirectory, ids: Collection[str] | None = None
 ) -> int:
-    """Makes a run out of a log, as if the model had just been asked.
+    """Makes a run out of a log, as if the model had just replied.
 
     Args:
         log: the benchmark's log, or any .jsonl of solutions.
         suite: the suite that it answers.
-        source: what the suite is loaded from, for run.json.
+        source: where the suite is loaded from, for run.json.
         store: the run's directory, which must hold no submissions yet.
-        ids: tasks that are wanted; None for all.
+        ids: the tasks to import; None for all.
 
     Returns:
-        How many submissions were taken.
+        How many submissions were imported.
 
     Raises:
-        SubmissionError: the log cannot be taken as it is.
+        SubmissionError: the log cannot be imported as it is.
         StoreError: the directory holds submissions, or cannot be written.
     """
     submissions = load_submissions(log, suite, ids=ids)
     with empty_records(store) as records:
-        told = _conversations(log)
+        conversations = _conversations(log)
         model, setting = setting_of_name(log.name)
         for submission in submissions:
             record = submission_record(submission, suite)
             record |= {"model": submission.model or model, "setting": submission.setting or setting}
             record.setdefault("instruction_type", suite.task(submission.task_id).kind)
-            texts = told.get(submission.key)
+            texts = conversations.get(submission.key)
             if texts is not None:
                 task_id, sample = submission.key
                 record["conversation"] = records.conversation_path(task_id, sample)
                 records.write_conversation(task_id, sample, _conversation(record, texts))
             records.append_submission(record)
-        model = next((each.model for each in submissions if each.model), model)
-        setting = next((each.setting for each in submissions if each.setting), setting)
+        model = next((one.model for one in submissions if one.model), model)
+        setting = next((one.setting for one in submissions if one.setting), setting)
         store.write_run(imported_run(log, suite, source, model=model, setting=setting))
     return len(submissions)
 
 
 def _conversations(log: Path) -> dict[tuple[str, int], list[Any]]:
-    # What is no submission was refused before; what is none of those that are wanted may be odd.
+    # Lines that hold no submission were refused before. Those of other tasks may hold anything.
     return {
         (str(record.get("id")), record.get("sample") or 0): record["conversation"]
         for _, record in read_json_lines(log, StoreError)

@@ -1,4 +1,4 @@
-"""How fast to ask: requests and tokens per minute, pauses that the server asked for, budgets.
+"""The pace of requests: limits per minute, pauses that the server asks for, and budgets.
 
 The limits hold in every window of the period, not only on average: a bucket that is full at the
 start would let through twice the limit in the first minute. So the bucket is a tenth of the limit
@@ -25,7 +25,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class RateLimits:
-    """What the server allows.
+    """The limits of a server.
 
     Attributes:
         requests: requests in each period; None for no limit.
@@ -39,11 +39,11 @@ class RateLimits:
 
 
 class Pacer:
-    """Lets calls through at the pace that the limits allow. Used by one event loop.
+    """Lets calls pass at the pace that the limits allow. Used by one event loop.
 
     Args:
-        limits: what the server allows.
-        completion_tokens: what a reply is taken to cost before any has been seen.
+        limits: the limits of the server.
+        completion_tokens: the assumed tokens of a reply, before there has been one.
     """
 
     def __init__(self, limits: RateLimits | None = None, completion_tokens: int = 800) -> None:
@@ -58,34 +58,34 @@ class Pacer:
 
     @property
     def is_limited(self) -> bool:
-        """Whether there are limits at all; without any, estimates are not looked at."""
+        """Whether there are limits at all; without any, no estimates are needed."""
         return self._requests is not None or self._tokens is not None
 
     async def admit(self, prompt_tokens: int) -> None:
         """Waits until a request may be sent.
 
         Args:
-            prompt_tokens: about how many tokens its prompt has.
+            prompt_tokens: an estimate of the tokens of its prompt.
         """
         if not self.is_limited:
-            await self._sit_out_pause()
+            await self._wait_out_pause()
             return
-        # One at a time: a large request that waits for its tokens is not overtaken for ever.
+        # One at a time, so that a large request that waits for its tokens is not overtaken forever.
         async with self._order:
-            await self._sit_out_pause()
+            await self._wait_out_pause()
             if self._tokens is not None:
                 await self._take_tokens(prompt_tokens + self._expected + self._debt)
             if self._requests is not None:
                 await self._requests.acquire()
-        await self._sit_out_pause()
+        await self._wait_out_pause()
 
     def settle(
         self, estimate: int, prompt_tokens: int | None, completion_tokens: int | None
     ) -> None:
-        """Records what a call really cost; a shortfall is taken from the next call.
+        """Records the tokens of a call; if the estimate was too low, the next call waits longer.
 
         Args:
-            estimate: the value that was given to :meth:`admit`.
+            estimate: the value passed to :meth:`admit`.
             prompt_tokens: as the server counted them, if it did.
             completion_tokens: likewise.
         """
@@ -97,11 +97,11 @@ class Pacer:
         self._expected += (completion_tokens - self._expected) / min(self._seen + 1, 50)
 
     def pause(self, seconds: float) -> None:
-        """Holds every call back: the server asked one of them to wait."""
+        """Holds all calls back, because the server asked one of them to wait."""
         self._paused_until_s = max(self._paused_until_s, time.monotonic() + seconds)
 
     def note_headers(self, headers: Mapping[str, str]) -> None:
-        """Pauses where the server says that nothing is left until its limits are reset."""
+        """Pauses if nothing is left of the server's limits, until they are reset."""
         for name in ("requests", "tokens"):
             remaining = headers.get(f"x-ratelimit-remaining-{name}")
             reset = headers.get(f"x-ratelimit-reset-{name}")
@@ -115,21 +115,21 @@ class Pacer:
         assert self._tokens is not None
         self._debt = 0.0
         while amount > 0:
-            # A request larger than the bucket takes it in several gulps.
-            gulp = min(amount, self._tokens.max_rate)
-            await self._tokens.acquire(gulp)
-            amount -= gulp
+            # A request larger than the bucket takes its tokens in several parts.
+            part = min(amount, self._tokens.max_rate)
+            await self._tokens.acquire(part)
+            amount -= part
 
-    async def _sit_out_pause(self) -> None:
+    async def _wait_out_pause(self) -> None:
         while True:
             left_s = self._paused_until_s - time.monotonic()
             if left_s <= 0:
                 return
-            await asyncio.sleep(left_s)  # it may have been prolonged meanwhile
+            await asyncio.sleep(left_s)  # meanwhile, the pause may have become longer
 
 
 def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
-    """A bucket that never lets more than the limit through in any window of the period."""
+    """A bucket that never lets more than the limit pass in any window of the period."""
     if limit is None:
         return None
     burst = max(limit / 10, 1.0)
@@ -139,7 +139,7 @@ def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
 
 @dataclass(slots=True)
 class Budget:
-    """What a run may spend in all, earlier attempts at it included.
+    """What a run may spend, earlier commands of the same run included.
 
     Attributes:
         max_cost: US dollars; None for no bound.
@@ -157,7 +157,7 @@ class Budget:
 
     @contextlib.contextmanager
     def reserve(self, tokens: int, cost: float) -> Iterator[None]:
-        """Holds what a call is expected to take while it is under way.
+        """Reserves the expected tokens and cost of a call while it is under way.
 
         Raises:
             BudgetReachedError: the budget does not allow it.
@@ -168,7 +168,7 @@ class Budget:
             yield
 
     def allows(self, tokens: int, cost: float) -> bool:
-        """Whether something fits in addition to what is spent and what is under way."""
+        """Whether a call fits, besides what is spent and what is reserved."""
         full_tokens = self.max_tokens is not None and (
             self.tokens + self._reserved_tokens + tokens > self.max_tokens
         )
@@ -179,7 +179,7 @@ class Budget:
 
     @contextlib.contextmanager
     def hold(self, tokens: int, cost: float) -> Iterator[None]:
-        """Counts something as under way that cannot be stopped any more."""
+        """Reserves tokens and cost of a call that cannot be stopped any more."""
         self._reserved_tokens += tokens
         self._reserved_cost += cost
         try:
@@ -189,6 +189,6 @@ class Budget:
             self._reserved_cost -= cost
 
     def spend(self, tokens: int, cost: float) -> None:
-        """Notes what a call took."""
+        """Charges the tokens and the cost of a call."""
         self.tokens += tokens
         self.cost += cost

@@ -121,7 +121,7 @@ def stitched(pictures: list[bytes], frame: dict[str, Any]) -> bytes:
 
 def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
     """The pictures that are requested, or what is wrong with those that came."""
-    pictures = [base64.b64decode(each) for each in frame["pictures"]]
+    pictures = [base64.b64decode(picture) for picture in frame["pictures"]]
     try:
         if frame["stitch"]:
             made = [stitched(pictures, frame)]

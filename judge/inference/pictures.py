@@ -1,33 +1,42 @@
-"""The pictures of a run: kept once by their SHA-256, and read again when a message is sent.
+"""The pictures of a run: kept once under their SHA-256, made to fit, and read when they are sent.
 
 A picture that is an input of the suite stays where it is. One that a program made, or that was
 shrunk, is kept in the folder ``pictures`` of the run. No file of a run holds a picture as text: a
-data URL is only made for the request that leaves.
+data URL is made only for the request that leaves.
+
+The host never decodes a picture; it reads the first bytes for the type, and computes hashes.
+Shrinking and joining happen in a service of the sandbox, so no decoder of pictures is a dependency
+of the judge, and a decompression bomb ends that service and nothing else.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge.core.messages import Content, Part, Picture, pictures_in
-from judge.errors import StoreError, SuiteError
+from judge.core.conversation import Content, Part, Picture, pictures_in
+from judge.errors import SandboxError, StoreError, SuiteError
 from judge.files.documents import MIB, read_regular
 from judge.files.hashed import HashedFolder, read_hashed
 from judge.files.media import PICTURE_SUFFIXES, image_type
+from judge.sandbox.bundle import program_text
+from judge.sandbox.contract import Sandbox, ServiceChannel
 
 MAX_PICTURE_BYTES = 20 * MIB
-"""The longest picture that is sent; servers take less."""
+"""Bytes of the largest picture that is sent; servers accept less."""
 
 
 class PictureStore:
     """Pictures by their hash. Safe to use from several threads.
 
     Args:
-        folder: where pictures that are no input of the suite are kept; made when the first one is.
+        folder: for the pictures that are no input of the suite; created with the first of them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -56,7 +65,7 @@ class PictureStore:
         return Picture(digest, media_type, len(data), path.name)
 
     def add_made(self, data: bytes, name: str) -> Picture | None:
-        """A picture that a program made, or the judge; None if it is not a picture, or too long.
+        """A picture that a program or the judge made; None if it is not a picture, or too large.
 
         Raises:
             StoreError: it cannot be written.
@@ -74,7 +83,7 @@ class PictureStore:
         """The bytes of a picture.
 
         Raises:
-            StoreError: it is missing, or is not what it was.
+            StoreError: it is missing, or was changed.
         """
         path = self._inputs.get(sha256)
         if path is None:
@@ -100,7 +109,7 @@ def sent_content(content: Content, pictures: PictureStore | None) -> str | list[
 
     Args:
         content: the content as it is kept.
-        pictures: where its pictures are; None where no message may hold any.
+        pictures: the store of its pictures; None if no message may hold any.
 
     Raises:
         StoreError: a picture is missing, or is not what it was.
@@ -117,3 +126,131 @@ def _sent_part(part: Part, pictures: PictureStore | None) -> dict[str, Any]:
     media_type = part["media_type"]
     data = base64.b64encode(pictures.read(part["sha256"], media_type)).decode("ascii")
     return {"type": "image_url", "image_url": {"url": f"data:{media_type};base64,{data}"}}
+
+
+MAX_PIXELS = 100_000_000
+"""A picture with more pixels is not decoded: 300 MB in three channels."""
+
+STITCHED_SIDE = 2_048
+"""Longest side of several pictures in one, where no other is requested."""
+
+_PROGRAM = "judge.inference.picture_worker"
+_MEMORY_BYTES = 2 * 1024**3
+_TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The bounds that pictures must fit.
+
+    Attributes:
+        longest_side: pixels; None for no bound.
+        most_bytes: bytes of each picture; None for no bound.
+        stitch: whether several pictures become one.
+        types: accepted media types; pictures of other types become PNG.
+    """
+
+    longest_side: int | None = None
+    most_bytes: int | None = None
+    stitch: bool = False
+    types: frozenset[str] = frozenset(PICTURE_SUFFIXES)
+
+    def leaves(self, picture: Picture) -> bool:
+        """Whether a picture certainly stays as it is."""
+        is_unbounded = self.longest_side is None and self.most_bytes is None
+        return is_unbounded and not self.stitch and picture.media_type in self.types
+
+
+class PictureFitter:
+    """Makes pictures fit, in a service of the sandbox. Safe to use from several threads.
+
+    Args:
+        sandbox: where pictures are decoded.
+        store: where they are kept.
+    """
+
+    def __init__(self, sandbox: Sandbox, store: PictureStore) -> None:
+        self._sandbox = sandbox
+        self._store = store
+        self._channel: ServiceChannel | None = None
+        self._lock = threading.Lock()
+        self._fitted: dict[tuple[Fit, tuple[str, ...]], list[Picture]] = {}
+
+    def fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
+        """The pictures within bounds, or one picture that shows them all.
+
+        Args:
+            pictures: of one message.
+            fit: the bounds; a single picture is never stitched.
+
+        Raises:
+            SuiteError: a picture cannot be decoded, or is too large to be.
+            SandboxError: the sandbox failed.
+        """
+        stitch = fit.stitch and len(pictures) > 1
+        fit = replace(fit, stitch=stitch)
+        if all(fit.leaves(picture) for picture in pictures):
+            return list(pictures)
+        key = (fit, tuple(picture.sha256 for picture in pictures))
+        with self._lock:
+            if key not in self._fitted:
+                self._fitted[key] = self._fit(pictures, fit)
+            return self._fitted[key]
+
+    def close(self) -> None:
+        """Ends the service; safe to call twice."""
+        channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+    def _fit(self, pictures: Sequence[Picture], fit: Fit) -> list[Picture]:
+        if fit.stitch:
+            return [self._made(pictures, fit)]
+        return [
+            picture if fit.leaves(picture) else self._made([picture], fit) for picture in pictures
+        ]
+
+    def _made(self, pictures: Sequence[Picture], fit: Fit) -> Picture:
+        names = ", ".join(picture.name for picture in pictures)
+        frame = {
+            "pictures": [
+                base64.b64encode(self._store.read(one.sha256, one.media_type)).decode("ascii")
+                for one in pictures
+            ],
+            "longest_side": fit.longest_side,
+            "most_bytes": fit.most_bytes,
+            "stitch": fit.stitch,
+            "stitched_side": STITCHED_SIDE,
+            "types": sorted(fit.types),
+            "most_pixels": MAX_PIXELS,
+        }
+        try:
+            answer = json.loads(self._call(json.dumps(frame).encode()))
+            error, made = answer.get("error"), answer.get("pictures")
+        except (ValueError, AttributeError, RecursionError):
+            error, made = "the service sent no answer", None
+        if error is not None:
+            raise SuiteError(f"{names}: cannot be shrunk: {str(error)[:300]}")
+        try:
+            data = base64.b64decode(made[0], validate=True)
+        except (ValueError, TypeError, LookupError):
+            data = b""
+        picture = self._store.add_made(data, names)
+        if picture is None:
+            raise SuiteError(f"{names}: cannot be shrunk: what came back is not a picture")
+        return picture
+
+    def _call(self, frame: bytes) -> bytes:
+        if self._channel is None:
+            self._channel = self._sandbox.service(
+                program_text(_PROGRAM), root="python", memory_bytes=_MEMORY_BYTES
+            )
+        try:
+            return self._channel.call(frame, _TIMEOUT_S)
+        except TimeoutError as error:
+            self.close()
+            raise SuiteError(f"a picture was not shrunk within {_TIMEOUT_S:g} s") from error
+        except SandboxError as error:
+            # The picture ended the service (memory, a fault of a decoder); the next gets a new one.
+            self.close()
+            raise SuiteError(f"a picture could not be shrunk: {error.message}") from error

@@ -1,8 +1,9 @@
-"""What a run of inference is: which tasks, which model, how asked. Written to run.json."""
+"""The plan of a run: which tasks, which chat model, how they are asked. Part of ``run.json``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, cast
@@ -11,21 +12,94 @@ from judge.core.limits import Limits
 from judge.core.records.runs import InferenceIdentity, PromptContent, RunDocument
 from judge.core.task import TaskQuestion
 from judge.errors import StoreError
-from judge.inference.address import public_url
-from judge.inference.background import Background
-from judge.inference.config import ModelSpec, Setting, TypedSetting
+from judge.inference.config import ModelSpec, Setting, TypedSetting, public_url
 from judge.inference.content import ContentLimits
 from judge.inference.desktop.setting import DesktopWay
-from judge.inference.prompt import Feedback, Template
+from judge.inference.documents import DocumentFolder, Excerpt
+from judge.inference.prompt import Feedback, Template, load_feedback
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What prompts add to the question: the plan of an expert, and quotations from documents.
+
+    Attributes:
+        oracle_plan: whether prompts give the steps of an expert, if the suite has them.
+        documents: the documents that prompts quote; None for none.
+        words: the wording of both.
+    """
+
+    oracle_plan: bool = False
+    documents: DocumentFolder | None = None
+    words: Feedback = field(default_factory=lambda: load_feedback("background"))
+
+    def identity(self, questions: Iterable[TaskQuestion]) -> dict[str, object]:
+        """What must not change between two parts of a run; empty if nothing is added."""
+        identity: dict[str, object] = {}
+        if self.oracle_plan:
+            digest = hashlib.sha256()
+            for question in questions:
+                digest.update(f"{question.id}\0{question.plan}\0".encode("utf-8", "replace"))
+            identity |= {"oracle_plan": True, "plans_sha256": digest.hexdigest()}
+        if self.documents is not None:
+            identity |= self.documents.identity
+        return identity | {"background_sha256": self.words.digest} if identity else {}
+
+    def excerpts(self, question: TaskQuestion) -> tuple[Excerpt, ...]:
+        """The quotations that fit the instruction of a question."""
+        return () if self.documents is None else self.documents.find(question.instruction)
+
+    def record(self, question: TaskQuestion) -> dict[str, object]:
+        """The fields that it adds to the records of a task."""
+        if self.documents is None:
+            return {}
+        return {"documents": [excerpt.record for excerpt in self.excerpts(question)]}
+
+    def fields(
+        self, template: Template, question: TaskQuestion, instruction: str
+    ) -> Mapping[str, str]:
+        """The fields of a prompt: ``instruction``, ``plan`` and ``documents``.
+
+        If a template has no field for the plan or the documents, they follow the instruction.
+
+        Args:
+            template: of the prompt.
+            question: the task.
+            instruction: the text of the task.
+        """
+        texts = {"plan": self._plan(question), "documents": self._documents(question)}
+        beside = [text for name, text in texts.items() if text and not template.wants(name)]
+        return {**texts, "instruction": "\n\n".join([instruction, *beside])}
+
+    def _plan(self, question: TaskQuestion) -> str:
+        # Some phrasings contain the steps.
+        if not self.oracle_plan or not question.plan or question.plan in question.instruction:
+            return ""
+        return self.words.say("plan", plan=question.plan)
+
+    def _documents(self, question: TaskQuestion) -> str:
+        excerpts = [
+            self.words.say(
+                "excerpt",
+                number=str(number),
+                file=excerpt.chunk.file,
+                part=str(excerpt.chunk.part),
+                text=excerpt.chunk.text,
+            )
+            for number, excerpt in enumerate(self.excerpts(question), start=1)
+        ]
+        if not excerpts:
+            return ""
+        return self.words.say("documents", excerpts="\n\n".join(excerpts))
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A task to ask about, as the chat model may see it.
+    """A task of the run, as the chat model may see it.
 
     Attributes:
         question: the task without its golds.
-        raw_id: the id as the suite writes it.
+        raw_id: its id as the suite writes it.
     """
 
     question: TaskQuestion
@@ -34,10 +108,10 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class SuiteReference:
-    """Where the tasks are from, for grading later.
+    """The suite that the tasks are from, for grading.
 
     Attributes:
-        name: what people call the suite.
+        name: its name.
         source: the folder, archive or name that it is loaded from.
         digest: hash of its content.
         format: the name of its format.
@@ -51,13 +125,13 @@ class SuiteReference:
 
 @dataclass(frozen=True, slots=True)
 class TypedWay:
-    """How tasks are asked that expect a typed answer.
+    """How tasks with a typed answer are asked.
 
     Attributes:
         setting: the mode, with the options applied.
         template: the prompt.
-        feedback: the words between rounds, and about files.
-        content: how much of tables goes into the prompt.
+        feedback: the wording between rounds, and about files.
+        content: bounds on the tables in the prompt.
     """
 
     setting: TypedSetting
@@ -67,7 +141,7 @@ class TypedWay:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What may not change between two halves of a run."""
+        """What must not change between two parts of a run."""
         setting = {name: _plain(value) for name, value in asdict(self.setting).items()}
         return {
             "setting": setting,
@@ -87,27 +161,28 @@ def _nothing() -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class InferencePlan:
-    """Everything that decides what is asked.
+    """Everything that determines the requests of a run.
 
     Attributes:
-        suite: where the tasks are from.
-        assignments: the tasks, in suite order.
+        suite: the suite of the tasks.
+        assignments: the tasks, in the order of the suite.
         model: the chat model.
         model_name: the server's name for it.
-        setting: the mode, with the options applied; that of typed answers if all tasks ask for one.
+        setting: the setting of the mode, with the options applied; that of typed answers if all
+            tasks ask for one.
         template: the prompt, likewise.
-        feedback: the words between rounds.
-        content: how much of a workbook goes into the prompt.
-        typed: how tasks are asked that expect a typed answer; None if there are none.
-        desktop: how tasks are asked on a desktop; None where they are asked in another mode.
+        feedback: the wording between rounds.
+        content: bounds on what the prompt shows of a workbook.
+        typed: how tasks with a typed answer are asked; None if there are none.
+        desktop: how tasks are asked on a desktop; None in other modes.
         params: request parameters other than temperature and top_p.
-        samples: how many solutions of each task.
-        session: one interpreter per task instead of a fresh process per round.
-        explicit_stop: the conversation ends when the model says so.
+        samples: solutions of each task.
+        session: whether a task has one interpreter, and not a fresh process in each round.
+        explicit_stop: whether the conversation ends when the model says so.
         execution_feedback: whether the model learns how its programs ran.
-        background: what prompts add to the question.
+        background: additions to the question.
         limits: bounds of the programs between rounds.
-        options: what the user said, to be remembered when the run is continued.
+        options: the options of the user, with which the run is continued.
     """
 
     suite: SuiteReference
@@ -131,7 +206,7 @@ class InferencePlan:
 
     @property
     def request_params(self) -> dict[str, Any]:
-        """Request parameters; what the plan says counts before what the model's entry says."""
+        """Request parameters; those of the plan override those of the model's entry."""
         return self._params_in(self.setting)
 
     def _params_in(self, setting: Setting) -> dict[str, Any]:
@@ -154,24 +229,24 @@ class InferencePlan:
         return self.setting if typed is None else typed.setting
 
     def typed_of(self, question: TaskQuestion) -> TypedWay | None:
-        """How a task is asked that expects a typed answer; None for all others."""
+        """How a task with a typed answer is asked; None for all other tasks."""
         return None if question.answer.is_file or self.desktop is not None else self.typed
 
     @property
     def executes(self) -> bool:
-        """Whether programs of any task are run between rounds; a desktop is not meant."""
+        """Whether the programs of any task are run between rounds; False on a desktop."""
         return self.desktop is None and any(
             self.setting_of(assignment.question).executes for assignment in self.assignments
         )
 
     @property
     def fits_pictures(self) -> bool:
-        """Whether pictures may have to be changed before they are shown, which a sandbox does."""
+        """Whether a sandbox may have to change pictures before they are shown."""
         return self.typed is not None and self.typed.setting.fits_pictures
 
     @property
     def identity(self) -> InferenceIdentity:
-        """What may not change between two halves of a run: it would mix two experiments."""
+        """What must not change between two parts of a run: it would mix two experiments."""
         return {
             "model": self.model.name,
             "model_name": self.model_name,
@@ -223,14 +298,14 @@ class InferencePlan:
         return {"left_out": dict(self.desktop.left_out)}
 
     def check_continues(self, run: RunDocument, path: str) -> None:
-        """Checks that a results directory holds the first part of this very run.
+        """Checks that a results directory holds a part of the same run.
 
         Args:
             run: its run.json.
             path: the directory, for messages.
 
         Raises:
-            StoreError: it holds something else; says what is different.
+            StoreError: it holds another run; the message lists the differences.
         """
         remembered = run.get("suite")
         if remembered is not None and remembered.get("digest") != self.suite.digest:
@@ -260,11 +335,11 @@ _SOMETIMES = (
     *("typed", "desktop", "execution_feedback", "oracle_plan", "plans_sha256"),
     *("documents", "documents_sha256", "background_sha256"),
 )
-"""What only some runs have in their identity: its absence differs from its presence."""
+"""Fields of the identity that some runs do not have; that is a difference as well."""
 
 
 def _differences(name: str, before: object, now: object) -> Iterator[str]:
-    """What is different, down to the setting."""
+    """The differences between two values, field by field."""
     if before == now:
         return
     if isinstance(before, Mapping) and isinstance(now, Mapping) and before.keys() == now.keys():

@@ -1,21 +1,29 @@
-"""Prompts: templates with the benchmark's fields, filled for one task."""
+"""Prompts: templates with the benchmark's fields, filled for one task, and the files of a question.
+
+The templates, and the messages between rounds, are files in ``inference/prompts/``, which people
+edit.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from judge.core.task import TaskQuestion
-from judge.errors import InferenceError, UsageError
-from judge.files.documents import MIB, read_text
+from judge.core.conversation import Picture
+from judge.core.task import CaseInput, FileKind, InputFile, TaskQuestion
+from judge.errors import InferenceError, SuiteError, UsageError, WorkbookError
+from judge.files.documents import MIB, read_regular, read_text
 from judge.files.yaml_documents import read_yaml
-from judge.inference.answers import writable
-from judge.inference.config import inference_folder
-from judge.inference.content import ContentLimits, render_content
-from judge.workbook.preview import SheetPreview
+from judge.inference.chat import writable
+from judge.inference.config import TypedSetting, inference_folder
+from judge.inference.content import ContentLimits, render_content, rows_needed
+from judge.inference.pictures import Fit, PictureFitter, PictureStore
+from judge.sandbox.layout import can_be_placed
+from judge.workbook.preview import SheetPreview, read_preview, read_table
 
 FIELDS = (
     "instruction",
@@ -34,11 +42,11 @@ _MAX_FIELDS = 100
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt with fields in braces; braces around anything else are left as they are.
+    """A prompt with fields in braces; other braces stay as they are.
 
     Attributes:
-        name: for people: a name in ``inference/prompts/`` or the user's file.
-        text: the template.
+        name: a name in ``inference/prompts/``, or the path of the user's file.
+        text: its text.
     """
 
     name: str
@@ -84,25 +92,25 @@ def _read_template(name: str, path: Path) -> Template:
     text = read_text(path, UsageError, most_bytes=_MAX_TEMPLATE_BYTES)
     fields = len(_FIELD.findall(text))
     if fields > _MAX_FIELDS:
-        # Each is filled with a whole preview or instruction.
+        # Each field may be filled with a whole preview, or instruction.
         raise UsageError(f"{path}: the prompt has {fields} fields; at most {_MAX_FIELDS}")
     return Template(name, text)
 
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """The words between rounds, by occasion."""
+    """The wording between rounds, by occasion."""
 
     texts: Mapping[str, str]
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the words of all occasions."""
+        """SHA-256 of the wording of all occasions."""
         joined = "\0".join(f"{name}\0{text}" for name, text in sorted(self.texts.items()))
         return hashlib.sha256(joined.encode("utf-8")).hexdigest()
 
     def say(self, occasion: str, **values: str) -> str:
-        """The words for an occasion, filled."""
+        """The wording for an occasion, with its fields filled."""
         return Template(occasion, self.texts[occasion]).fill(values).strip()
 
 
@@ -127,38 +135,37 @@ _OCCASIONS = {
 
 
 def load_feedback(name: str = "feedback") -> Feedback:
-    """The judge's own words between rounds.
+    """The judge's own wording between rounds.
 
     Args:
-        name: ``feedback``, or ``typed_feedback`` where the answer is typed; ``background`` for
-            what is added to the question, and where results are not shown; ``desktop`` for those
-            on a desktop.
+        name: ``feedback``; ``typed_feedback`` if the answer is typed; ``background`` for additions
+            to the question, and if results are not shown; ``desktop`` for desktops.
 
     Raises:
         InferenceError: the file is broken.
     """
     path = inference_folder() / "prompts" / f"{name}.yaml"
     document = read_yaml(path, InferenceError)
-    wanted = _OCCASIONS[name]
-    if not isinstance(document, dict) or document.keys() != wanted:
-        raise InferenceError(f"{path}: must have exactly the entries {', '.join(sorted(wanted))}")
+    occasions = _OCCASIONS[name]
+    if not isinstance(document, dict) or document.keys() != occasions:
+        names = ", ".join(sorted(occasions))
+        raise InferenceError(f"{path}: must have exactly the entries {names}")
     return Feedback({str(name): str(text) for name, text in document.items()})
 
 
 @dataclass(frozen=True, slots=True)
 class PromptFields:
-    """What a prompt is filled with in addition to the task and its workbook.
+    """The fields of a prompt besides the task and its workbook.
 
     Attributes:
-        input_path: where the prompt says that the solution finds its input.
-        output_path: where the prompt says that it leaves its output.
+        input_path: the path of the input, as the prompt names it.
+        output_path: the path of the output, as the prompt names it.
         rounds: how often the model may answer.
         content: form of the content.
-        limits: how much content.
-        state: a sentence on what stays between rounds.
-        stop: a sentence on when the conversation ends.
-        background: the fields that say more than the question: ``instruction``, ``plan`` and
-            ``documents``.
+        limits: bounds on the content.
+        state: a sentence about what remains between rounds.
+        stop: a sentence about the end of the conversation.
+        background: the fields ``instruction``, ``plan`` and ``documents``.
     """
 
     input_path: str
@@ -182,8 +189,8 @@ def build_prompt(
     Args:
         template: the template.
         question: the task, without its golds.
-        sheets: previews of the input workbook that the model is shown.
-        fields: all other values that the template is filled with.
+        sheets: previews of the input workbook.
+        fields: all other fields.
     """
     content = ""
     if template.wants("spreadsheet_content"):
@@ -208,8 +215,185 @@ def build_prompt(
 
 
 def _sheet_of(question: TaskQuestion) -> str:
-    """The sheet in words, to be put after the position, if the suite names it separately."""
+    """The sheet, as it is written after the position, if the suite names it separately."""
     sheet = question.details.get("answer_sheet")
     if sheet and "!" not in question.details.get("answer_position", ""):
         return f" (sheet {sheet!r})"
     return ""
+
+
+FOLDER = "/tmp/data"  # noqa: S108  inside the sandbox, where services may write
+"""The folder in which programs of the conversation find the files of a question."""
+
+_KINDS = {
+    FileKind.WORKBOOK: "workbook",
+    FileKind.TABLE: "table",
+    FileKind.IMAGE: "picture",
+    FileKind.TEXT: "text",
+}
+_MAX_TEXT_BYTES = 8 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionFiles:
+    """The files of a question that asks for a typed answer, as a model is shown them.
+
+    Attributes:
+        files: a list of the files, one on each line.
+        tables: the content of tables and text files.
+        pictures: the pictures that are shown.
+        paths: path inside the sandbox -> file, for programs.
+    """
+
+    files: str
+    tables: str
+    pictures: tuple[Picture, ...]
+    paths: Mapping[str, Path]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureTools:
+    """The store of the pictures of a run, and the service that makes them fit.
+
+    Attributes:
+        store: the pictures of the run.
+        fitter: shrinks and joins them; None if they are shown as they are.
+    """
+
+    store: PictureStore
+    fitter: PictureFitter | None = None
+
+
+def question_files(
+    case: CaseInput,
+    setting: TypedSetting,
+    limits: ContentLimits,
+    words: Feedback,
+    tools: PictureTools,
+) -> QuestionFiles:
+    """Reads the files of a question.
+
+    Args:
+        case: the question's files.
+        setting: which of them are shown, and how.
+        limits: bounds on the tables.
+        words: the judge's wording about files.
+        tools: for pictures.
+
+    Raises:
+        SuiteError: a file is missing, or a picture cannot be shown.
+        SandboxError: pictures are to be shrunk, and the sandbox failed.
+    """
+    for file in case.absent:
+        # Without its files a question is not asked; of a picture, the name may be enough.
+        if file.kind is not FileKind.IMAGE or setting.pictures != "none":
+            raise SuiteError(f"{file.name} is missing: {file.advice}")
+    paths = _paths_inside(case.files)
+    placed = list(zip(paths, case.files, strict=True))
+    lines = [
+        f"- {path if setting.executes else file.path.name} ({_KINDS[file.kind]})"
+        for path, file in placed
+    ]
+    pictures, notes = _pictures_of(case, setting, words, tools)
+    return QuestionFiles(
+        files="\n".join([*lines, *notes]) or words.say("no_files"),
+        tables=_tables_of(case.files, setting, limits) or words.say("no_tables"),
+        pictures=pictures,
+        paths={path: file.path for path, file in placed},
+    )
+
+
+def _paths_inside(files: Sequence[InputFile]) -> list[str]:
+    """A path for each file: its own name if that can be used and is not taken."""
+    paths: list[str] = []
+    for number, file in enumerate(files, start=1):
+        path = f"{FOLDER}/{file.path.name}"
+        if path in paths or not can_be_placed(path):
+            path = f"{FOLDER}/{number}{file.path.suffix}"
+        paths.append(path)
+    return paths
+
+
+def _pictures_of(
+    case: CaseInput, setting: TypedSetting, words: Feedback, tools: PictureTools
+) -> tuple[tuple[Picture, ...], list[str]]:
+    """The pictures that are shown, and the lines about them."""
+    images = [file.path for file in case.files if file.kind is FileKind.IMAGE]
+    if setting.pictures == "none":
+        missing = [Path(file.name) for file in case.absent if file.kind is FileKind.IMAGE]
+        names = _joined(path.name for path in [*images, *missing])
+        return (), [words.say("pictures_none", names=names)] if names else []
+    if not images:
+        return (), []
+    # One picture that shows several counts as one.
+    stitches = setting.pictures == "stitched" and len(images) > 1
+    shown = images if stitches else images[: setting.max_pictures]
+    pictures = [tools.store.add_input(path) for path in shown]
+    if tools.fitter is not None:
+        fit = _fit_of(setting, stitch=stitches)
+        pictures = tools.fitter.fit(pictures, fit)
+    occasion = "pictures_stitched" if stitches else "pictures_each"
+    notes = [words.say(occasion, names=_joined(path.name for path in shown))] if shown else []
+    if hidden := images[len(shown) :]:
+        notes.append(words.say("pictures_more", names=_joined(path.name for path in hidden)))
+    return tuple(pictures), notes
+
+
+def keep_drawn(
+    drawn: Sequence[tuple[str, bytes]], setting: TypedSetting, tools: PictureTools
+) -> list[Picture]:
+    """Keeps the pictures of a program in the form in which they can be shown; drops other files.
+
+    Args:
+        drawn: names and bytes of the pictures.
+        setting: the bounds that they must fit.
+        tools: where they are kept.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    kept: list[Picture] = []
+    for name, data in drawn:
+        if (picture := tools.store.add_made(data, name)) is None:
+            continue
+        if tools.fitter is None or setting.pictures == "none":
+            kept.append(picture)
+            continue
+        with contextlib.suppress(SuiteError):  # a picture that only its program could read
+            kept += tools.fitter.fit([picture], _fit_of(setting))
+    return kept
+
+
+def _fit_of(setting: TypedSetting, *, stitch: bool = False) -> Fit:
+    types = frozenset(f"image/{name}" for name in setting.picture_types)
+    return Fit(setting.picture_side, setting.picture_bytes, stitch, types)
+
+
+def _joined(names: Iterator[str]) -> str:
+    return ", ".join(names)
+
+
+def _tables_of(files: Sequence[InputFile], setting: TypedSetting, limits: ContentLimits) -> str:
+    rows = rows_needed(setting.content, limits.rows)
+    sheets: list[SheetPreview] = []
+    others: list[str] = []
+    for file in files:
+        name = file.path.name
+        try:
+            if file.kind is FileKind.TABLE:
+                sheets.append(read_table(file.path, rows))
+            elif file.kind is FileKind.WORKBOOK:
+                previews = read_preview(file.path, rows)
+                sheets += [replace(one, name=f"{name}, sheet {one.name}") for one in previews]
+            elif file.kind is FileKind.TEXT:
+                others.append(f"Text: {name}\n{_text_of(file.path, limits.total_chars)}")
+        except WorkbookError as error:
+            others.append(f"Table: {name}\n(cannot be shown: {error.message})")
+    tables = render_content(sheets, setting.content, limits, heading="Table") if sheets else ""
+    return "\n".join([tables, *others]).strip("\n")
+
+
+def _text_of(path: Path, chars: int) -> str:
+    data = read_regular(path, SuiteError, most_bytes=_MAX_TEXT_BYTES) or b""
+    text = data.decode("utf-8", "replace")
+    return text if len(text) <= chars else f"{text[:chars]}\n[the rest is not shown]"

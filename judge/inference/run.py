@@ -1,4 +1,7 @@
-"""Asks a chat model about many tasks: workers, resume, failures that never end the run."""
+"""Runs of inference: workers that have a chat model solve tasks, resuming, and failures.
+
+A failure of one task never ends the run; the same command continues it.
+"""
 
 from __future__ import annotations
 
@@ -20,38 +23,44 @@ from judge.errors import (
     SuiteError,
     WorkbookError,
 )
+from judge.files.documents import utc_now
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
-from judge.inference.asker import AskContext, Asker, Journal, ReplyCache
-from judge.inference.batches.book import BATCHES_FILE, BatchBook
-from judge.inference.batches.desk import AnsweredAhead, Carrier, Desk, Job, Outcome
+from judge.inference.batches.ahead import AnsweredAhead, Carrier, Job, Outcome, RequestQueue
+from judge.inference.batches.log import BATCHES_FILE, BatchBook
+from judge.inference.calls import CallContext, Journal, ReplyCache, TaskClient
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
-from judge.inference.desktop.keeper import EpisodeKeeper
-from judge.inference.interview import Interviewer, prompt_paths
+from judge.inference.conversation import Conversation
+from judge.inference.desktop.episode import DesktopSolver
 from judge.inference.pacing import Budget
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
-from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
-from judge.inference.run_records import InferenceRecords, SampleKey, submission_of_talk
-from judge.inference.talk import Talk
+from judge.inference.run_records import (
+    InferenceEvent,
+    InferenceRecords,
+    InferenceSummary,
+    Listeners,
+    SampleKey,
+    submission_of_conversation,
+)
+from judge.inference.solver import Solver, prompt_paths
 from judge.sandbox.contract import RunRequest, Sandbox
-from judge.timestamp import utc_now
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a run works with.
+    """The resources of a run.
 
     Attributes:
-        chat_model: answers; not closed by the run.
+        chat_model: the model; not closed by the run.
         sandbox: runs programs between rounds; None in settings that run none.
-        budget: what may be spent.
+        budget: bounds on tokens and cost.
         cache: replies of other runs, or None to use none.
         concurrency: how many tasks at a time.
         jobs: how many programs at a time.
-        desktops: opens desktops; None where there are none to open.
-        carrier: has all requests answered before the conversations begin; None to ask as they go
-            on. Only for settings of one round.
+        desktops: opens desktops; None in the other modes.
+        carrier: has all requests answered before the conversations begin; None to ask during
+            them. Only for settings of one round.
     """
 
     chat_model: ChatModel
@@ -70,10 +79,10 @@ async def run_inference(
     resources: Resources,
     listeners: Listeners | None = None,
 ) -> InferenceSummary:
-    """Asks about every task that has no submission yet.
+    """Has a chat model solve every task that has no submission yet.
 
     Args:
-        plan: what is asked.
+        plan: determines the requests.
         store: the results directory.
         resources: model, sandbox, budget.
         listeners: are notified of progress.
@@ -106,7 +115,7 @@ async def run_inference(
 
 
 def _check_batches(store: RunDirectory, carrier: Carrier | None) -> None:
-    """Checks that nothing is asked that is under way already."""
+    """Checks that no request would be sent a second time while it is in a batch."""
     if carrier is not None and carrier.collects_batches:
         return
     sent = sum(len(x.requests) for x in BatchBook(store).open_batches() if x.file_id is not None)
@@ -131,7 +140,7 @@ class _Runner:
         self._resources = resources
         self._listeners = listeners
         pictures = PictureStore(records.store.path / PICTURES_FOLDER)
-        self._context = AskContext(
+        self._context = CallContext(
             chat_model=resources.chat_model,
             model=plan.model_name,
             params=plan.request_params,
@@ -142,10 +151,10 @@ class _Runner:
             cache=resources.cache,
         )
         self._threads = ThreadPoolExecutor(resources.jobs, thread_name_prefix="judge-infer")
-        self._interviewer = Interviewer(plan, resources.sandbox, self._threads, pictures)
-        self._episodes: EpisodeKeeper | None = None
+        self._solver = Solver(plan, resources.sandbox, self._threads, pictures)
+        self._desktops: DesktopSolver | None = None
         if plan.desktop is not None and resources.desktops is not None:
-            self._episodes = EpisodeKeeper(
+            self._desktops = DesktopSolver(
                 plan,
                 resources.desktops,
                 records.store,
@@ -167,12 +176,12 @@ class _Runner:
         summary.total = len(self._plan.assignments) * self._plan.samples
         for assignment in self._plan.assignments:
             for sample in range(self._plan.samples):
-                known = finished.get((assignment.question.id, sample))
-                if known is None:
+                record = finished.get((assignment.question.id, sample))
+                if record is None:
                     waiting.append((assignment, sample))
                 else:
                     summary.reused += 1
-                    self._count(known, reused=True)
+                    self._count(record, reused=True)
         try:
             jobs = await self._asked_ahead(waiting)
             workers = min(self._resources.concurrency, max(jobs.qsize(), 1))
@@ -183,7 +192,7 @@ class _Runner:
             raise _first(errors) from None
         finally:
             self._threads.shutdown(wait=False, cancel_futures=True)
-            self._interviewer.close()
+            self._solver.close()
         if self._stop is not None:
             raise self._stop
         self._records.store.check_intact()
@@ -197,18 +206,18 @@ class _Runner:
         return summary
 
     async def _asked_ahead(self, waiting: Sequence[Job]) -> asyncio.Queue[Job]:
-        """The conversations to be held, once their requests are answered where they are ahead."""
+        """The conversations to have; before that, a carrier has their requests answered ahead."""
         carrier, context = self._resources.carrier, self._context
         if carrier is not None:
-            desk = Desk(
+            queue = RequestQueue(
                 self._plan,
                 waiting,
-                self._interviewer,
+                self._solver,
                 context,
                 self._records.store.path,
                 self._listeners.on_batch,
             )
-            self._ahead = await carrier.carry(desk)
+            self._ahead = await carrier.carry(queue)
             model = AnsweredAhead(context.chat_model.endpoint, self._ahead.failures)
             self._context = replace(context, chat_model=model)
         jobs: asyncio.Queue[Job] = asyncio.Queue()
@@ -226,15 +235,15 @@ class _Runner:
             await self._one(assignment, sample)
 
     async def _one(self, assignment: Assignment, sample: int) -> None:
-        """One task and sample, from prompt to record; only failures of the store are raised."""
+        """Handles one task and sample, from prompt to record; raises only failures of the store."""
         question = assignment.question
         context = replace(self._context, params=self._plan.params_of(question))
-        asker = Asker(context, question.id, sample)
-        talk = Talk()
+        client = TaskClient(context, question.id, sample)
+        conversation = Conversation()
         state = "stopped"
         problem: str | None = None
         try:
-            await self._hold(assignment, talk, asker)
+            await self._solve(assignment, conversation, client)
             state = "finished"
         except BudgetReachedError:
             self._budget_reached = True
@@ -256,40 +265,42 @@ class _Runner:
         except StoreError:
             raise
         except SandboxError as error:
-            place = "sandbox" if self._episodes is None else "desktop"
-            state, problem = "failed", f"{place}: {error.message}"
+            failed = "sandbox" if self._desktops is None else "desktop"
+            state, problem = "failed", f"{failed}: {error.message}"
             await self._check_sandbox(error)
         except (WorkbookError, SuiteError) as error:
             state, problem = "failed", error.message
         except Exception as error:  # noqa: BLE001  one bad task never ends a run
             state, problem = "failed", f"{type(error).__name__}: {error}"
-            talk.rounds.append({"judge_traceback": traceback.format_exc()})
+            conversation.rounds.append({"judge_traceback": traceback.format_exc()})
         finally:
-            # Also when the run is interrupted: what was said is paid for.
-            self._write_conversation(assignment, sample, talk, asker, state, problem)
+            # Also when the run is interrupted: the replies so far are paid for.
+            self._write_conversation(assignment, sample, conversation, client, state, problem)
         if state == "finished":
-            self._finish(assignment, sample, talk, asker)
+            self._finish(assignment, sample, conversation, client)
         elif state == "failed":
             self._fail(question.id, assignment, sample, problem or "")
 
-    async def _hold(self, assignment: Assignment, talk: Talk, asker: Asker) -> None:
-        """Has the conversation held, on a desktop or not."""
-        if self._episodes is None:
-            await self._interviewer.talk(assignment, talk, asker)
+    async def _solve(
+        self, assignment: Assignment, conversation: Conversation, client: TaskClient
+    ) -> None:
+        """Has the model solve the task, on a desktop or not."""
+        if self._desktops is None:
+            await self._solver.solve(assignment, conversation, client)
             return
-        task_id, sample = assignment.question.id, asker.sample
+        task_id, sample = assignment.question.id, client.sample
 
         def keep() -> None:
-            self._write_conversation(assignment, sample, talk, asker, "stopped", None)
+            self._write_conversation(assignment, sample, conversation, client, "stopped", None)
 
         before = self._records.read_conversation(task_id, sample)
-        await self._episodes.talk(assignment, talk, asker, before, keep)
+        await self._desktops.solve(assignment, conversation, client, before, keep)
 
     async def _check_sandbox(self, error: SandboxError) -> None:
-        """Distinguishes a task that breaks its own sandbox from a sandbox that is gone for all."""
-        if self._episodes is not None:
+        """Stops the run if the sandbox fails for every task, and not only for this one."""
+        if self._desktops is not None:
             try:
-                await self._episodes.check()
+                await self._desktops.check()
             except SandboxError:
                 self._stop = error
             return
@@ -311,8 +322,8 @@ class _Runner:
         self,
         assignment: Assignment,
         sample: int,
-        talk: Talk,
-        asker: Asker,
+        conversation: Conversation,
+        client: TaskClient,
         state: str,
         problem: str | None,
     ) -> None:
@@ -323,27 +334,29 @@ class _Runner:
             "setting": self._plan.setting_of(assignment.question).name,
             "state": state,
             "problem": problem,
-            "ended": talk.ended if state == "finished" else None,
-            "messages": talk.messages,
-            "rounds": talk.rounds,
-            **({"parts": talk.parts} if talk.parts else {}),
-            "calls": asker.calls,
+            "ended": conversation.ended if state == "finished" else None,
+            "messages": conversation.messages,
+            "rounds": conversation.rounds,
+            **({"parts": conversation.parts} if conversation.parts else {}),
+            "calls": client.calls,
             **self._plan.background.record(assignment.question),
         }
         self._records.write_conversation(assignment.question.id, sample, document)
 
-    def _finish(self, assignment: Assignment, sample: int, talk: Talk, asker: Asker) -> None:
+    def _finish(
+        self, assignment: Assignment, sample: int, conversation: Conversation, client: TaskClient
+    ) -> None:
         task_id = assignment.question.id
         plan, question = self._plan, assignment.question
         pathless = plan.desktop is not None or plan.typed_of(question) is not None
-        # An episode that is begun again sees another screen, and what was asked before is lost.
-        lost = asker.lost() if plan.desktop is not None else []
-        record = submission_of_talk(
+        # An episode that starts again sees another screen, so its earlier replies are lost.
+        lost = client.lost() if plan.desktop is not None else []
+        record = submission_of_conversation(
             self._plan,
             assignment,
             sample,
-            talk,
-            [*asker.calls, *lost],
+            conversation,
+            [*client.calls, *lost],
             self._records.conversation_path(task_id, sample),
             None if pathless else prompt_paths(plan, question),
         )

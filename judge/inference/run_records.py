@@ -1,24 +1,25 @@
-"""What a run of inference leaves behind: submissions, conversations, failures."""
+"""What a run of inference writes and reports: submissions, conversations, failures, progress."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
+from judge.core.conversation import asking_of
 from judge.errors import StoreError
-from judge.files.locks import FileLock, HeldError, take_lock
-from judge.files.writing import open_to_write
+from judge.files.writing import FileLock, HeldError, open_to_write, take_lock
 from judge.grading.store import (
     MAX_DOCUMENT_BYTES,
     SUBMISSIONS_FILE,
     RunDirectory,
     too_long_to_read,
 )
+from judge.inference.conversation import Conversation
 from judge.inference.plan import Assignment, InferencePlan
-from judge.inference.talk import Talk
 
 CONVERSATIONS_FOLDER = "conversations"
 FAILURES_FILE = "failures.jsonl"
@@ -133,8 +134,8 @@ def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
         yield f'{start}"{name}": '
         if isinstance(value, list):
             yield "["
-            for number, each in enumerate(value):
-                yield f"{', ' if number else ''}{_encode(each)}"
+            for number, element in enumerate(value):
+                yield f"{', ' if number else ''}{_encode(element)}"
             yield "]"
         else:
             yield _encode(value)
@@ -142,37 +143,38 @@ def _pieces(document: Mapping[str, Any]) -> Iterator[str]:
     yield "\n}\n"
 
 
-def submission_of_talk(
+def submission_of_conversation(
     plan: InferencePlan,
     assignment: Assignment,
     sample: int,
-    talk: Talk,
+    conversation: Conversation,
     calls: Sequence[Mapping[str, Any]],
-    conversation: str,
+    conversation_path: str,
     paths: tuple[str, str] | None,
 ) -> dict[str, Any]:
-    """The record of submissions.jsonl.
+    """The line of submissions.jsonl for a conversation.
 
     Args:
         plan: the run.
         assignment: the task.
         sample: 0-based number of the sample.
-        talk: the conversation.
-        calls: what it took.
-        conversation: path of the conversation's file, relative to the run's directory.
-        paths: the input and output paths that the prompt gave; None where the answer is typed, or
-            is a file of a desktop.
+        conversation: the conversation.
+        calls: the calls that it took.
+        conversation_path: of the conversation's file, relative to the run's directory.
+        paths: the input and output paths that the prompt gave; None if the answer is typed, or is
+            a file of a desktop.
     """
-    given: dict[str, Any] = {"response": talk.response}
-    if talk.outputs:
-        given = {} if talk.response is None and assignment.question.answer.is_file else given
-        given["outputs"] = {str(case): output for case, output in talk.outputs.items()}
+    answer: dict[str, Any] = {"response": conversation.response}
+    if conversation.outputs:
+        if conversation.response is None and assignment.question.answer.is_file:
+            answer = {}
+        answer["outputs"] = {str(case): output for case, output in conversation.outputs.items()}
     elif paths is not None:
-        given = {
-            "solution": talk.solution,
+        answer = {
+            "solution": conversation.solution,
             "input_path": paths[0],
             "output_path": paths[1],
-            "reply": talk.reply,
+            "reply": conversation.reply,
         }
     costs = [call["cost"] for call in calls]
     return {
@@ -181,12 +183,12 @@ def submission_of_talk(
         "instruction_type": assignment.question.kind,
         "model": plan.model.name,
         "setting": plan.setting_of(assignment.question).name,
-        **given,
-        "ended": talk.ended,
-        "finish_reason": talk.finish_reason,
-        "truncated": talk.truncated,
-        **({} if paths is None else {"stands_alone": talk.stands_alone}),
-        "rounds": len(talk.rounds),
+        **answer,
+        "ended": conversation.ended,
+        "finish_reason": conversation.finish_reason,
+        "truncated": conversation.truncated,
+        **({} if paths is None else {"stands_alone": conversation.stands_alone}),
+        "rounds": len(conversation.rounds),
         "tokens": {
             "prompt": sum(call.get("prompt_tokens") or 0 for call in calls),
             "completion": sum(call.get("completion_tokens") or 0 for call in calls),
@@ -194,6 +196,132 @@ def submission_of_talk(
         "cost": None if None in costs else round(sum(costs), 8),
         "seconds": round(sum(call.get("seconds") or 0.0 for call in calls), 3),
         "calls": list(calls),
-        "conversation": conversation,
+        "conversation": conversation_path,
         **plan.background.record(assignment.question),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceEvent:
+    """Something to show: a task is done.
+
+    Attributes:
+        task_id: the task.
+        sample: 0-based number of the sample.
+        state: ``program`` (the model gave one), ``answer`` (a typed one), ``file`` (one that was
+            left on a desktop), ``no-code`` or ``failed``.
+        reused: whether it was finished before this command.
+        done: how many are done, failures included.
+        total: how many there are.
+        tokens: tokens used so far by the run.
+        cost: US dollars spent so far by the run; None where no price is known.
+    """
+
+    task_id: str
+    sample: int
+    state: str
+    reused: bool
+    done: int
+    total: int
+    tokens: int
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchEvent:
+    """Something to show: the progress of a batch.
+
+    Attributes:
+        batch_id: the server's id of the batch.
+        status: its status, as the server names it.
+        answered: requests that are done, failures included.
+        total: requests in all.
+    """
+
+    batch_id: str
+    status: str
+    answered: int
+    total: int
+
+
+@dataclass(slots=True)
+class InferenceSummary:
+    """How a run ended.
+
+    Attributes:
+        total: tasks times samples.
+        finished: with a record in submissions.jsonl.
+        reused: of these, finished before this command.
+        failed: without a reply; the same command asks again.
+        unasked: not begun, because the run stopped.
+        truncated: finished, from a reply that was cut off.
+        no_code: finished, without a program, or without a typed answer.
+        not_alone: finished, with a program that only worked because of earlier rounds.
+        calls: requests answered for the finished ones.
+        retries: attempts beyond the first.
+        prompt_tokens: of the finished ones.
+        completion_tokens: likewise.
+        tokens: of the whole run, failures and earlier commands included.
+        cost: US dollars of the whole run; None where no price is known.
+        seconds: of this command.
+        stopped: why the run stopped early, or None.
+        failures: the reason of each failure, by task (and sample).
+    """
+
+    total: int = 0
+    finished: int = 0
+    reused: int = 0
+    failed: int = 0
+    unasked: int = 0
+    truncated: int = 0
+    no_code: int = 0
+    not_alone: int = 0
+    calls: int = 0
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    stopped: str | None = None
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def count(self, record: Mapping[str, object]) -> None:
+        """Adds a submission's record to the counts."""
+        asking = asking_of(record)
+        self.finished += 1
+        self.truncated += asking.is_truncated
+        answers = ("solution", "response", "outputs")
+        self.no_code += not any(record.get(name) for name in answers) and (
+            record.get("solution") is None
+        )
+        self.not_alone += asking.stands_alone is False
+        self.calls += len(asking.calls)
+        for call in asking.calls:
+            self.retries += max(round(call.attempts) - 1, 0)
+            self.prompt_tokens += round(call.prompt_tokens or 0)
+            self.completion_tokens += round(call.completion_tokens or 0)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every task has its submission."""
+        return self.finished == self.total
+
+
+def _ignore(_: Any) -> None:
+    """For callers that do not follow the progress."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Functions that a run calls as it proceeds, in the thread of the event loop.
+
+    Attributes:
+        on_event: when a task is done.
+        on_submission: when a submission's record is in submissions.jsonl.
+        on_batch: when the server has reported the progress of a batch.
+    """
+
+    on_event: Callable[[InferenceEvent], None] = _ignore
+    on_submission: Callable[[dict[str, Any]], None] = _ignore
+    on_batch: Callable[[BatchEvent], None] = _ignore

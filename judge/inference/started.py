@@ -1,8 +1,8 @@
-"""Which runs of inference this user started on this machine: those resume without confirmation.
+"""The runs of inference that this user started on this machine: they resume without confirmation.
 
-The records are in the user's state folder, one small file for each results directory, which nobody
-else may read or write. A results directory itself can come from anybody, and so can the contents
-of its ``run.json``; see ``docs/decisions/0035-what-decides-a-verdict.md``.
+Each results directory has a small file in the user's state folder, which no other user may read or
+write. The results directory itself, with its ``run.json``, can come from anybody; see
+``docs/decisions/0035-what-decides-a-verdict.md``.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any
 
 from judge.errors import StoreError
 from judge.files.documents import read_json
-from judge.files.places import state_folder
+from judge.files.paths import state_folder
 from judge.files.writing import write_whole
 
 
 class StartedRuns:
-    """The runs that this user started here.
+    """The runs that this user started on this machine.
 
     Args:
-        folder: where the records are; the user's state folder by default.
+        folder: for the records; by default in the user's state folder.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -34,7 +34,7 @@ class StartedRuns:
     def options_of(self, run: Path) -> dict[str, Any] | None:
         """The options with which a run was started here, or None if it was not.
 
-        A record that somebody else could have written is ignored.
+        A record that another user could have written is ignored.
 
         Args:
             run: the results directory.
@@ -54,13 +54,13 @@ class StartedRuns:
         return options if isinstance(options, dict) else None
 
     def note(self, run: Path, options: Mapping[str, Any]) -> None:
-        """Remembers that this user started a run, and how.
+        """Records that this user started a run, and with which options.
 
-        If it cannot be written, the user is asked when the run is continued.
+        If the record cannot be written, the user has to confirm when the run is continued.
 
         Args:
             run: the results directory.
-            options: the options that were given or confirmed; no secrets.
+            options: the options of the command line, or those that were confirmed; no secrets.
         """
         document = {"run": os.path.realpath(run), "options": dict(options)}
         try:

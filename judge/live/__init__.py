@@ -1,1 +1,1 @@
-"""A person at a desktop: its picture and its input in the browser, what was done on record."""
+"""A person works on a desktop in the browser; what was done is on record, and judged."""

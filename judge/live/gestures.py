@@ -1,4 +1,4 @@
-"""What a person does, as the actions that a chat model would have taken: computer_13.
+"""A person's mouse and keyboard: events of a browser as input, and as actions of computer_13.
 
 A click, a drag, a run of typed characters, a combination of keys, a turn of the wheel: each is a
 gesture, and becomes one action or a few. So the steps of people and of chat models are counted
@@ -7,33 +7,159 @@ alike, and an episode of a person can be performed again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from judge.desktop.contract import Action, InputEvent
-from judge.live.browser_events import MODIFIERS
+from judge.errors import UsageError
+
+MODIFIERS = ("ctrl", "shift", "alt")
+BUTTONS = ("left", "middle", "right")
+
+MAX_EVENTS = 2000
+"""The most events of one request."""
+
+_MAX_TYPED_CHARS = 10_000
+_MAX_WHEEL_CLICKS = 100
+
+_KEYS: Mapping[str, str] = MappingProxyType(
+    {
+        "Enter": "enter",
+        "Tab": "tab",
+        "Escape": "esc",
+        "Backspace": "backspace",
+        "Delete": "delete",
+        "Insert": "insert",
+        "Home": "home",
+        "End": "end",
+        " ": "space",
+        "PageUp": "pageup",
+        "PageDown": "pagedown",
+        "ContextMenu": "apps",
+        **{f"Arrow{name}": name.lower() for name in ("Up", "Down", "Left", "Right")},
+        **{f"F{number}": f"f{number}" for number in range(1, 13)},
+    }
+)
+"""Name of a key in a browser -> its name in PyAutoGUI."""
+
+
+class BrowserEvents:
+    """Reads the events of a page.
+
+    Modifier keys are pressed on the desktop just before the event that needs them, and released as
+    soon as the page reports it. So a key whose release the browser has missed does not stay down.
+
+    Args:
+        width: of the screen, pixels.
+        height: of the screen, pixels.
+    """
+
+    def __init__(self, width: int, height: int) -> None:
+        self._width = width
+        self._height = height
+        self._x = self._y = 0
+        self._held: list[str] = []
+
+    @property
+    def cursor(self) -> tuple[int, int]:
+        """Position of the mouse, pixels."""
+        return self._x, self._y
+
+    def read(self, events: Any) -> list[InputEvent]:
+        """The input that a list of events stands for.
+
+        Args:
+            events: objects with ``kind`` (``move``, ``press``, ``release``, ``scroll``, ``key``,
+                ``text`` or ``held``), ``detail``, ``held`` (the modifier keys that are down), and,
+                of the mouse, ``x`` and ``y``.
+
+        Raises:
+            UsageError: it is not such a list; then it changes nothing.
+        """
+        if not isinstance(events, list) or len(events) > MAX_EVENTS:
+            raise UsageError(f"events are a list of at most {MAX_EVENTS}")
+        before = self._x, self._y, list(self._held)
+        try:
+            return [event for record in events for event in self._events(record)]
+        except (UsageError, LookupError, TypeError, ValueError, ArithmeticError) as error:
+            self._x, self._y, self._held = before
+            raise UsageError(f"not an event of mouse or keyboard: {error}") from error
+
+    def let_go(self) -> list[InputEvent]:
+        """Lets go of all modifier keys."""
+        return self._hold(())
+
+    def _events(self, record: Mapping[str, Any]) -> Iterable[InputEvent]:
+        if not isinstance(record, Mapping):
+            raise UsageError("it is not an object")
+        kind, detail = str(record["kind"]), str(record.get("detail", ""))
+        held = tuple(name for name in MODIFIERS if name in record.get("held", ()))
+        if kind in {"move", "press", "release", "scroll"}:
+            self._x = _clamped(record["x"], self._width)
+            self._y = _clamped(record["y"], self._height)
+        match kind:
+            case "move" | "held":
+                kept = [name for name in self._held if name in held]
+                moved = [self._event("move")] if kind == "move" else []
+                return [*self._hold(kept), *moved]
+            case "press" | "release":
+                if detail not in BUTTONS:
+                    raise UsageError(f"there is no button {detail[:20]!r}")
+                return [*self._hold(held), self._event(kind, detail)]
+            case "scroll":
+                by = int(detail)
+                if not 0 < abs(by) <= _MAX_WHEEL_CLICKS:
+                    raise UsageError(f"a wheel is not turned by {by}")
+                return [*self._hold(held), self._event("scroll", str(by))]
+            case "text":
+                if not 0 < len(detail) <= _MAX_TYPED_CHARS:
+                    raise UsageError("text has 1 to 10,000 characters")
+                return [*self._hold(()), self._event("type", detail)]
+            case "key":
+                key = _KEYS.get(detail, detail.lower() if len(detail) == 1 else "")
+                if not key:
+                    return []
+                stroke = [self._event("key-press", key), self._event("key-release", key)]
+                return [*self._hold(held), *stroke]
+        raise UsageError(f"there is no event {kind[:20]!r}")
+
+    def _hold(self, names: Sequence[str]) -> list[InputEvent]:
+        """Presses and releases modifier keys until exactly these are down."""
+        up = [self._event("key-release", name) for name in self._held if name not in names]
+        down = [self._event("key-press", name) for name in names if name not in self._held]
+        self._held = list(names)
+        return [*up, *down]
+
+    def _event(self, kind: str, detail: str = "") -> InputEvent:
+        return InputEvent(kind, self._x, self._y, detail)
+
+
+def _clamped(value: Any, size: int) -> int:
+    return min(max(int(value), 0), size - 1)
+
 
 _NEAR = 4
-"""A mouse that moves by fewer pixels with its button held down clicks."""
+"""If the mouse moves by fewer pixels while its button is down, it is a click."""
 
 _AGAIN_S = 0.5
-"""A click so soon after one at the same place belongs to it."""
+"""A click at the same position belongs to the one before if it comes within these seconds."""
 
-_MAX_CLICKS = 3
+_MAX_CLICKS_IN_A_ROW = 3
 _ENDS = {"enter": "\n", "tab": "\t"}
 """Keys that end a run of typed text, and are typed with it."""
 
 
 @dataclass(slots=True)
 class Gesture:
-    """Something that a person did.
+    """A click, a drag, a run of typed text, a combination of keys, or a turn of the wheel.
 
     Attributes:
-        began: when, seconds of the caller's clock.
-        ended: when its last event came.
-        calls: actions of computer_13.
-        events: what mouse and keyboard did.
+        began: when it began, seconds of the caller's clock.
+        ended: when its last event came, likewise.
+        calls: its actions, in computer_13.
+        events: its events of mouse and keyboard.
     """
 
     began: float
@@ -58,7 +184,7 @@ class _Click:
     def calls(self) -> list[Mapping[str, Any]]:
         count = {"num_clicks": self.times} if self.times > 1 else {}
         call = _call("CLICK", button=self.button, x=self.x, y=self.y, **count)
-        return _within(self.held, [call])
+        return _with_keys_held(self.held, [call])
 
 
 @dataclass(slots=True)
@@ -78,11 +204,11 @@ class _Wheel:
 
     def calls(self) -> list[Mapping[str, Any]]:
         move, scroll = _call("MOVE_TO", x=self.x, y=self.y), _call("SCROLL", dx=0, dy=self.by)
-        return _within(self.held, [move, scroll])
+        return _with_keys_held(self.held, [move, scroll])
 
 
 class Gestures:
-    """Puts events together into gestures."""
+    """Combines events into gestures."""
 
     def __init__(self) -> None:
         self._held: list[str] = []
@@ -93,18 +219,18 @@ class Gestures:
 
     @property
     def under_way(self) -> bool:
-        """Whether a gesture has begun that could go on."""
+        """Whether a gesture has begun that may continue."""
         return self._gesture is not None
 
     def take(self, event: InputEvent, now: float) -> list[Gesture]:
         """Takes an event.
 
         Args:
-            event: what happened.
-            now: when, seconds of the caller's clock.
+            event: the event.
+            now: its time, seconds of the caller's clock.
 
         Returns:
-            The gestures that are over with it.
+            The gestures that it completes.
         """
         match event.kind:
             case "key-press" if event.detail in MODIFIERS:
@@ -131,7 +257,7 @@ class Gestures:
         """Ends the gesture that is under way.
 
         Args:
-            before: only if its last event came before; None for any.
+            before: only if its last event came before this time; None for any time.
         """
         gesture = self._gesture
         is_due = gesture is not None and (before is None or gesture.ended < before)
@@ -149,7 +275,7 @@ class Gestures:
             and now - self._gesture.ended < _AGAIN_S
             and (click.button, click.held) == (event.detail, tuple(self._held))
             and _is_near((click.x, click.y), event)
-            and click.times < _MAX_CLICKS
+            and click.times < _MAX_CLICKS_IN_A_ROW
         )
         if not goes_on:
             self._close()
@@ -167,14 +293,14 @@ class Gestures:
                 _call("MOVE_TO", x=start.x, y=start.y),
                 _call("DRAG_TO", x=event.x, y=event.y),
             ]
-            self._finish(_within(held, drag))
+            self._finish(_with_keys_held(held, drag))
         elif isinstance(self._open, _Click):
             self._open.times += 1
         else:
             self._open = _Click(start.x, start.y, start.detail, held)
 
     def _end_click(self) -> None:
-        """A drag that began like a second click: the first click is a click by itself."""
+        """Ends a click before a drag that began like a second click."""
         if self._open is not None and self._gesture is not None:
             self._gesture.calls.extend(self._open.calls())
             self._open = None
@@ -233,11 +359,13 @@ def _call(action_type: str, **parameters: Any) -> Mapping[str, Any]:
     return {"action_type": action_type, **parameters}
 
 
-def _within(held: tuple[str, ...], calls: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _with_keys_held(
+    held: tuple[str, ...], calls: list[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
     """Calls with keys held down around them."""
     down = [_call("KEY_DOWN", key=key) for key in held]
     return [*down, *calls, *(_call("KEY_UP", key=key) for key in reversed(held))]
 
 
-def _is_near(place: tuple[int, int], event: InputEvent) -> bool:
-    return abs(place[0] - event.x) <= _NEAR and abs(place[1] - event.y) <= _NEAR
+def _is_near(position: tuple[int, int], event: InputEvent) -> bool:
+    return abs(position[0] - event.x) <= _NEAR and abs(position[1] - event.y) <= _NEAR

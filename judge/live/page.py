@@ -1,4 +1,4 @@
-"""The page of a person at a desktop: its one document, and the requests of its script."""
+"""The page for a person who works on a desktop: its document, and the requests of its script."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _COMMAND = "judge desktop"
 
 
 class LivePage(LocalPage):
-    """A desktop that a person works in.
+    """A page with a desktop that a person works on.
 
     Args:
         session: the session.
@@ -30,7 +30,7 @@ class LivePage(LocalPage):
         self._session = session
 
     def index(self) -> str:
-        """The page with its token; the clock runs from the first time on."""
+        """The page with its token; the clock starts when it is first loaded."""
         self._session.begin()
         asked = self._session.asked
         context = {
@@ -68,8 +68,8 @@ class LivePage(LocalPage):
         return {"digest": frame.digest, "png": png, "state": self._session.state()}
 
 
-def _ending(given: Any) -> Ending:
+def _ending(value: Any) -> Ending:
     try:
-        return Ending(given)
+        return Ending(value)
     except ValueError as error:
         raise UsageError(f"how did it end? One of {', '.join(Ending)}") from error

@@ -1,7 +1,7 @@
-"""A person's session at a desktop: frames and input, what was done on record, the verdict.
+"""A person's session on a desktop: frames and input, the record of the episode, the verdict.
 
-Every gesture is in the episode's file as soon as it is over. The page may be loaded again at any
-time: the session is here, not in the browser.
+Each gesture is in the episode's file as soon as it is complete. The page may be loaded again at
+any time: the session is on the server, not in the browser.
 """
 
 from __future__ import annotations
@@ -23,27 +23,25 @@ from judge.desktop.contract import (
     InputEvent,
     Observation,
 )
-from judge.desktop.episodes import EpisodeWriter
-from judge.desktop.records import EpisodeEnd
+from judge.desktop.episodes import EpisodeEnd, EpisodeWriter
 from judge.errors import SandboxError, UsageError
-from judge.live.browser_events import BrowserEvents
-from judge.live.gestures import Gesture, Gestures
+from judge.live.gestures import BrowserEvents, Gesture, Gestures
 
 _IDLE_S = 2.0
-"""After so long without an event, a gesture is over."""
+"""Seconds without an event after which a gesture is complete."""
 
 _HOLD_S = 0.05
-"""A button that is let go sooner is missed by the office's own widgets."""
+"""Seconds between press and release; the widgets of the office miss shorter ones."""
 
 _PATIENCE_S = 1.0
-"""How long a request for a frame waits for a change."""
+"""Seconds that a request for a frame waits for a change."""
 
 _BETWEEN_FRAMES_S = 0.2
 _SOON_S = 0.03
 
 
 class Ending(enum.StrEnum):
-    """How a person ends an episode; the words of :class:`judge.desktop.records.EpisodeEnd`."""
+    """How a person ends an episode, as in :class:`judge.desktop.episodes.EpisodeEnd`."""
 
     DONE = "done"
     FAIL = "fail"
@@ -51,7 +49,7 @@ class Ending(enum.StrEnum):
 
 
 class Phase(enum.StrEnum):
-    """Where a session is."""
+    """The phase of a session."""
 
     WORKING = "working"
     JUDGING = "judging"
@@ -61,13 +59,13 @@ class Phase(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a person is asked.
+    """The task of a session.
 
     Attributes:
         suite: the suite's name.
         task: the task's id.
         case: number of the case.
-        instruction: the question.
+        instruction: its instruction.
     """
 
     suite: str
@@ -78,12 +76,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of an episode.
+    """The verdict on an episode, as the page shows it.
 
     Attributes:
         verdict: its code.
         description: the verdict in words.
-        cause: why; empty if there is nothing to say.
+        cause: the reason; empty if there is none.
         lines: the differences.
     """
 
@@ -94,10 +92,10 @@ class Result:
 
 
 class Aftermath(Protocol):
-    """What becomes of an episode that has ended."""
+    """Keeps and judges an episode that has ended."""
 
     def keep(self, collected: Collected) -> None:
-        """Keeps the file that it left, before its end is on record."""
+        """Keeps the file that the episode leaves, before its end is on record."""
         ...
 
     def judge(self, end: EpisodeEnd) -> Result:
@@ -109,18 +107,18 @@ class LiveSession:
     """A person at a desktop. Safe to use from several threads.
 
     Args:
-        desktop: the desktop, which belongs to the session from now on.
-        options: what it is like.
-        asked: what the person is asked.
-        writer: where the episode goes.
-        aftermath: what becomes of the episode.
-        clock: seconds that only grow.
+        desktop: the desktop, which the session closes.
+        options: its options.
+        asked: the task.
+        writer: records the episode.
+        aftermath: keeps and judges the episode.
+        clock: a monotonic clock, seconds.
 
     Attributes:
         asked: as given.
         on_result: called with the verdict.
-        failure: why the desktop broke, or what it left could not be judged; None as long as
-            nothing failed.
+        failure: why the desktop broke, or why the episode could not be judged; None if nothing
+            has failed.
     """
 
     def __init__(
@@ -143,7 +141,7 @@ class LiveSession:
         self._clock = clock
         self._browser = BrowserEvents(options.width, options.height)
         self._gestures = Gestures()
-        self._lock = threading.RLock()  # of everything here, and of the desktop
+        self._lock = threading.RLock()  # for this object and the desktop
         self._fed = threading.Event()
         self._phase = Phase.WORKING
         self._started: float | None = None
@@ -157,7 +155,7 @@ class LiveSession:
     # -- what the page shows ----------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The person sees the task: the clock starts, if it does not run yet."""
+        """Starts the clock, if it does not run yet: the person sees the task."""
         with self._lock:
             if self._started is None:
                 self._started = self._turned = self._clock()
@@ -168,8 +166,8 @@ class LiveSession:
         return self._result
 
     def state(self) -> dict[str, Any]:
-        """Where the session is, for the page."""
-        phase = self._phase  # first: where it says that all is over, there is a result
+        """The state of the session, for the page."""
+        phase = self._phase  # read first: if it is over, there is a result
         result, failure = self._result, self.failure
         if result is not None:
             phase = Phase.OVER
@@ -195,7 +193,7 @@ class LiveSession:
         }
 
     def frame(self, known: str) -> Frame | None:
-        """What the screen shows, as soon as it is something else.
+        """The screen, as soon as it has changed.
 
         Args:
             known: digest of the frame that the page shows.
@@ -206,11 +204,11 @@ class LiveSession:
         until = self._clock() + _PATIENCE_S
         while True:
             frame = self._look(known)
-            left = until - self._clock()
-            if frame is None or frame.png is not None or left <= 0:
+            left_s = until - self._clock()
+            if frame is None or frame.png is not None or left_s <= 0:
                 return frame
-            # Something that was just done shows soon, everything else whenever it likes.
-            if self._fed.wait(min(left, _BETWEEN_FRAMES_S)):
+            # The effect of an input shows soon; other changes come at any time.
+            if self._fed.wait(min(left_s, _BETWEEN_FRAMES_S)):
                 time.sleep(_SOON_S)
 
     def _look(self, known: str) -> Frame | None:
@@ -230,24 +228,24 @@ class LiveSession:
 
     # -- what a person does -----------------------------------------------------------------------
 
-    def feed(self, given: Any) -> None:
-        """Does in the desktop what was done in the browser.
+    def feed(self, events: Any) -> None:
+        """Repeats on the desktop what the person did in the browser.
 
         Args:
-            given: the events, as :meth:`judge.live.browser_events.BrowserEvents.read` reads them.
+            events: the events, as :meth:`judge.live.gestures.BrowserEvents.read` reads them.
 
         Raises:
-            UsageError: they are something else, or the session is over.
+            UsageError: they are not such events, or the session is over.
         """
         with self._lock:
             self._check_working()
-            events = self._browser.read(given)
+            inputs = self._browser.read(events)
             try:
-                for part in _apart(events):
+                for part in _apart(inputs):
                     self._desktop.feed(part)
             except SandboxError as error:
                 self._broke(error)
-            self._note(events)
+            self._note(inputs)
         self._fed.set()
 
     def _note(self, events: Sequence[InputEvent]) -> None:
@@ -258,19 +256,19 @@ class LiveSession:
                 self._before = self._seen()
 
     def _seen(self) -> Observation:
-        """What the person saw last."""
+        """The last screen that the person saw."""
         return Observation(self._last, None, cursor=self._browser.cursor)
 
     def _keep(self, gestures: Sequence[Gesture]) -> None:
-        """Puts gestures on record, a turn each."""
+        """Records gestures, one turn each."""
         for gesture in gestures:
             seen, self._before = self._before or self._seen(), None
             seconds = gesture.ended - gesture.began
             actions = [(action, ActionOutcome()) for action in gesture.actions]
-            # What mouse and keyboard did is on record with the action that ends the gesture.
+            # The events are on record with the last action of the gesture.
             last = ActionOutcome(events=tuple(gesture.events), seconds=seconds)
             actions[-1] = actions[-1][0], last
-            # A turn is what a person thought before, too: turns add up to the time that passed.
+            # The time to think belongs to the turn: all turns together take the whole time.
             before = gesture.began if self._turned is None else self._turned
             self._turned = max(before, gesture.ended)
             kept = self._writer.files.keep(seen, None)
@@ -309,7 +307,7 @@ class LiveSession:
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
-        """What fails ends the session; the page says why."""
+        """Ends the session if something fails; the page shows why."""
         try:
             yield
         except Exception as error:
@@ -317,9 +315,10 @@ class LiveSession:
             raise
 
     def close(self) -> None:
-        """Ends the desktop; the record of an episode that has not ended stays without its end."""
+        """Closes the desktop; an episode that has not ended keeps no last line on record."""
         if self._phase is Phase.WORKING:
-            self._phase = Phase.BROKEN  # first, or what is cut off would count as a failure
+            # First, or interrupted work would count as a failure.
+            self._phase = Phase.BROKEN
         self._desktop.close()
         with self._lock:
             self._writer.close()
@@ -334,18 +333,18 @@ class LiveSession:
             raise UsageError("the session is over", hint="Load the page again to see how it ended.")
 
     def _broke(self, error: SandboxError) -> None:
-        """A desktop that breaks ends the session; the page says why."""
+        """Ends the session because the desktop broke; the page shows why."""
         if self._phase is Phase.WORKING:
             self.failure, self._phase = error, Phase.BROKEN
 
 
 def _apart(events: Sequence[InputEvent]) -> Iterator[Sequence[InputEvent]]:
-    """Events in parts: a button that is pressed and let go at once is held for a moment."""
+    """Events in parts, so that a button that is released at once is held for a moment."""
     start, is_down = 0, False
-    for place, event in enumerate(events):
+    for index, event in enumerate(events):
         if event.kind == "release" and is_down:
-            yield events[start:place]
-            start = place
+            yield events[start:index]
+            start = index
             time.sleep(_HOLD_S)
         is_down = event.kind == "press" or (is_down and event.kind == "move")
     yield events[start:]

@@ -27,7 +27,7 @@ from judge.recalc.shapes import Call, calls
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
 from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
-from judge.workbook.formula_cells import DATA_TABLE
+from judge.workbook.reader import DATA_TABLE
 
 NOTED_DISAGREEMENTS = 5
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine

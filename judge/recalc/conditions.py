@@ -18,7 +18,7 @@ from judge.compare.cells.conditions import (
     ConditionQuestions,
     Questions,
 )
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.formulas.traits import traits
 from judge.recalc.blank_cells import BlankCells

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.files.writing import write_whole
 from judge.recalc.cascade import Heard
@@ -15,9 +15,8 @@ from judge.recalc.rewrite import with_values
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRange, CellRef, ComputedValues
-from judge.workbook.position import parse_position
+from judge.workbook.position import SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.resolve import SheetIndex, resolve_position
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import judge.formulas
 import judge.recalc
 import judge.sandbox
 import judge.workbook
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
@@ -50,10 +50,9 @@ from judge.workbook.cell import (
     ErrorValue,
     WorkbookFacts,
 )
-from judge.workbook.dates import from_serial, is_date_format, is_elapsed_format
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import Workbook
-from judge.workbook.xml_numbers import whole_number
+from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
+from judge.workbook.reader import Workbook, sheet_formulas
+from judge.workbook.xml_parts import whole_number
 
 DEFAULT_TIMEOUT_S = 60.0
 """Processor seconds that one engine may take for one workbook."""

@@ -19,7 +19,7 @@ from judge.errors import WorkbookError
 from judge.workbook.address import column_number
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.cell_values import write_string
-from judge.workbook.dates import DAYS_BETWEEN_SYSTEMS, to_serial
+from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.package import Package
 from judge.workbook.workbook_parts import read_workbook_part
 

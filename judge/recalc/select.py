@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from judge.errors import JudgeError, RecalcError, UsageError
-from judge.files.places import cache_folder
+from judge.files.paths import cache_folder
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import Engine
 from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine

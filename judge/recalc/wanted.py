@@ -9,8 +9,7 @@ from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
 from judge.workbook.facts.pivots import refreshed_windows
-from judge.workbook.formula_cells import DATA_TABLE, UNCOMPUTED_TABLE, filling_cells
-from judge.workbook.reader import Workbook
+from judge.workbook.reader import DATA_TABLE, UNCOMPUTED_TABLE, Workbook, filling_cells
 
 
 @dataclass(frozen=True, slots=True)

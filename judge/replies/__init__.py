@@ -1,7 +1,8 @@
-"""What a chat model's reply holds: the program, wherever it is. Pure; nothing is run here.
+"""What a chat model's reply holds: the program or the answer. Pure; nothing is run here.
 
-- :mod:`judge.replies.extract`: the program of a reply; the one place that decides.
-- :mod:`judge.replies.recorded`: the program of a record of solutions.
+- :mod:`judge.replies.extract`: the program of a reply, or of a record of solutions; the one place
+  that decides.
+- :mod:`judge.replies.answers`: a typed answer.
 
 Everything else serves those two. Replies are hostile text: everything that reads them takes time
 linear in their length. Patterns that repeat anything are possessive (``++``, ``*+``) wherever what

@@ -19,22 +19,28 @@ order:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from judge.replies.codelines import (
+from judge.replies.blocks import Block, find_blocks, unwrap
+from judge.replies.python_text import (
+    NUMBERED_IN,
+    PROMPT_LINE,
+    Scanner,
+    defined_names,
+    free_names,
     is_code_line,
     is_header_line,
     is_import_line,
+    is_program,
     is_prose_line,
     is_strong_line,
     reads_like_code,
+    scan,
+    tidy,
 )
-from judge.replies.fences import Block, find_blocks
-from judge.replies.program import is_program
 from judge.replies.reasoning import answer_of
-from judge.replies.scan import Scanner, defined_names, free_names, scan
-from judge.replies.tidy import NUMBERED_IN, PROMPT_LINE, tidy
-from judge.replies.wrappers import unwrap
 
 _QUOTED_PROGRAM = re.compile(
     r"\A\s*+(?P<quote>'{3}|\"{3})(?:python3?|py)[ \t]*+\n(?P<body>.*?)(?P<end>(?P=quote)\s*+\Z|\Z)",
@@ -221,3 +227,23 @@ def _without_prose(lines: list[str]) -> list[str]:
         if was_open or is_code_line(line):
             last_code = len(kept)
     return kept[:last_code]
+
+
+def recorded_program(record: Mapping[str, Any]) -> str | None:
+    """The program of a record.
+
+    Args:
+        record: ``solution`` (or ``code``) is a program or a whole reply; ``reply``, if there is
+            one, is the reply that the program was found in.
+
+    Returns:
+        The program; None if there is none. What was already found in the recorded reply is
+        taken as the program, and is not searched for another one.
+    """
+    text = record.get("solution", record.get("code"))
+    if not isinstance(text, str):
+        return None
+    reply = record.get("reply")
+    if isinstance(reply, str) and reply != text and extract(reply).code == text:
+        return text
+    return extract(text).code

@@ -29,11 +29,11 @@ SubmissionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class AuditSample:
-    """Which verdicts are to be marked.
+    """The verdicts that a person is to mark.
 
     Attributes:
         id: of the sample; the sheet carries it in every row.
-        seed: with which it was drawn.
+        seed: seed of the draw.
         population: submissions with a scored case, from which it was drawn.
         verdicts: scored cases of the submissions drawn -> automatic verdict, when it was drawn.
     """
@@ -94,9 +94,9 @@ def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
         raise UsageError(f"{run.path}: has no scored case to audit")
     chosen = random.Random(seed).sample(range(len(candidates)), min(size, len(candidates)))  # noqa: S311  a sample, no secret
     verdicts = {
-        (each.task_id, each.sample, number): each.automatic[number].verdict.value
-        for each in (candidates[place] for place in sorted(chosen))
-        for number in _scored(each)
+        (submission.task_id, submission.sample, number): submission.automatic[number].verdict.value
+        for submission in (candidates[index] for index in sorted(chosen))
+        for number in _scored(submission)
     }
     return AuditSample(_id_of(seed, verdicts), seed, len(candidates), verdicts)
 
@@ -115,7 +115,7 @@ class AuditMarks:
 
     Attributes:
         cases: case -> whether the verdict on it is right; cases that were left blank are not in it.
-        instructions: submission -> whether "solved" or "not solved" is right of it as a whole.
+        instructions: submission -> whether the verdict on it as a whole (solved, or not) is right.
     """
 
     cases: Mapping[CaseKey, bool]
@@ -124,7 +124,7 @@ class AuditMarks:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How verdicts and marks go together.
+    """Verdicts counted by whether a person agrees with them.
 
     Attributes:
         true_positive: accepted, and rightly so.
@@ -141,11 +141,11 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class AuditRates:
-    """How far the automatic verdicts can be trusted.
+    """How far a reader can trust the automatic verdicts.
 
     Attributes:
         sample_id: the sample that was marked.
-        seed: with which it was drawn.
+        seed: seed of the draw.
         method: of the intervals.
         case_false_discovery: share of the accepted cases whose output is wrong.
         case_false_omission: share of the cases not accepted whose output is right.
@@ -157,7 +157,7 @@ class AuditRates:
         false_positive_instructions: instructions that the third counts.
         false_negative_instructions: instructions that the fourth counts.
         whole_instructions: instructions with all cases marked, which the last two are shares of.
-        solved: as well as the four: whether "solved" (all cases accepted) is right of instructions.
+        solved: counts of instructions by whether "solved" (all cases accepted) is right.
         marked_cases: cases with a mark.
         sampled_cases: cases in the sample.
         marked_instructions: instructions with a mark of their own, or with all cases marked;
@@ -165,7 +165,7 @@ class AuditRates:
         sampled_instructions: instructions in the sample.
         marked_by_cases: those of them without a mark of their own, whose truth follows from their
             cases.
-        rejudged_cases: cases whose verdict on record is another one by now; what was marked counts.
+        rejudged_cases: cases whose verdict on record has changed since; what was marked counts.
     """
 
     sample_id: str
@@ -210,8 +210,8 @@ def audit_rates(
     ]
     truths, by_cases = _instruction_truths(sample, marks)
     whole = _whole_instructions(sample, marks)
-    accepted_wrongly = [(key[0], (True, False) in found) for key, found in whole.items()]
-    refused_wrongly = [(key[0], (False, False) in found) for key, found in whole.items()]
+    accepted_wrongly = [(key[0], (True, False) in pairs) for key, pairs in whole.items()]
+    refused_wrongly = [(key[0], (False, False) in pairs) for key, pairs in whole.items()]
     return AuditRates(
         sample_id=sample.id,
         seed=sample.seed,
@@ -221,8 +221,8 @@ def audit_rates(
         instruction_false_positive=_instruction_rate(accepted_wrongly, method),
         instruction_false_negative=_instruction_rate(refused_wrongly, method),
         cases=_confusion([(accepted, right) for _, accepted, right in cases]),
-        false_positive_instructions=sum(found for _, found in accepted_wrongly),
-        false_negative_instructions=sum(found for _, found in refused_wrongly),
+        false_positive_instructions=sum(wrong for _, wrong in accepted_wrongly),
+        false_negative_instructions=sum(wrong for _, wrong in refused_wrongly),
         whole_instructions=len(whole),
         solved=_confusion([(solved, solved == truth) for solved, truth in truths.values()]),
         marked_cases=len(cases),
@@ -256,29 +256,29 @@ def _case_rate(
 def _whole_instructions(
     sample: AuditSample, marks: AuditMarks
 ) -> dict[SubmissionKey, set[tuple[bool, bool]]]:
-    """Submissions with all cases marked -> pairs of (accepted, rightly so) among their cases."""
-    found: dict[SubmissionKey, set[tuple[bool, bool]]] = defaultdict(set)
+    """Submissions with all cases marked -> the pairs (accepted, mark is "right") of their cases."""
+    pairs_of: dict[SubmissionKey, set[tuple[bool, bool]]] = defaultdict(set)
     for key, verdict in sample.verdicts.items():
         if key in marks.cases:
-            found[key[:2]].add((verdict == Verdict.AC, marks.cases[key]))
+            pairs_of[key[:2]].add((verdict == Verdict.AC, marks.cases[key]))
     partly = {key[:2] for key in sample.verdicts if key not in marks.cases}
-    return {key: pairs for key, pairs in found.items() if key not in partly}
+    return {key: pairs for key, pairs in pairs_of.items() if key not in partly}
 
 
-def _instruction_rate(found: Sequence[tuple[str, bool]], method: Method) -> Estimate:
-    """Share of instructions of which something was found, from pairs of (task, whether).
+def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) -> Estimate:
+    """Share of instructions with a hit, from pairs of (task, hit).
 
-    Several samples of a task are no independent observations: then tasks are clusters.
+    Several samples of a task are not independent observations: tasks are clusters then.
     """
     of_tasks: dict[str, list[bool]] = defaultdict(list)
-    for task_id, each in found:
-        of_tasks[task_id].append(each)
-    if len(of_tasks) == len(found):
-        hits = sum(each for _, each in found)
-        return wilson(hits, len(found), confidence=method.confidence)
+    for task_id, hit in hits_by_task:
+        of_tasks[task_id].append(hit)
+    if len(of_tasks) == len(hits_by_task):
+        hits = sum(hit for _, hit in hits_by_task)
+        return wilson(hits, len(hits_by_task), confidence=method.confidence)
     return ratio_interval(
-        [sum(each) for each in of_tasks.values()],
-        [len(each) for each in of_tasks.values()],
+        [sum(hits_of_task) for hits_of_task in of_tasks.values()],
+        [len(hits_of_task) for hits_of_task in of_tasks.values()],
         confidence=method.confidence,
         resamples=method.resamples,
         seed=method.seed,
@@ -288,7 +288,7 @@ def _instruction_rate(found: Sequence[tuple[str, bool]], method: Method) -> Esti
 def _instruction_truths(
     sample: AuditSample, marks: AuditMarks
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
-    """Submission -> (what the judge says, what is true), and how many follow from their cases."""
+    """Submission -> (judge says solved, is solved), and how many truths follow from their cases."""
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:
         cases[key[0], key[1]].append(key)
@@ -307,7 +307,7 @@ def _instruction_truths(
 
 
 def _confusion(pairs: Iterable[tuple[bool, bool]]) -> Confusion:
-    """From pairs of (judge says yes, judge is right)."""
+    """Counts pairs of (judge says yes, judge is right)."""
     counts = {(yes, right): 0 for yes in (True, False) for right in (True, False)}
     for pair in pairs:
         counts[pair] += 1

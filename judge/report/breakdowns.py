@@ -1,4 +1,4 @@
-"""The ways in which a report parts its tasks, and the rule of each. Pure."""
+"""The ways in which a report divides its tasks, and the rule of each. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from judge.report.shapes import MIN_COLUMNS, MIN_ROWS, MIN_SHARE, WorkbookShape
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What places a task in its parts.
+    """What decides which part of a division a task is in.
 
     Attributes:
         instruction_type: in the benchmark's words.
@@ -20,7 +20,7 @@ class TaskFacts:
         answer_cells: cells of the answer range of the first case.
         groups: name of a division -> its group, as the suite says.
         rounds: rounds of the conversation that gave the solution.
-        has_workbook: whether its answer is a file, so that rows and columns of its input say
+        has_workbook: whether its answer is a file, so that rows and columns of its input mean
             something.
         aspects: the sorts of things that its answer is judged by, where its checker names them.
     """
@@ -46,14 +46,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """One way of parting tasks.
+    """One way of dividing tasks.
 
     Attributes:
         key: its name in data.
         label: its name for people.
-        rule: how a task comes into its part.
+        rule: which tasks are in which part, in a sentence or two.
         parts: all parts, in the order in which they are shown.
-        place: the key of the part that a task is in; None where it is not known.
+        part_of: gives the key of the part that a task is in; None if that is unknown.
         from_paper: one of the four pairs of the paper's Table 3, shown even where empty.
     """
 
@@ -61,7 +61,7 @@ class Division:
     label: str
     rule: str
     parts: tuple[Part, ...]
-    place: Callable[[TaskFacts], str | None]
+    part_of: Callable[[TaskFacts], str | None]
     from_paper: bool = False
 
 
@@ -76,7 +76,7 @@ ROWS = Division(
         Part("rows_up_to_50", "≤ 50 rows", 0.7519),
         Part("rows_over_50", "> 50 rows"),
     ),
-    place=lambda task: _of_shape(
+    part_of=lambda task: _of_shape(
         task, lambda shape: "rows_up_to_50" if shape.rows <= 50 else "rows_over_50"
     ),
     from_paper=True,
@@ -90,7 +90,7 @@ COLUMNS = Division(
         Part("columns_up_to_10", "≤ 10 columns", 0.6553),
         Part("columns_over_10", "> 10 columns"),
     ),
-    place=lambda task: _of_shape(
+    part_of=lambda task: _of_shape(
         task, lambda shape: "columns_up_to_10" if shape.columns <= 10 else "columns_over_10"
     ),
     from_paper=True,
@@ -105,7 +105,7 @@ TABLES = Division(
         Part("single_table", "single table", 0.6290),
         Part("multiple_tables", "multiple tables"),
     ),
-    place=lambda task: _of_shape(
+    part_of=lambda task: _of_shape(
         task, lambda shape: "single_table" if shape.tables <= 1 else "multiple_tables"
     ),
     from_paper=True,
@@ -119,7 +119,7 @@ LAYOUT = Division(
         Part("relational", "relational table", 0.5554),
         Part("non_standard", "non-standard table"),
     ),
-    place=lambda task: _of_shape(
+    part_of=lambda task: _of_shape(
         task, lambda shape: "relational" if shape.is_relational else "non_standard"
     ),
     from_paper=True,
@@ -129,7 +129,7 @@ INSTRUCTION_TYPE = Division(
     label="Instruction type",
     rule="As the suite says.",
     parts=(),
-    place=lambda task: task.instruction_type,
+    part_of=lambda task: task.instruction_type,
 )
 
 _ANSWER_CELLS = (
@@ -148,7 +148,7 @@ ANSWER_CELLS = Division(
         *(Part(f"cells_up_to_{limit}", label) for limit, label in _ANSWER_CELLS),
         Part("cells_over_1000", "> 1,000 cells"),
     ),
-    place=lambda task: _step(task.answer_cells, _ANSWER_CELLS, "cells"),
+    part_of=lambda task: _step(task.answer_cells, _ANSWER_CELLS, "cells"),
 )
 WORKBOOK_BYTES = Division(
     key="workbook_bytes",
@@ -158,18 +158,18 @@ WORKBOOK_BYTES = Division(
         *(Part(f"bytes_up_to_{limit}", label) for limit, label in _WORKBOOK_BYTES),
         Part("bytes_over_100000", "> 100 kB"),
     ),
-    place=lambda task: _step(task.input_bytes, _WORKBOOK_BYTES, "bytes"),
+    part_of=lambda task: _step(task.input_bytes, _WORKBOOK_BYTES, "bytes"),
 )
 
 
 def divisions_for(tasks: Sequence[TaskFacts], *, of_paper: bool) -> tuple[Division, ...]:
-    """The ways of parting these tasks, the paper's pairs first.
+    """The divisions of these tasks, the paper's pairs first.
 
-    The suite's own groups and rounds are parts only of suites and runs that know them; what is in
-    a workbook, only of suites whose answers are files.
+    Tasks are divided by the suite's own groups and by rounds if the suite and the run have them,
+    and by what is in a workbook if the suite's answers are files.
 
     Args:
-        tasks: what the tasks are like.
+        tasks: what decides about each task.
         of_paper: whether the suite is the one whose subsets Table 3 of the SpreadsheetBench paper
             lists. Tasks of other suites are divided in the same way, without the paper's shares.
     """
@@ -205,7 +205,7 @@ def aspect_divisions(tasks: Sequence[Sequence[str]]) -> tuple[Division, ...]:
             label=f"Judged by {aspect}",
             rule=f"With, where {aspect} is among what the rules of the task look at.",
             parts=(Part("with", f"with {aspect}"), Part("without", f"without {aspect}")),
-            place=functools.partial(_aspect_of, aspect=aspect),
+            part_of=functools.partial(_aspect_of, aspect=aspect),
         )
         for aspect in named
         if not all(aspect in aspects for aspects in tasks)
@@ -229,18 +229,18 @@ _ORDERED = ("easy", "medium", "hard")
 def _groups(tasks: Sequence[TaskFacts]) -> Iterable[Division]:
     """The divisions that the suite itself makes."""
     for key in sorted({name for task in tasks for name in task.groups}):
-        names = sorted({task.groups[key] for task in tasks if key in task.groups}, key=_place)
+        names = sorted({task.groups[key] for task in tasks if key in task.groups}, key=_sort_key)
         yield Division(
             key=key,
             label=_GROUP_LABELS.get(key, key.replace("_", " ").capitalize()),
             rule=_GROUP_RULES.get(key, "As the suite says."),
             parts=tuple(Part(name, name) for name in names),
-            place=functools.partial(_group_of, key=key),
+            part_of=functools.partial(_group_of, key=key),
         )
 
 
-def _place(name: str) -> tuple[int, str]:
-    """Where a group stands among those of its division."""
+def _sort_key(name: str) -> tuple[int, str]:
+    """Sorts the groups of a division."""
     return (_ORDERED.index(name) if name in _ORDERED else -1, name)
 
 
@@ -259,7 +259,7 @@ def _rounds(tasks: Iterable[TaskFacts]) -> Division | None:
         parts=tuple(
             Part(f"rounds_{count}", f"{count} round{'s' if count > 1 else ''}") for count in rounds
         ),
-        place=lambda task: None if task.rounds is None else f"rounds_{task.rounds}",
+        part_of=lambda task: None if task.rounds is None else f"rounds_{task.rounds}",
     )
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import cast
 
 from judge.compare.registry import aspects_of
 from judge.core.records.runs import RunDocument, SuiteIdentity
 from judge.core.score import (
+    ScoreColumn,
     SubmissionScore,
     best_samples,
-    score_group,
-    score_submission,
-    scores_by_task,
 )
-from judge.core.score_table import ScoreColumn
 from judge.core.statistics import CONFIDENCE, RESAMPLES, SEED, Estimate, mean_interval
 from judge.core.task import Task
-from judge.core.verdict import CaseResult, Phase, Verdict, count_verdicts
+from judge.core.verdict import CaseResult, Phase, Verdict
 from judge.report.breakdowns import (
     INSTRUCTION_TYPE,
     Division,
@@ -29,40 +25,49 @@ from judge.report.breakdowns import (
     aspect_divisions,
     divisions_for,
 )
-from judge.report.charts import chart_lines, charts_of
-from judge.report.entries import difference_counts, task_entry
-from judge.report.entry_model import TaskEntry
-from judge.report.episode_counts import classes_of, summarise_episodes
-from judge.report.files import UNKNOWN_FILES, CaseFilesByCase
+from judge.report.counts import (
+    DifferenceTally,
+    chart_lines,
+    scope_lines,
+    share_lines,
+    shares_of_tallies,
+)
+from judge.report.desktop.counts import classes_of, summarise_episodes
+from judge.report.entries import Measured, task_entry
 from judge.report.identity import departures
-from judge.report.large import LARGE_NOTE, MAX_EXCLUSIONS, MAX_SHOWN_CASES
-from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.measures import Measured
+from judge.report.load import (
+    LARGE_NOTE,
+    MAX_EXCLUSIONS,
+    MAX_SHOWN_CASES,
+    LoadedRun,
+    LoadedSubmission,
+)
 from judge.report.model import (
     REPORT_DATA_VERSION,
+    Breakdown,
     DifferenceCount,
     Exclusion,
+    Group,
     Method,
     PhaseCount,
     ReportData,
+    Scores,
+    ScoresWithoutSuspects,
+    SuspectsSummary,
+    TableColumn,
+    TableOfScores,
+    TaskEntry,
     VerdictCount,
 )
-from judge.report.phrasings import compare_phrasings
-from judge.report.repeats import repeated_runs
-from judge.report.scope import scope_lines, scope_of
-from judge.report.score_model import Breakdown, Group, Scores, TableColumn, TableOfScores
-from judge.report.set_aside import LEVELS, cases_left, count_set_aside, count_standings
-from judge.report.shares import has_shares, share_lines, shares_of
-from judge.report.suspect_model import ScoresWithoutSuspects, SuspectsSummary
-from judge.report.usage import usage_of
+from judge.report.paired import compare_phrasings
+from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
+from judge.report.tally import LEVELS, RunTally, SuspectsTally, TaskGroup, TaskTally
 from judge.suites import Suite
-from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
-from judge.suspects.model import Certainty
-from judge.suspects.standing import Suspicions
+from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 
 
 def method_of(*, seed: int | None = None, resamples: int | None = None) -> Method:
-    """The usual method, with another seed or another number of resamples where one is given."""
+    """The default method, with the seed and the number of resamples that are given."""
     return Method(
         confidence=CONFIDENCE,
         resamples=RESAMPLES if resamples is None else resamples,
@@ -80,66 +85,75 @@ def build_report_data(
 
     Args:
         run: the run, from :func:`judge.report.load.load_run`.
-        files: its workbooks, from :func:`judge.report.files.inspect_files`.
+        files: its workbooks, from :func:`judge.report.shapes.inspect_files`.
         method: confidence, resamples and seed of the intervals.
     """
-    scored = [(submission, _score(submission)) for submission in run.submissions]
-    facts = _task_facts(run.submissions, files)
-    divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
-    results = [result for submission in run.submissions for result in submission.results.values()]
-    cases = sum(len(submission.cases) for submission in run.submissions)
-    rows = _Rows(keep=not run.is_large)
-    for each, score in scored:
-        places = _places(divisions, facts[each.task_id])
-        rows.add(task_entry(each, score, run.overrides, files, places, run.suspicions))
+    counted = _count(run, files)
+    tally, rows, facts = counted.tally, counted.rows, counted.facts
     kinds = _instruction_types(facts.values())
-    most_exclusions = MAX_EXCLUSIONS if run.is_large else None
-    counted = scored
-    if run.run.get("best_of"):
-        best = best_samples(score for _, score in scored)
-        counted = [each for each in scored if (each[0].task_id, each[0].sample) in best]
     return ReportData(
         schema_version=REPORT_DATA_VERSION,
         name=run.name,
         run=_identity(run.run),
-        overall=_scores(counted, method),
-        by_instruction_type=_breakdown(kinds, counted, facts, method),
-        breakdowns=tuple(_breakdown(division, counted, facts, method) for division in divisions),
-        tables=_tables(run.suite, counted, method),
-        phases=_phases(results, cases),
-        differences=_differences(results),
-        exclusions=tuple(islice(_exclusions(run.submissions), most_exclusions)),
-        manual_verdicts=rows.manual,
+        overall=_scores(tally.all_tasks(), method),
+        by_instruction_type=_breakdown(kinds, tally.tasks, facts, method),
+        breakdowns=tuple(
+            _breakdown(division, tally.tasks, facts, method) for division in counted.divisions
+        ),
+        tables=_tables(run.suite, tally.tasks.values(), method),
+        phases=_phases(tally),
+        differences=_differences(rows.differences),
+        exclusions=tuple(
+            islice(_exclusions(run.submissions), MAX_EXCLUSIONS if run.is_large else None)
+        ),
+        manual_verdicts=tally.by_hand,
         stale_manual_verdicts=len(run.overrides.stale),
-        official_disagreements=rows.official_disagreements,
+        official_disagreements=tally.official_disagreements,
         measures=rows.measured.distributions(),
-        usage=usage_of(submission.asking for submission in run.submissions),
-        repeated=repeated_runs(scores_by_task(score for _, score in scored).values()),
+        usage=tally.usage.report(),
+        repeated=tally.repeated_runs(),
         tasks=tuple(rows.kept),
         tasks_without_submission=run.tasks_without_submission,
         method=method,
-        notes=(
-            *run.notes,
-            *([LARGE_NOTE.format(cases=cases, most=MAX_SHOWN_CASES)] if run.is_large else ()),
-            *scope_lines(scope_of(results)),
-            *_share_lines(counted, facts),
-            *chart_lines(charts_of(results)),
-        ),
-        departures=departures(run.run, by_hand=rows.manual),
-        suspects=None if run.suspicions is None else _suspects(counted, run.suspicions, method),
+        notes=tuple(_notes(run, tally)),
+        departures=departures(run.run, by_hand=tally.by_hand),
+        suspects=None if tally.suspects is None else _suspects(tally.suspects, method),
         phrasings=compare_phrasings(
-            [score for _, score in counted],
-            {each.task_id: each.task for each, _ in counted if each.task is not None},
+            {task_id: task.scores for task_id, task in tally.tasks.items()},
+            {
+                submission.task_id: submission.task
+                for submission, _ in counted.submissions
+                if submission.task is not None
+            },
             facts,
             aspect_divisions([fact.aspects for fact in facts.values()]),
             method,
         ),
-        episodes=summarise_episodes(run.run, counted, classes_of(run.suite), method),
+        episodes=summarise_episodes(run.run, counted.submissions, classes_of(run.suite), method),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """A run whose submissions were counted.
+
+    Attributes:
+        tally: its numbers.
+        rows: its rows, and what was measured over them.
+        submissions: those that are in the scores, with their scores.
+        facts: task id -> what places the task in the parts of the divisions.
+        divisions: the ways of parting the tasks.
+    """
+
+    tally: RunTally
+    rows: _Rows
+    submissions: Sequence[tuple[LoadedSubmission, SubmissionScore]]
+    facts: Mapping[str, TaskFacts]
+    divisions: Sequence[Division]
+
+
 class _Rows:
-    """The entries of a report: counted, and kept unless there are too many.
+    """The rows of a report: counted, and kept unless there are too many.
 
     Args:
         keep: whether they are kept.
@@ -149,35 +163,60 @@ class _Rows:
         self._keep = keep
         self.kept: list[TaskEntry] = []
         self.measured = Measured()
-        self.manual = self.official_disagreements = 0
+        self.differences = DifferenceTally()
 
-    def add(self, entry: TaskEntry) -> None:
-        """Takes an entry."""
+    def add(self, entry: TaskEntry, results: Iterable[CaseResult]) -> None:
+        """Adds the row of a submission, and the results of its cases."""
         self.measured.add(entry)
-        self.manual += sum(case.manual is not None for case in entry.cases)
-        self.official_disagreements += sum(case.official_disagrees for case in entry.cases)
+        for result in results:
+            self.differences.add(result)
         if self._keep:
             self.kept.append(entry)
 
 
-_Scored = Sequence[tuple[LoadedSubmission, SubmissionScore]]
-
-
-def _share_lines(scored: _Scored, facts: Mapping[str, TaskFacts]) -> Iterator[str]:
-    """Mean shares of the cells to change and to keep, over all tasks and by instruction type."""
-    groups: dict[str, list[CaseResult]] = {"Overall": []}
-    for submission, _ in scored:
+def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
+    """Counts the submissions of a run one by one."""
+    scored = [(submission, submission.score()) for submission in run.submissions]
+    best = best_samples(score for _, score in scored) if run.run.get("best_of") else None
+    facts = _task_facts(run.submissions, files)
+    divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
+    tally = RunTally(run.overrides, run.suspicions)
+    rows = _Rows(keep=not run.is_large)
+    counted = []
+    for submission, score in scored:
         results = list(submission.results.values())
-        groups["Overall"] += results
-        groups.setdefault(facts[submission.task_id].instruction_type, []).extend(results)
-    if has_shares(groups["Overall"]):
-        yield from share_lines({name: shares_of(results) for name, results in groups.items()})
+        counts = best is None or submission.key in best
+        tally.add(submission.tallied, score, results, counts=counts)
+        tally.usage.add(submission.asking)
+        groups = _groups(divisions, facts[submission.task_id])
+        entry = task_entry(submission, score, run.overrides, files, groups, run.suspicions)
+        rows.add(entry, results)
+        if counts:
+            counted.append((submission, score))
+    return _Counted(tally, rows, counted, facts, divisions)
+
+
+def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
+    """What a reader has to know of a run."""
+    yield from run.notes
+    if run.is_large:
+        yield LARGE_NOTE.format(cases=tally.cases, most=MAX_SHOWN_CASES)
+    yield from scope_lines(tally.scope.report())
+    if any(task.shares.cases for task in tally.tasks.values()):
+        groups = {"Overall": list(tally.tasks.values()), **tally.by_kind()}
+        yield from share_lines(
+            {
+                name: shares_of_tallies([task.shares for task in tasks])
+                for name, tasks in groups.items()
+            }
+        )
+    yield from chart_lines(tally.charts.report())
 
 
 def _identity(run: RunDocument) -> RunDocument:
     """What the run is, without the paths of its files on the machine that made it."""
     identity: RunDocument = {
-        # What every report says of its run, known or not.
+        # Every report has these fields, empty if the run does not have them.
         "model": None,
         "setting": None,
         "profile": None,
@@ -200,76 +239,49 @@ def _identity(run: RunDocument) -> RunDocument:
     return identity
 
 
-def _score(submission: LoadedSubmission) -> SubmissionScore:
-    found = [submission.results.get(number) for number in submission.cases]
-    verdicts = [None if each is None else each.verdict for each in found]
-    return score_submission(submission.task_id, submission.sample, verdicts)
-
-
 # -- scores ---------------------------------------------------------------------------------------
 
 
-def _scores(scored: _Scored, method: Method) -> Scores:
-    group = score_group(score for _, score in scored)
-    results = [result for each, _ in scored for result in each.results.values()]
+def _scores(group: TaskGroup, method: Method) -> Scores:
+    """The numbers of a group of tasks, with the intervals of its scores."""
+    score = group.score()
     return Scores(
-        soft_restriction=_estimate([(each.task_id, each.soft) for _, each in scored], method),
-        hard_restriction=_estimate([(each.task_id, each.hard) for _, each in scored], method),
-        tasks=group.tasks,
-        cases=group.cases,
-        all_tasks=group.all_tasks,
-        all_cases=group.all_cases,
-        soft_of_all=group.soft_of_all,
-        hard_of_all=group.hard_of_all,
-        verdicts=count_verdicts(results),
+        soft_restriction=_estimate((task.soft for task in group.tasks), method),
+        hard_restriction=_estimate((task.hard for task in group.tasks), method),
+        tasks=score.tasks,
+        cases=score.cases,
+        all_tasks=score.all_tasks,
+        all_cases=score.all_cases,
+        soft_of_all=score.soft_of_all,
+        hard_of_all=score.hard_of_all,
+        verdicts=group.verdicts,
     )
 
 
-def _estimate(scores: Iterable[tuple[str, float | None]], method: Method) -> Estimate:
-    """Mean over tasks, several samples of a task averaged first, with its interval."""
-    by_task: dict[str, list[float]] = defaultdict(list)
-    for task_id, score in scores:
-        if score is not None:
-            by_task[task_id].append(score)
+def _estimate(tasks: Iterable[Sequence[float | None]], method: Method) -> Estimate:
+    """Mean over tasks, the samples of a task averaged first, with its interval."""
+    scored = ([score for score in samples if score is not None] for samples in tasks)
     return mean_interval(
-        [sum(each) / len(each) for each in by_task.values()],
+        [sum(samples) / len(samples) for samples in scored if samples],
         confidence=method.confidence,
         resamples=method.resamples,
         seed=method.seed,
     )
 
 
-def _suspects(scored: _Scored, suspicions: Suspicions, method: Method) -> SuspectsSummary:
-    ids = list(dict.fromkeys(each.task_id for each, _ in scored))
+def _suspects(suspects: SuspectsTally, method: Method) -> SuspectsSummary:
     return SuspectsSummary(
-        without=tuple(_without(scored, suspicions, level, method) for level in LEVELS),
-        standing=count_standings(suspicions, ids),
-    )
-
-
-def _without(
-    scored: _Scored, suspicions: Suspicions, least: Certainty, method: Method
-) -> ScoresWithoutSuspects:
-    """The scores of what is left if suspects of a certainty, and surer ones, are set aside."""
-    left: list[tuple[LoadedSubmission, SubmissionScore]] = []
-    set_aside, tasks = 0, set()
-    for each, score in scored:
-        places = cases_left(suspicions, each.task_id, each.cases, least)
-        verdicts = [score.verdicts[place] for place in places]
-        if fewer := count_set_aside(score.verdicts, verdicts):
-            set_aside += fewer
-            tasks.add(each.task_id)
-        if verdicts:
-            cases = tuple(each.cases[place] for place in places)
-            results = {number: each.results[number] for number in cases if number in each.results}
-            rest = replace(each, cases=cases, results=results)
-            left.append((rest, score_submission(each.task_id, each.sample, verdicts)))
-    return ScoresWithoutSuspects(
-        certainty=least.value,
-        label=LEVELS[least],
-        set_aside_cases=set_aside,
-        set_aside_tasks=len(tasks),
-        scores=_scores(left, method),
+        without=tuple(
+            ScoresWithoutSuspects(
+                certainty=least.value,
+                label=LEVELS[least],
+                set_aside_cases=level.set_aside_cases,
+                set_aside_tasks=len(level.set_aside_tasks),
+                scores=_scores(level.group(), method),
+            )
+            for least, level in suspects.levels.items()
+        ),
+        standing=suspects.standing(),
     )
 
 
@@ -305,33 +317,37 @@ def _is_of_the_paper(run: LoadedRun) -> bool:
 
 
 def _instruction_types(facts: Iterable[TaskFacts]) -> Division:
-    """The kinds of tasks that occur."""
+    """The division by instruction type, with the types that occur."""
     present = sorted({fact.instruction_type for fact in facts})
     return replace(INSTRUCTION_TYPE, parts=tuple(Part(name, name) for name in present))
 
 
-def _places(divisions: Sequence[Division], facts: TaskFacts) -> dict[str, str]:
-    placed = {each.key: each.place(facts) for each in (INSTRUCTION_TYPE, *divisions)}
-    return {key: place for key, place in placed.items() if place is not None}
+def _groups(divisions: Sequence[Division], facts: TaskFacts) -> dict[str, str]:
+    """Key of a division -> the key of the group that a task is in."""
+    placed = {division.key: division.part_of(facts) for division in (INSTRUCTION_TYPE, *divisions)}
+    return {key: group for key, group in placed.items() if group is not None}
 
 
 def _breakdown(
-    division: Division, scored: _Scored, facts: Mapping[str, TaskFacts], method: Method
+    division: Division,
+    tallies: Mapping[str, TaskTally],
+    facts: Mapping[str, TaskFacts],
+    method: Method,
 ) -> Breakdown:
-    place_of = {task_id: division.place(each) for task_id, each in facts.items()}
-    known = sum(place is not None for place in place_of.values())
+    group_of = {task_id: division.part_of(fact) for task_id, fact in facts.items()}
+    placed = sum(group is not None for group in group_of.values())
     groups = []
     for part in division.parts:
-        members = {task_id for task_id, place in place_of.items() if place == part.key}
+        members = {task_id for task_id, group in group_of.items() if group == part.key}
         if not members and not division.from_paper:
             continue
-        inside = [(each, score) for each, score in scored if each.task_id in members]
+        inside = (tally for task_id, tally in tallies.items() if task_id in members)
         groups.append(
             Group(
                 key=part.key,
                 label=part.label,
-                share=len(members) / known if known else None,
-                scores=_scores(inside, method),
+                share=len(members) / placed if placed else None,
+                scores=_scores(TaskGroup.of(inside), method),
                 paper_share=part.paper_share,
             )
         )
@@ -340,33 +356,31 @@ def _breakdown(
         label=division.label,
         rule=division.rule,
         groups=tuple(groups),
-        unknown_tasks=len(place_of) - known,
+        unknown_tasks=len(group_of) - placed,
         from_paper=division.from_paper,
     )
 
 
-def _tables(suite: Suite | None, scored: _Scored, method: Method) -> tuple[TableOfScores, ...]:
+def _tables(
+    suite: Suite | None, tallies: Collection[TaskTally], method: Method
+) -> tuple[TableOfScores, ...]:
     """The tables that the suite asks for; none if it is not available."""
     if suite is None:
         return ()
     return tuple(
         TableOfScores(
             table.title,
-            tuple(_column(column, suite.whole.tasks, scored, method) for column in table.columns),
+            tuple(_column(column, suite.whole.tasks, tallies, method) for column in table.columns),
         )
         for table in suite.tables
     )
 
 
 def _column(
-    column: ScoreColumn, tasks: Sequence[Task], scored: _Scored, method: Method
+    column: ScoreColumn, tasks: Sequence[Task], tallies: Iterable[TaskTally], method: Method
 ) -> TableColumn:
-    inside = [
-        (each, score)
-        for each, score in scored
-        if each.task is not None and column.holds(each.task.groups)
-    ]
-    scores = _scores(inside, method)
+    inside = (tally for tally in tallies if column.holds(tally.task.groups))
+    scores = _scores(TaskGroup.of(inside), method)
     count = sum(column.holds(task.groups) for task in tasks)
     accepted = (scores.hard_of_all or 0.0) * scores.all_tasks
     return TableColumn(
@@ -381,8 +395,8 @@ def _column(
 # -- verdicts, differences, exclusions -------------------------------------------------------------
 
 
-def _phases(results: Sequence[CaseResult], cases: int) -> tuple[PhaseCount, ...]:
-    counts = Counter(result.verdict for result in results)
+def _phases(tally: RunTally) -> tuple[PhaseCount, ...]:
+    counts, cases = tally.verdicts(), tally.cases
     phases = []
     for phase in Phase:
         verdicts = tuple(
@@ -397,28 +411,18 @@ def _phases(results: Sequence[CaseResult], cases: int) -> tuple[PhaseCount, ...]
             for verdict in Verdict
             if verdict.phase is phase and counts[verdict]
         )
-        total = sum(each.cases for each in verdicts)
+        total = sum(verdict.cases for verdict in verdicts)
         phases.append(PhaseCount(phase.value, total, total / cases, verdicts))
     return tuple(phases)
 
 
-def _differences(results: Sequence[CaseResult]) -> tuple[DifferenceCount, ...]:
-    cases: Counter[str] = Counter()
-    only: Counter[str] = Counter()
-    cells: Counter[str] = Counter()
-    different = 0
-    for result in results:
-        if result.comparison.get("equal") is not False:
-            continue
-        different += 1
-        counts = difference_counts(result.comparison)
-        cases.update(counts.keys())
-        cells.update(counts)
-        if len(counts) == 1:
-            only.update(counts.keys())
+def _differences(counted: DifferenceTally) -> tuple[DifferenceCount, ...]:
+    """The classes of differences, commonest first."""
     return tuple(
-        DifferenceCount(kind, count, only[kind], cells[kind], count / different)
-        for kind, count in sorted(cases.items(), key=lambda item: (-item[1], item[0]))
+        DifferenceCount(
+            kind, cases, counted.only[kind], counted.cells[kind], cases / counted.different
+        )
+        for kind, cases in sorted(counted.cases.items(), key=lambda item: (-item[1], item[0]))
     )
 
 

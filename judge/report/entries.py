@@ -1,18 +1,21 @@
-"""The rows of a report: one for each submission, with its cases. Pure."""
+"""The rows of a report, one for each submission with its cases, and what they measured. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from array import array
+from collections.abc import Callable, Iterable, Mapping
+from statistics import median
 
 from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.score import SubmissionScore
-from judge.core.verdict import Verdict
 from judge.grading.overrides import Overrides
-from judge.report.entry_model import CaseEntry, TaskEntry
-from judge.report.files import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
+from judge.report.counts import difference_counts
 from judge.report.load import LoadedSubmission
-from judge.report.suspect_model import CaseSuspect
-from judge.suspects.standing import Suspicions
+from judge.report.model import CaseEntry, CaseSuspect, Distribution, TaskEntry
+from judge.report.shapes import UNKNOWN_FILES, CaseFiles, CaseFilesByCase
+from judge.report.tally import disagrees_with_published
+from judge.suspects.decisions import Suspicions
 
 
 def task_entry(
@@ -23,13 +26,13 @@ def task_entry(
     groups: Mapping[str, str],
     suspicions: Suspicions | None = None,
 ) -> TaskEntry:
-    """What a report says of one submission.
+    """The row of one submission.
 
     Args:
         submission: the submission with its results.
         score: its scores.
         overrides: changes by hand.
-        files: what is known of the workbooks.
+        files: sizes and shapes of the workbooks.
         groups: breakdown key -> group key of its task.
         suspicions: golds that may be at fault.
     """
@@ -83,18 +86,18 @@ def case_suspects(
         return ()
     return tuple(
         CaseSuspect(
-            sign=each.suspect.sign,
-            certainty=each.certainty.value,
-            standing=each.standing.value,
-            whole_task=each.suspect.case is None,
-            summary=each.suspect.summary,
-            why=each.suspect.why,
+            sign=point.suspect.sign,
+            certainty=point.certainty.value,
+            standing=point.standing.value,
+            whole_task=point.suspect.case is None,
+            summary=point.suspect.summary,
+            why=point.suspect.why,
             decisions=tuple(
-                f"{said.finding}, by {said.by} on {said.at[:10]}: {said.reason}"
-                for said in each.decisions
+                f"{decision.finding}, by {decision.by} on {decision.at[:10]}: {decision.reason}"
+                for decision in point.decisions
             ),
         )
-        for each in suspicions.of_case(task_id, case)
+        for point in suspicions.of_case(task_id, case)
     )
 
 
@@ -110,7 +113,6 @@ def _case_entry(
     run = CaseRun() if automatic is None else automatic.run
     comparison = CaseComparison() if automatic is None else automatic.comparison
     timings_s = {} if automatic is None else automatic.timings_s
-    official = comparison.get("official_equal")
     return CaseEntry(
         case=number,
         verdict=None if result is None else result.verdict.value,
@@ -131,21 +133,14 @@ def _case_entry(
         computed_cells=comparison.get("computed_cells", {}).get("output"),
         engines=tuple(comparison.get("engines", ())),
         difference_counts=difference_counts(comparison),
-        official_equal=official,
-        # Compared with the judge's own verdict: a person's is about more than these rules.
+        official_equal=comparison.get("official_equal"),
         official_disagrees=automatic is not None
-        and official is not None
-        and official != (automatic.verdict is Verdict.AC),
+        and disagrees_with_published(automatic, automatic.verdict),
         notes=tuple(comparison.get("notes", ())),
         output_sha256=run.get("output_sha256"),
         suspects=suspects,
         episode=submission.episodes.get(number),
     )
-
-
-def difference_counts(comparison: CaseComparison) -> dict[str, int]:
-    """Class -> differing cells of one comparison, those classes that occur."""
-    return {kind: n for kind, n in comparison.get("difference_counts", {}).items() if n}
 
 
 def _whole(value: float | None) -> int | None:
@@ -154,3 +149,82 @@ def _whole(value: float | None) -> int | None:
 
 def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
+
+
+_Number = float | int | None
+
+
+def _ended(case: CaseEntry, name: str) -> _Number:
+    """A number of an episode that ended."""
+    episode = case.episode
+    number: _Number = None if episode is None or not episode.ended else getattr(episode, name)
+    return number
+
+
+_OF_CASES: tuple[tuple[str, str, Callable[[CaseEntry], _Number]], ...] = (
+    ("run_wall_s", "Run, wall time (s)", lambda case: case.wall_s),
+    ("run_cpu_s", "Run, processor time (s)", lambda case: case.cpu_s),
+    ("peak_memory_bytes", "Run, peak memory (bytes)", lambda case: case.peak_memory_bytes),
+    ("recalculation_s", "Recalculation (s)", lambda case: case.recalculation_s),
+    ("comparison_s", "Comparison (s)", lambda case: case.comparison_s),
+    ("episode_turns", "Turns of an episode", lambda case: _ended(case, "turns")),
+    ("episode_steps", "Actions of an episode", lambda case: _ended(case, "steps")),
+    ("episode_s", "Episode (s)", lambda case: _ended(case, "seconds")),
+)
+_OF_TASKS: tuple[tuple[str, str, Callable[[TaskEntry], _Number]], ...] = (
+    ("rounds", "Rounds", lambda task: task.rounds),
+    ("prompt_tokens", "Tokens of the prompts", lambda task: task.prompt_tokens),
+    ("completion_tokens", "Tokens of the replies", lambda task: task.completion_tokens),
+    ("cost_usd", "Cost (US dollars)", lambda task: task.cost_usd),
+    ("inference_s", "Chat model (s)", lambda task: task.inference_s),
+)
+_WITHOUT_SUM = frozenset({"peak_memory_bytes"})
+
+
+class Measured:
+    """What was measured, collected submission by submission; eight bytes for each number."""
+
+    def __init__(self) -> None:
+        self._of_cases = [array("d") for _ in _OF_CASES]
+        self._of_tasks = [array("d") for _ in _OF_TASKS]
+
+    def add(self, task: TaskEntry) -> None:
+        """Adds a submission with its cases."""
+        for numbers, (_, _, read_task) in zip(self._of_tasks, _OF_TASKS, strict=True):
+            if (number := read_task(task)) is not None:
+                numbers.append(number)
+        for case in task.cases:
+            for numbers, (_, _, read_case) in zip(self._of_cases, _OF_CASES, strict=True):
+                if (number := read_case(case)) is not None:
+                    numbers.append(number)
+
+    def distributions(self) -> tuple[Distribution, ...]:
+        """The distribution of each quantity that was measured."""
+        cases = zip(_OF_CASES, self._of_cases, strict=True)
+        tasks = zip(_OF_TASKS, self._of_tasks, strict=True)
+        distributions = [
+            _distribution(key, label, "case", numbers) for (key, label, _), numbers in cases
+        ]
+        distributions += [
+            _distribution(key, label, "task", numbers) for (key, label, _), numbers in tasks
+        ]
+        return tuple(distribution for distribution in distributions if distribution is not None)
+
+
+def _distribution(key: str, label: str, per: str, numbers: Iterable[float]) -> Distribution | None:
+    ordered = sorted(numbers)
+    if not ordered:
+        return None
+    total = math.fsum(ordered)
+    return Distribution(
+        key=key,
+        label=label,
+        per=per,
+        count=len(ordered),
+        total=None if key in _WITHOUT_SUM else total,
+        mean=total / len(ordered),
+        median=median(ordered),
+        # The smallest number that at least 95 % do not exceed.
+        p95=ordered[math.ceil(0.95 * len(ordered)) - 1],
+        maximum=ordered[-1],
+    )

@@ -6,25 +6,22 @@ comparison, and nothing is computed or run.
 
 from __future__ import annotations
 
+import datetime as dt
+import enum
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from judge.compare.cells.comparison import DifferenceClass
+from judge.compare.cells.render import value_to_json
 from judge.compare.registry import checker_of
 from judge.core.records.cases import CaseComparison, DifferenceRecord
 from judge.core.records.runs import RecalcIdentity, RunDocument
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.recalc.policy import calculates
-from judge.report.grid_cells import (
-    FormulaState,
-    encode_cell,
-    encode_formula,
-    encode_recorded,
-    encode_value,
-)
 from judge.report.grid_marks import UNKNOWN, Marks, complete_marks, marks_of_record
 from judge.report.grid_window import (
     Block,
@@ -35,18 +32,124 @@ from judge.report.grid_window import (
     with_places,
 )
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, column_letters
-from judge.workbook.cell import CellRef
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet
 
+_MAX_EXACT = 2**53
+
+
+class FormulaState(enum.StrEnum):
+    """Where the value of a formula comes from."""
+
+    CACHED = "k"
+    """The file holds it, and it counted."""
+    COMPUTED = "c"
+    """An engine of the judge computed it."""
+    AGREED = "a"
+    """An engine computed a value that agrees with the other workbook's."""
+    IGNORED = "i"
+    """The file holds it, but it did not count: an engine computed another, which was not kept."""
+    NONE = "u"
+    """There is none."""
+
+
+def encode_value(value: CellValue, text_chars: int) -> Any:
+    """A value as JSON."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return encode_text(value, text_chars)
+    if isinstance(value, ErrorValue):
+        return {"k": "e", "x": value.code}
+    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
+        return {"k": "d", "x": str(value_to_json(value)).removesuffix("T00:00:00")}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"k": "n", "x": str(value)}
+    if isinstance(value, int) and abs(value) > _MAX_EXACT:
+        return {"k": "n", "x": str(value)[:text_chars]}
+    return value
+
+
+def encode_text(text: str, text_chars: int) -> Any:
+    """Text as JSON, cut if it is longer than there is room for."""
+    if not text.isascii():
+        # A lone surrogate cannot be encoded in UTF-8.
+        text = text.encode("utf-8", "replace").decode("utf-8")
+    if len(text) <= text_chars:
+        return text
+    return {"k": "s", "x": text[:text_chars], "n": len(text)}
+
+
+def encode_recorded(value: Any) -> Any:
+    """A value that a record holds, which is JSON already."""
+    if isinstance(value, dict):
+        if "date" in value:
+            return {"k": "d", "x": str(value["date"]).removesuffix("T00:00:00")}
+        return {"k": "e", "x": str(value.get("error", ""))}
+    return value
+
+
+def encode_formula(formula: str, value: Any, state: FormulaState, text_chars: int) -> Any:
+    """A formula with its encoded value."""
+    text = encode_text(formula, text_chars)
+    shown = text if isinstance(text, str) else f"{text['x']}…"
+    return {"f": shown, "v": value, "s": state.value}
+
+
+_SAME, _FOLLOWS, _BLANK, _AS_OUTPUT = 0, 1, 2, 3
+
+
+def encode_cell(column: int, mark: int, gold: Any, output: Any, before: Any) -> list[Any] | None:
+    """One cell of the three workbooks; None if all are blank and there is nothing to show.
+
+    Args:
+        column: index into the columns that are shown.
+        mark: index of what the comparison said, see :data:`judge.report.grid.MARKS`.
+        gold: the gold's cell.
+        output: the output's cell.
+        before: the input's cell.
+
+    Returns:
+        ``[column, flags, gold, output?, before?]``. Bits 0 and 1 of ``flags`` describe the
+        output, bits 2 and 3 the input: 0 as the gold, 1 it follows, 2 blank, 3 as the output. The
+        mark is above them.
+    """
+    if gold is None and output is None and before is None and mark <= 1:
+        return None
+    entry: list[Any] = [column, 0, gold]
+    flags = mark << 4
+    if not _same(output, gold):
+        flags |= _BLANK if output is None else _FOLLOWS
+        if output is not None:
+            entry.append(output)
+    if not _same(before, gold):
+        if before is None:
+            flags |= _BLANK << 2
+        elif _same(before, output):
+            flags |= _AS_OUTPUT << 2
+        else:
+            flags |= _FOLLOWS << 2
+            entry.append(before)
+    entry[1] = flags
+    return entry
+
+
+def _same(first: Any, second: Any) -> bool:
+    # In Python, True equals 1; in cells, and as values of formulas, it does not.
+    if isinstance(first, dict):
+        return isinstance(second, dict) and repr(first) == repr(second)
+    return type(first) is type(second) and bool(first == second)
+
+
 MARKS = ("", "agrees", *(kind.value for kind in DifferenceClass), UNKNOWN)
-"""What a grid can say about a cell: nothing (it is outside the answer), or one of these."""
+"""The marks of a cell: none (it is outside the answer), or one of these."""
 
 _MARK_INDEX = {name: index for index, name in enumerate(MARKS)}
 _AGREES = 1
 _DIFFERS = _MARK_INDEX[DifferenceClass.WRONG_VALUE.value]
-"""Of a kind that is another checker's own; the differences that are listed say how."""
+"""The mark of a difference whose kind belongs to another checker; the differences name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +170,7 @@ class GridRules:
 
     @staticmethod
     def of_run(run: RunDocument) -> GridRules:
-        """Reads them from a run's description."""
+        """Reads the rules from the description of a run."""
         recalc = run.get("recalc") or RecalcIdentity()
         return GridRules(
             profile=run.get("profile") or "standard",
@@ -112,8 +215,8 @@ def build_grid(
     before = _open("input", case.input_path, notes) if case.inputs else None
     try:
         blocks = _blocks_of(task, gold, output_book)
-        known = [each for each in places if each.sheet in gold.sheet_names]
-        blocks = with_places(blocks, known, _Answering(output_book).sheet)
+        shown = [cell for cell in places if cell.sheet in gold.sheet_names]
+        blocks = with_places(blocks, shown, _OutputSheets(output_book).sheet)
         sides = Sides(gold, output_book, before, rules)
         marks = _marks(task, sides, blocks, record, rules)
         encoded = [encode_block(block, sides, marks, bounds) for block in blocks[: bounds.blocks]]
@@ -133,8 +236,8 @@ def _open(name: str, source: bytes | Path, notes: list[str]) -> Workbook | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answering:
-    """The sheets of an output, by those of the gold."""
+class _OutputSheets:
+    """Finds the sheet of an output that answers to a sheet of the gold."""
 
     output: Workbook | None
 
@@ -168,7 +271,7 @@ class Sides:
 
     @property
     def trusts_output(self) -> bool:
-        """Whether those of the output's did."""
+        """Whether the values of the output's formulas counted as the file has them."""
         if self.output is None or self.rules.recalc_mode == "never":
             return True
         return not self.rules.ran_programs and self._trusts(self.output)
@@ -201,8 +304,8 @@ def _marks(
 
 
 def _computed_cells(sides: Sides, blocks: Sequence[Block]) -> set[tuple[str, int]]:
-    """Formula cells of the answer whose value the files do not tell."""
-    found: set[tuple[str, int]] = set()
+    """Formula cells of the answer whose value is not in the files."""
+    cells: set[tuple[str, int]] = set()
     for block in blocks:
         for book, name, trusted in (
             (sides.gold, block.sheet, sides.trusts_gold),
@@ -212,12 +315,12 @@ def _computed_cells(sides: Sides, blocks: Sequence[Block]) -> set[tuple[str, int
                 continue
             sheet = book.sheet(name)
             for window in block.answer:
-                found |= {
+                cells |= {
                     (block.sheet, key)
                     for key in sheet.formula_keys(window)
                     if not (trusted and _has_cached_value(sheet, key))
                 }
-    return found
+    return cells
 
 
 def _has_cached_value(sheet: Sheet, key: int) -> bool:
@@ -235,10 +338,10 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
         ``sheet``; ``output_sheet`` and ``input_sheet`` (null where there is none); ``answer``
         (ranges as text); ``rows`` and ``columns`` that are shown, as ``[first, count]``
         stretches; ``whole_rows``, how many rows the window has; ``cells``, for each shown row the
-        list of :func:`judge.report.grid_cells.encode_cell`.
+        list of :func:`judge.report.grid.encode_cell`.
     """
     window = block.window
-    differing = marks.keys(block.sheet) | {cell_key(*each) for each in block.places}
+    differing = marks.keys(block.sheet) | {cell_key(*position) for position in block.places}
     columns = choose_lines(
         window.min_column,
         window.max_column,
@@ -254,7 +357,7 @@ def encode_block(block: Block, sides: Sides, marks: Marks, bounds: GridBounds) -
         "sheet": block.sheet,
         "output_sheet": block.output_sheet,
         "input_sheet": panes.before_name,
-        "answer": [str(each) for each in block.answer],
+        "answer": [str(window) for window in block.answer],
         "rows": spans(rows),
         "columns": [[column_letters(first), first, count] for first, count in spans(columns)],
         "whole_rows": window.max_row - window.min_row + 1,
@@ -292,18 +395,18 @@ class _Panes:
         self.before_name = None
         if sides.before is not None:
             self.before_name = match_sheet(block.sheet, sides.before.sheet_names)
-        # What stood in an input is shown as the file has it: nobody judged it.
+        # The input is shown as the file has it: it was not judged.
         self._before = _Side.of(sides.before, self.before_name, window, trusted=True)
         every = (self._gold, self._output, self._before)
-        self._stored: set[int] = set().union(*(each.values for each in every))
-        self._stored.update(*(each.formulas for each in every))
-        self._stored.update(*(each.computed for each in every))
+        self._stored: set[int] = set().union(*(side.values for side in every))
+        self._stored.update(*(side.formulas for side in every))
+        self._stored.update(*(side.computed for side in every))
         self._stored.update(marks.keys(block.sheet))
         self._lacks_sheet = self._output.sheet is None and self._output.judged
 
     def row(self, row: int, columns: Sequence[int]) -> list[list[Any]]:
-        """The cells of one row that hold anything."""
-        found = []
+        """The cells of one row that are not empty."""
+        cells = []
         for index, column in enumerate(columns):
             key = cell_key(row, column)
             if key not in self._stored and not self._lacks_sheet:
@@ -313,8 +416,8 @@ class _Panes:
             before = self._before.encode(key, self._text_chars)
             entry = encode_cell(index, mark, gold, output, before)
             if entry is not None:
-                found.append(entry)
-        return found
+                cells.append(entry)
+        return cells
 
     def _mark(self, row: int, column: int, key: int) -> int:
         if not self._block.in_answer(row, column):

@@ -1,8 +1,7 @@
-"""What the comparison said of each cell, as far as the record or the files tell.
+"""The result of the comparison for each cell, from the record and from the files.
 
-A record lists the first differences only. Of the others, the files themselves tell, wherever no
-formula had to be computed for the verdict; what that leaves open is marked as not known and never
-guessed.
+A record lists only the first differences. The files show the others, except where a formula had to
+be computed for the verdict; such cells are marked as unknown, never guessed.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _OUTSIDE = {DifferenceClass.TOUCHED.value, DifferenceClass.MISSING_SHEET.value}
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What is known of the cells of an answer.
+    """The marks of the cells of an answer.
 
     Attributes:
         kinds: (sheet, cell key) -> class of difference; cells that are not in it agree.
         recorded: (sheet, cell key) -> the difference as the record has it.
-        doubtful: whether formula cells that are in neither may differ all the same.
+        doubtful: whether formula cells that are in neither may still differ.
         computed: (``gold`` or ``output``, that workbook's sheet) -> cell key -> computed value.
     """
 
@@ -52,25 +51,25 @@ def marks_of_record(record: CaseComparison) -> Marks:
     """The marks that a comparison's record lists by itself."""
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
     for difference in record.get("differences", ()):
-        place = parse_cell(difference["cell"])
-        if place is not None and difference["kind"] not in _OUTSIDE:
-            recorded[difference["sheet"], cell_key(*place)] = difference
-    kinds = {place: difference["kind"] for place, difference in recorded.items()}
+        position = parse_cell(difference["cell"])
+        if position is not None and difference["kind"] not in _OUTSIDE:
+            recorded[difference["sheet"], cell_key(*position)] = difference
+    kinds = {cell: difference["kind"] for cell, difference in recorded.items()}
     return Marks(kinds, recorded, doubtful=is_cut(record), computed=_computed_values(record))
 
 
 def _computed_values(record: CaseComparison) -> dict[tuple[str, str], dict[int, Any]]:
-    found: dict[tuple[str, str], dict[int, Any]] = {}
+    computed: dict[tuple[str, str], dict[int, Any]] = {}
     for side, sheets in record.get("computed_values", {}).items():
         for sheet, cells in sheets.items():
             places = ((parse_cell(address), value) for address, value in cells.items())
-            found[side, sheet] = {cell_key(*at): value for at, value in places if at is not None}
-    return found
+            computed[side, sheet] = {cell_key(*at): value for at, value in places if at is not None}
+    return computed
 
 
 def is_cut(record: CaseComparison) -> bool:
     """Whether more cells differ than the record lists."""
-    listed = sum(each["kind"] not in _OUTSIDE for each in record.get("differences", ()))
+    listed = sum(difference["kind"] not in _OUTSIDE for difference in record.get("differences", ()))
     lacking = record.get("difference_counts", {}).get(DifferenceClass.MISSING_SHEET.value, 0)
     return record.get("differing_cells", 0) - lacking > listed
 
@@ -85,7 +84,7 @@ def complete_marks(
     style: Sequence[str],
     computed: Collection[tuple[str, int]],
 ) -> Marks:
-    """Adds the differences that the record had no room for, by comparing the files once more.
+    """Adds the differences that the record does not list, by comparing the files once more.
 
     Args:
         marks: what the record lists.
@@ -119,10 +118,10 @@ def complete_marks(
         return marks
     kinds = dict(marks.kinds)
     for difference in comparison.differences:
-        place = parse_cell(difference.cell)
-        if place is None or difference.kind.value in _OUTSIDE:
+        position = parse_cell(difference.cell)
+        if position is None or difference.kind.value in _OUTSIDE:
             continue
-        key = (difference.sheet, cell_key(*place))
+        key = (difference.sheet, cell_key(*position))
         if key not in computed and not difference.detail.endswith(OTHER_RULES):
             kinds.setdefault(key, difference.kind.value)
     return replace(marks, kinds=kinds, doubtful=bool(computed))

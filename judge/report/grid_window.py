@@ -11,7 +11,7 @@ from judge.workbook.cell import CellRange, CellRef
 ROWS_AROUND = 2
 """Rows of context above and below an answer range."""
 COLUMNS_BEFORE = 8
-"""Columns of context to the left, where the records that an answer belongs to usually stand."""
+"""Columns of context to the left, where the data that an answer belongs to usually is."""
 COLUMNS_AFTER = 2
 
 _HEAD = 20
@@ -24,9 +24,9 @@ class GridBounds:
     """How much of a case is shown.
 
     Attributes:
-        cells: most cells of one block (rows times columns).
-        columns: most columns of one block.
-        blocks: most blocks of one case.
+        cells: greatest number of cells in one block (rows times columns).
+        columns: greatest number of columns in one block.
+        blocks: greatest number of blocks of one case.
         text_chars: characters kept of one text or formula.
     """
 
@@ -58,13 +58,13 @@ class Block:
         """Whether a cell belongs to the answer."""
         if len(self.answer) == 1:
             return self.answer[0].holds(row, column)
-        return any(each.holds(row, column) for each in self.answer)
+        return any(window.holds(row, column) for window in self.answer)
 
 
 def plan_blocks(
     gold_ranges: Sequence[CellRange], output_ranges: Sequence[CellRange | None]
 ) -> list[Block]:
-    """Puts the ranges of one sheet into one block, unless they lie far apart.
+    """Puts the ranges of one sheet into one block, unless they are far apart.
 
     Args:
         gold_ranges: rectangles of the gold.
@@ -81,7 +81,7 @@ def plan_blocks(
     for sheet, windows in sheets.items():
         whole = _around(windows)
         together = _size(whole) <= 4 * sum(map(_size, windows)) + 4000
-        for answer in [windows] if together else [[each] for each in windows]:
+        for answer in [windows] if together else [[window] for window in windows]:
             window = _with_context(_around(answer))
             blocks.append(Block(sheet, answering[sheet], tuple(answer), window))
     return blocks
@@ -90,28 +90,28 @@ def plan_blocks(
 def with_places(
     blocks: Sequence[Block], cells: Iterable[CellRef], output_sheet: Callable[[str], str | None]
 ) -> list[Block]:
-    """The blocks with further cells in sight, in blocks of their own where none holds them.
+    """Adds cells to the blocks that hold them; the others get blocks of their own.
 
     Args:
         blocks: the blocks of the answer.
         cells: the cells, by the gold's sheets.
         output_sheet: a sheet of the gold -> the sheet of the output that answers to it.
     """
-    found = list(blocks)
+    shown = list(blocks)
     elsewhere: dict[str, list[Window]] = {}
     for cell in cells:
-        place = (cell.row, cell.column)
-        for number, block in enumerate(found):
-            if block.sheet == cell.sheet and block.window.holds(*place):
-                found[number] = replace(block, places=block.places | {place})
+        position = (cell.row, cell.column)
+        for number, block in enumerate(shown):
+            if block.sheet == cell.sheet and block.window.holds(*position):
+                shown[number] = replace(block, places=block.places | {position})
                 break
         else:
-            elsewhere.setdefault(cell.sheet, []).append(Window(*place, *place))
+            elsewhere.setdefault(cell.sheet, []).append(Window(*position, *position))
     for sheet, windows in elsewhere.items():
-        places = frozenset((each.min_row, each.min_column) for each in windows)
+        places = frozenset((window.min_row, window.min_column) for window in windows)
         window = _with_context(_around(windows))
-        found.append(Block(sheet, output_sheet(sheet), (), window, places))
-    return found
+        shown.append(Block(sheet, output_sheet(sheet), (), window, places))
+    return shown
 
 
 def choose_lines(first: int, last: int, differing: Collection[int], limit: int) -> list[int]:
@@ -121,7 +121,7 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
         first: the block's first row.
         last: its last row.
         differing: rows that hold a difference.
-        limit: most rows to show; at least as many as the head and the tail have.
+        limit: greatest number of rows to show; at least as many as the head and the tail have.
 
     Returns:
         Rows in order. Where not all fit: the first and the last ones, and those around as many
@@ -133,11 +133,11 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
     chosen = {*range(first, first + head), *range(last - tail + 1, last + 1)}
     for row in sorted(differing):
         near = range(row - _AROUND_A_DIFFERENCE, row + _AROUND_A_DIFFERENCE + 1)
-        new = {each for each in near if first <= each <= last} - chosen
+        new = {line for line in near if first <= line <= last} - chosen
         if len(chosen) + len(new) > limit:
             break
         chosen |= new
-    # What room is left goes to the rows that follow the head.
+    # The rest of the limit goes to the rows that follow the head.
     for row in range(first + head, last + 1):
         if len(chosen) >= limit:
             break
@@ -146,14 +146,14 @@ def choose_lines(first: int, last: int, differing: Collection[int], limit: int) 
 
 
 def spans(lines: Iterable[int]) -> list[list[int]]:
-    """Rows in order as ``[first, count]`` of each unbroken stretch."""
-    found: list[list[int]] = []
+    """Rows in order, as ``[first, count]`` of each unbroken stretch."""
+    stretches: list[list[int]] = []
     for line in lines:
-        if found and found[-1][0] + found[-1][1] == line:
-            found[-1][1] += 1
+        if stretches and stretches[-1][0] + stretches[-1][1] == line:
+            stretches[-1][1] += 1
         else:
-            found.append([line, 1])
-    return found
+            stretches.append([line, 1])
+    return stretches
 
 
 def _around(windows: Sequence[Window]) -> Window:

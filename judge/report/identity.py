@@ -1,4 +1,4 @@
-"""What a run is, as lines for people. Pure."""
+"""The identity of a run, as lines for people, and what it departs from. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def identity_lines(data: ReportData) -> list[tuple[str, str]]:
-    """Name and text of everything that made the run what it is; what is not known is left out."""
+    """Name and text of everything that made the run what it is; empty texts are left out."""
     return [(name, text) for name, text in _lines(data.run) if text]
 
 
@@ -24,7 +24,7 @@ _MAX_NAMED = 5
 
 
 def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
-    """What decides the verdicts of a run and is not in the suite as published, in a line each.
+    """What decides the verdicts of a run and is not in the suite as published: a line for each.
 
     The profile is not among them: it is named wherever scores are.
 
@@ -37,16 +37,16 @@ def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
 
 
 def trusted_values(run: RunDocument) -> bool:
-    """Whether values of formulas in outputs were trusted; those of a folder once always were."""
+    """Whether values of formulas in outputs were trusted, for a folder once the default."""
     usual = "stored" if run.get("outputs") is not None else "computed"
     return (run.get("values") or usual) == "stored"
 
 
 def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
-    """What a run.json says that would decide verdicts and does not count now, in a line each.
+    """What run.json says that would decide verdicts, but does not count now: a line for each.
 
     Args:
-        before: the run.json that a command came upon.
+        before: the run.json that a command found.
         now: the description of the run by that command.
     """
     counts = departures(now)

@@ -1,24 +1,33 @@
-"""Reads a run for a report: what is on record, the suite if it is available, changes by hand.
+"""Reads a run for a report: its records, the suite if it is available, changes by hand.
 
 Nothing is run and nothing is judged. ``report.json`` says which submissions and cases count: a
-record of cases.jsonl whose case it leaves out belongs to other code or other rules. Where there is
-no report yet (a run that is still in progress, or was interrupted), every record counts.
+record of cases.jsonl that it leaves out belongs to other code or other rules. While there is no
+report (the run is in progress, or was interrupted), every record counts.
+
+Of a run with very many cases, only what the numbers of a report need is kept, so that it fits into
+memory: conversations, causes and single differences stay in ``cases.jsonl`` and
+``submissions.jsonl``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
-from judge.core.asking import NOT_ASKED, Asking, asking_of
+from judge.core.conversation import NOT_ASKED, Asking, asking_of
+from judge.core.records.cases import CaseComparison, CaseRun
 from judge.core.records.reports import ReportOnRecord
 from judge.core.records.runs import RunDocument, SubmissionRecord
+from judge.core.score import SubmissionScore
 from judge.core.task import Task
 from judge.core.verdict import CaseResult
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
+from judge.files.documents import opened_regular
+from judge.files.json_lines import MAX_LINES_BYTES
 from judge.files.paths import GivenPath, as_path
-from judge.grading.case_records import case_record, case_records, result_of_record
+from judge.grading.case_records import CaseKey, case_record, case_records, result_of_record
 from judge.grading.overrides import Overrides, read_overrides
 from judge.grading.store import (
     ATTEMPTS_FILE,
@@ -28,18 +37,75 @@ from judge.grading.store import (
     RunDirectory,
     WatchedFolder,
 )
-from judge.report.episode_model import EpisodeEntry
-from judge.report.episodes import read_entries
-from judge.report.large import is_large, without_details, without_texts
-from judge.report.set_aside import suspicions_of_run
+from judge.report.desktop.episodes import EpisodeEntry, read_entries
+from judge.report.tally import TalliedTask, score_cases, suspicions_of_run
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
-from judge.suspects.standing import (
+from judge.suspects.decisions import (
     Suspicions,
     fit_to_suite,
     kept_suspicions,
     read_suspicions,
 )
+
+MAX_SHOWN_CASES = 100_000
+"""A report of more cases has no entries; the entries of this many take about a gigabyte."""
+
+MAX_EXCLUSIONS = 10_000
+"""Cases that are in no score, of which the report of a large run names this many."""
+
+LARGE_NOTE = (
+    "the run has {cases:,} cases, more than the {most:,} up to which a report lists and shows "
+    "each: its numbers are those of all cases, cases.jsonl and report.json have the single ones"
+)
+
+_OF_RUN = ("cpu_s", "wall_s", "peak_memory_bytes", "output_bytes")
+_OF_COMPARISON = (
+    "equal", "official_equal", "cells", "difference_counts", "shares", "kept", "formula_asked",
+)  # fmt: skip
+_OF_SUBMISSION = (
+    "id", "sample", "instruction_type", "calls", "model", "setting", "rounds", "tokens", "cost",
+    "seconds", "truncated", "stands_alone",
+)  # fmt: skip
+_NO_RUN, _NO_COMPARISON = CaseRun(), CaseComparison()
+
+
+def is_large(store: RunDirectory) -> bool:
+    """Whether a run has more records than a report shows cases.
+
+    Raises:
+        StoreError: cases.jsonl is too long, or something other than a file.
+    """
+    lines = 0
+    with opened_regular(store.path / CASES_FILE, StoreError, MAX_LINES_BYTES) as file:
+        while file is not None and (piece := file.read(1 << 20)):
+            lines += piece.count(b"\n")
+            if lines > MAX_SHOWN_CASES:
+                return True
+    return False
+
+
+def without_details(result: CaseResult) -> CaseResult:
+    """The fields of a result that the numbers of a report depend on."""
+    run = {name: result.run[name] for name in _OF_RUN if result.run.get(name)}  # type: ignore[literal-required]
+    comparison = {
+        name: result.comparison[name]  # type: ignore[literal-required]
+        for name in _OF_COMPARISON
+        if name in result.comparison
+    }
+    return replace(
+        result,
+        cause="" if result.verdict.is_scored else result.cause,
+        run=cast("CaseRun", run) if run else _NO_RUN,
+        comparison=cast("CaseComparison", comparison) if comparison else _NO_COMPARISON,
+        timings_s={name: value for name, value in result.timings_s.items() if name != "run"},
+    )
+
+
+def without_texts(record: SubmissionRecord) -> SubmissionRecord:
+    """The fields of a submission that the numbers of a report depend on."""
+    kept = {name: value for name, value in record.items() if name in _OF_SUBMISSION}
+    return cast("SubmissionRecord", kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +119,10 @@ class LoadedSubmission:
         task: the task; None if the suite is not available.
         cases: numbers of the task's cases, in order.
         record: its record of submissions.jsonl; None for finished outputs.
-        asking: what that says of asking the chat model.
-        results: case number -> what counts, changes by hand in place; cases that were not run
-            are not in it.
-        automatic: the same as the judge said it.
+        asking: what is on record of the requests to the chat model.
+        results: case number -> the result that counts, changes by hand in place; cases that were
+            not run are left out.
+        automatic: case number -> the result as the judge gave it.
         episodes: case number -> the desktop episode that left its output, without its turns.
     """
 
@@ -75,6 +141,17 @@ class LoadedSubmission:
     def key(self) -> tuple[str, int]:
         """What makes the submission distinct within a run: (task id, sample)."""
         return (self.task_id, self.sample)
+
+    @property
+    def tallied(self) -> TalliedTask:
+        """What the numbers of the run depend on of the task."""
+        written_id = self.task_id if self.task is None else self.task.written_id
+        groups = {} if self.task is None else self.task.groups
+        return TalliedTask(self.task_id, written_id, self.instruction_type, self.cases, groups)
+
+    def score(self) -> SubmissionScore:
+        """The scores of the submission, with changes by hand."""
+        return score_cases(self.task_id, self.sample, self.cases, self.results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +204,9 @@ class LoadedRun:
         Raises:
             UsageError: the run holds none of that task and sample.
         """
-        for each in self.submissions:
-            if each.key == (task_id, sample):
-                return each
+        for submission in self.submissions:
+            if submission.key == (task_id, sample):
+                return submission
         raise UsageError(f"{self.path}: holds no result of task {task_id}, sample {sample}")
 
 
@@ -148,8 +225,8 @@ def load_run(
         dataset: the suite; None for the one that run.json remembers.
         suspects: a suspects.json, in place of the suspects that the run keeps.
         details: whether conversations and single differences are needed even if the run has more
-            cases than a report shows (:mod:`judge.report.large`).
-        published: whether the suite is wanted as published, as judging needs it; otherwise
+            cases than a report shows.
+        published: whether the suite is to be as published, as judging needs it; otherwise
             it has the corrections and the options of the comparison that run.json names.
 
     Raises:
@@ -167,68 +244,91 @@ def load_run(
     watched.hold()
     watched.note(CASES_FILE)
     with RunDirectory(path) as store:
-        run = store.read_run() or RunDocument()
-        run.pop("schema_version", None)
-        report = _report_on_record(store)
-        suite, notes = _suite(run, dataset)
-        if suite is not None and not published:
-            suite = as_recorded(suite, run)
-        large = not details and is_large(store)
-        records = _submission_records(store, SUBMISSIONS_FILE, large=large)
-        attempts = records or _submission_records(store, ATTEMPTS_FILE, large=large)
-        results = _results(store, large=large)
-        overrides = read_overrides(store)
-        suspicions, left_out = _suspicions(store, run, suite, as_path(suspects))
-        notes = (*notes, *left_out)
-    if report is not None:
-        entries = list(_reported(report, suite, results))
-        notes = (*notes, *_differs_from_records(report, entries, results, overrides))
-    else:
-        entries = list(_on_record(suite, records, results))
-        notes = (*notes, "the run has no report.json yet: every verdict on record is shown")
-    if any(not found for _, _, _, found in entries):
-        raise StoreError(f"{path / REPORT_FILE}: names a solution that has no cases")
-    if not entries:
-        raise StoreError(
-            f"{path}: no case has been judged yet",
-            hint=f"`judge score {path}` judges what is there.",
-        )
+        records = _read(store, dataset, as_path(suspects), details=details, published=published)
+    entries, notes = _entries(path, records)
     episodes, unread = read_entries(
-        path, ((task_id, sample, case) for task_id, sample, _, found in entries for case in found)
+        path, ((entry.task_id, entry.sample, case) for entry in entries for case in entry.cases)
     )
-    notes = (*notes, *unread)
     watched.check()
-    submissions = tuple(
-        LoadedSubmission(
-            task_id=task_id,
-            sample=sample,
-            instruction_type=kind,
-            task=suite.task(task_id) if suite is not None else None,
-            cases=tuple(found),
-            record=records.get((task_id, sample)),
-            asking=_asking(attempts.get((task_id, sample))),
-            results=_with_overrides(found, overrides),
-            automatic={number: each for number, each in found.items() if each is not None},
-            episodes={
-                case: episodes[task_id, sample, case]
-                for case in found
-                if (task_id, sample, case) in episodes
-            },
-        )
-        for task_id, sample, kind, found in entries
-    )
     return LoadedRun(
         path=path,
+        run=records.run,
+        suite=records.suite,
+        submissions=tuple(_submission(entry, records, episodes) for entry in entries),
+        overrides=records.overrides,
+        tasks_without_submission=_without_submission(records, entries),
+        notes=(*records.notes, *notes, *unread),
+        suspicions=records.suspicions,
+        is_large=records.is_large,
+        submitted=frozenset(records.submissions),
+        watched=watched,
+    )
+
+
+# -- what is on record ----------------------------------------------------------------------------
+
+_SubmissionKey = tuple[str, int]
+"""Task id and sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """What a results directory holds, and the suite that it is for.
+
+    Attributes:
+        run: the document of run.json.
+        report: the document of report.json; None while there is none.
+        suite: the suite; None if it is not available.
+        submissions: the records of submissions.jsonl.
+        attempts: the same, or those of attempts.jsonl for a run of finished outputs.
+        results: the results of cases.jsonl by submission and case; the last of a case counts.
+        overrides: changes by hand.
+        suspicions: golds that may be at fault.
+        is_large: whether details of single cases were left out.
+        notes: what a reader has to know.
+    """
+
+    run: RunDocument
+    report: ReportOnRecord | None
+    suite: Suite | None
+    submissions: Mapping[_SubmissionKey, SubmissionRecord]
+    attempts: Mapping[_SubmissionKey, SubmissionRecord]
+    results: Mapping[_SubmissionKey, Mapping[int, CaseResult]]
+    overrides: Overrides
+    suspicions: Suspicions | None
+    is_large: bool
+    notes: tuple[str, ...]
+
+
+def _read(
+    store: RunDirectory,
+    dataset: str | Path | None,
+    suspects: Path | None,
+    *,
+    details: bool,
+    published: bool,
+) -> _Records:
+    """Reads what a results directory holds."""
+    run = store.read_run() or RunDocument()
+    run.pop("schema_version", None)
+    document = store.read_document(REPORT_FILE)
+    suite, notes = _suite(run, dataset)
+    if suite is not None and not published:
+        suite = as_recorded(suite, run)
+    large = not details and is_large(store)
+    submissions = _submission_records(store, SUBMISSIONS_FILE, large=large)
+    suspicions, left_out = _suspicions(store, run, suite, suspects)
+    return _Records(
         run=run,
+        report=None if document is None else store.checked(REPORT_FILE, document, ReportOnRecord),
         suite=suite,
         submissions=submissions,
-        overrides=overrides,
-        tasks_without_submission=_without(report, suite, submissions),
-        notes=notes,
+        attempts=submissions or _submission_records(store, ATTEMPTS_FILE, large=large),
+        results=_results(store, large=large),
+        overrides=read_overrides(store),
         suspicions=suspicions,
         is_large=large,
-        submitted=frozenset(records),
-        watched=watched,
+        notes=(*notes, *left_out),
     )
 
 
@@ -239,7 +339,7 @@ def _results(store: RunDirectory, *, large: bool) -> dict[tuple[str, int], dict[
         for (task_id, sample, case), record in case_records(store).items():
             results.setdefault((task_id, sample), {})[case] = result_of_record(record)
         return results
-    # One record at a time: a later one of the same case takes the place of the earlier.
+    # One record at a time: a later one of the same case replaces the earlier.
     for line in store.read_records(CASES_FILE):
         result = without_details(result_of_record(case_record(line)))
         results.setdefault((result.task_id, result.sample), {})[result.case] = result
@@ -251,7 +351,8 @@ def _suspicions(
 ) -> tuple[Suspicions | None, tuple[str, ...]]:
     """The suspects of a run, and a note if some of those that were given are of other files."""
     if given is None:
-        return suspicions_of_run(kept_suspicions(store), run), ()
+        kept = kept_suspicions(store)
+        return None if kept is None else suspicions_of_run(kept, run), ()
     if suite is None:
         raise UsageError(
             f"{given}: whether these are suspects of the run's suite is not known without it",
@@ -264,93 +365,13 @@ def _suspicions(
     return suspicions_of_run(fitting, run), (note,) if left_out else ()
 
 
-def _asking(record: SubmissionRecord | None) -> Asking:
-    return NOT_ASKED if record is None else asking_of(record)
-
-
-def _with_overrides(
-    found: Mapping[int, CaseResult | None], overrides: Overrides
-) -> dict[int, CaseResult]:
-    present = [each for each in found.values() if each is not None]
-    return {each.case: each for each in overrides.apply(present)}
-
-
-def _report_on_record(store: RunDirectory) -> ReportOnRecord | None:
-    report = store.read_document(REPORT_FILE)
-    return None if report is None else store.checked(REPORT_FILE, report, ReportOnRecord)
-
-
 def _submission_records(
     store: RunDirectory, name: str, *, large: bool
 ) -> dict[tuple[str, int], SubmissionRecord]:
     """The records of submissions.jsonl, or of attempts.jsonl, by (task id, sample)."""
-    found = (store.checked(name, record, SubmissionRecord) for record in store.read_records(name))
-    kept = map(without_texts, found) if large else found
-    return {(str(each["id"]), each.get("sample") or 0): each for each in kept}
-
-
-_Results = Mapping[tuple[str, int], Mapping[int, CaseResult]]
-_Entry = tuple[str, int, str, dict[int, CaseResult | None]]
-"""Task id, sample, instruction type, and case number -> result."""
-
-
-def _reported(report: ReportOnRecord, suite: Suite | None, results: _Results) -> Iterator[_Entry]:
-    """What the report counts, with the records that belong to it."""
-    for entry in report["tasks"]:
-        task_id, sample, codes = str(entry["id"]), entry["sample"], entry["test_case_results"]
-        known = results.get((task_id, sample), {})
-        numbers = _numbers(task_id, suite, known, len(codes))
-        found = {
-            number: None if code is None else known.get(number)
-            for number, code in zip(numbers, codes, strict=False)
-        }
-        yield task_id, sample, entry["instruction_type"], found
-
-
-def _differs_from_records(
-    report: ReportOnRecord, entries: Sequence[_Entry], results: _Results, overrides: Overrides
-) -> Iterator[str]:
-    """Notes on what is on record and not, or not so, in report.json."""
-    changed = 0
-    for entry, (task_id, sample, _, found) in zip(report["tasks"], entries, strict=True):
-        for code, (case, result) in zip(entry["test_case_results"], found.items(), strict=False):
-            manual = overrides.applied.get((task_id, sample, case))
-            shown = None if result is None else result.verdict.value
-            changed += code not in {shown, None if manual is None else manual.verdict}
-    if changed:
-        yield (
-            f"{changed} verdicts on record are later than report.json, and are shown: the run is "
-            "still in progress or was interrupted (`judge score` makes the report again)"
-        )
-    left_out = results.keys() - {(task_id, sample) for task_id, sample, _, _ in entries}
-    if left_out:
-        yield (
-            f"{len(left_out)} solutions with verdicts on record are left out, as in report.json: "
-            "they were judged by other rules, or since"
-        )
-
-
-def _on_record(
-    suite: Suite | None, records: Mapping[tuple[str, int], SubmissionRecord], results: _Results
-) -> Iterator[_Entry]:
-    """Everything that was judged, where no report says what counts."""
-    order = {} if suite is None else {task.id: place for place, task in enumerate(suite.tasks)}
-    for task_id, sample in sorted(results, key=lambda key: (order.get(key[0], 0), key)):
-        known = results[task_id, sample]
-        record = records.get((task_id, sample))
-        kind = None if record is None else record.get("instruction_type")
-        if suite is not None:
-            kind = suite.task(task_id).kind
-        numbers = _numbers(task_id, suite, known, len(known))
-        yield task_id, sample, kind or "unknown", {number: known.get(number) for number in numbers}
-
-
-def _numbers(
-    task_id: str, suite: Suite | None, known: Mapping[int, CaseResult], count: int
-) -> Sequence[int]:
-    if suite is not None:
-        return [case.number for case in suite.task(task_id).cases]
-    return sorted(known) if len(known) == count else range(1, count + 1)
+    records = (store.checked(name, record, SubmissionRecord) for record in store.read_records(name))
+    kept = map(without_texts, records) if large else records
+    return {(str(record["id"]), record.get("sample") or 0): record for record in kept}
 
 
 def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, tuple[str, ...]]:
@@ -377,11 +398,128 @@ def _not_available(why: str) -> str:
     return f"the suite is not available, so what needs its files is missing here ({why})"
 
 
-def _without(
-    report: ReportOnRecord | None, suite: Suite | None, submissions: Sequence[LoadedSubmission]
-) -> int:
-    if report is not None:
-        return report.get("overall", {}).get("tasks_without_submission", 0)
-    if suite is None:
+# -- what counts ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A submission that counts: its task and sample, its instruction type, its results by case."""
+
+    task_id: str
+    sample: int
+    kind: str
+    cases: Mapping[int, CaseResult | None]
+
+
+def _entries(path: Path, records: _Records) -> tuple[list[_Entry], list[str]]:
+    """The submissions that count, and notes on how they were chosen.
+
+    Raises:
+        StoreError: there are none, or report.json names one that has no cases.
+    """
+    if records.report is None:
+        entries = list(_all_on_record(records))
+        notes = ["the run has no report.json yet: every verdict on record is shown"]
+    else:
+        entries = list(_reported(records.report, records))
+        notes = list(_differences_from_report(records.report, entries, records))
+    if any(not entry.cases for entry in entries):
+        raise StoreError(f"{path / REPORT_FILE}: names a solution that has no cases")
+    if not entries:
+        raise StoreError(
+            f"{path}: no case has been judged yet",
+            hint=f"`judge score {path}` judges what is there.",
+        )
+    return entries, notes
+
+
+def _reported(report: ReportOnRecord, records: _Records) -> Iterator[_Entry]:
+    """The submissions of report.json, with the results that belong to them."""
+    for task in report["tasks"]:
+        task_id, sample, codes = str(task["id"]), task["sample"], task["test_case_results"]
+        results = records.results.get((task_id, sample), {})
+        numbers = _case_numbers(task_id, records.suite, results, len(codes))
+        cases = {
+            number: None if code is None else results.get(number)
+            for number, code in zip(numbers, codes, strict=False)
+        }
+        yield _Entry(task_id, sample, task["instruction_type"], cases)
+
+
+def _differences_from_report(
+    report: ReportOnRecord, entries: Sequence[_Entry], records: _Records
+) -> Iterator[str]:
+    """Notes on verdicts on record that are missing in report.json, or different there."""
+    changed = 0
+    for task, entry in zip(report["tasks"], entries, strict=True):
+        for code, (case, result) in zip(
+            task["test_case_results"], entry.cases.items(), strict=False
+        ):
+            manual = records.overrides.applied.get((entry.task_id, entry.sample, case))
+            automatic = None if result is None else result.verdict.value
+            changed += code not in {automatic, None if manual is None else manual.verdict}
+    if changed:
+        yield (
+            f"{changed} verdicts on record are later than report.json, and are shown: the run is "
+            "still in progress or was interrupted (`judge score` makes the report again)"
+        )
+    left_out = records.results.keys() - {(entry.task_id, entry.sample) for entry in entries}
+    if left_out:
+        yield (
+            f"{len(left_out)} solutions with verdicts on record are left out, as in report.json: "
+            "they were judged by other rules, or since"
+        )
+
+
+def _all_on_record(records: _Records) -> Iterator[_Entry]:
+    """All submissions that have a result."""
+    suite = records.suite
+    order = {} if suite is None else {task.id: index for index, task in enumerate(suite.tasks)}
+    for task_id, sample in sorted(records.results, key=lambda key: (order.get(key[0], 0), key)):
+        results = records.results[task_id, sample]
+        record = records.submissions.get((task_id, sample))
+        kind = None if record is None else record.get("instruction_type")
+        if suite is not None:
+            kind = suite.task(task_id).kind
+        numbers = _case_numbers(task_id, suite, results, len(results))
+        cases = {number: results.get(number) for number in numbers}
+        yield _Entry(task_id, sample, kind or "unknown", cases)
+
+
+def _case_numbers(
+    task_id: str, suite: Suite | None, results: Mapping[int, CaseResult], count: int
+) -> Sequence[int]:
+    """The numbers of a task's cases; without the suite, as many as are counted."""
+    if suite is not None:
+        return [case.number for case in suite.task(task_id).cases]
+    return sorted(results) if len(results) == count else range(1, count + 1)
+
+
+def _submission(
+    entry: _Entry, records: _Records, episodes: Mapping[CaseKey, EpisodeEntry]
+) -> LoadedSubmission:
+    """A submission with everything that is on record of it."""
+    key = entry.task_id, entry.sample
+    attempt = records.attempts.get(key)
+    automatic = {case: result for case, result in entry.cases.items() if result is not None}
+    return LoadedSubmission(
+        task_id=entry.task_id,
+        sample=entry.sample,
+        instruction_type=entry.kind,
+        task=None if records.suite is None else records.suite.task(entry.task_id),
+        cases=tuple(entry.cases),
+        record=records.submissions.get(key),
+        asking=NOT_ASKED if attempt is None else asking_of(attempt),
+        results={result.case: result for result in records.overrides.apply(automatic.values())},
+        automatic=automatic,
+        episodes={case: episodes[*key, case] for case in entry.cases if (*key, case) in episodes},
+    )
+
+
+def _without_submission(records: _Records, entries: Sequence[_Entry]) -> int:
+    """How many tasks of the suite the run holds no solution of."""
+    if records.report is not None:
+        return records.report.get("overall", {}).get("tasks_without_submission", 0)
+    if records.suite is None:
         return 0
-    return len(suite.tasks) - len({submission.task_id for submission in submissions})
+    return len(records.suite.tasks) - len({entry.task_id for entry in entries})

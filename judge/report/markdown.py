@@ -1,4 +1,4 @@
-"""A report as Markdown, for an issue, a wiki or a paper's appendix. Pure."""
+"""A report as Markdown, and a comparison of runs as Markdown or as lines of text. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ import re
 from collections.abc import Iterable, Sequence
 
 from judge.core.statistics import Estimate, PairedDifference
-from judge.report.episode_model import EpisodeBin, EpisodesSummary, SettingRow
-from judge.report.episode_settings import differing, plan_in_words
+from judge.report.desktop.counts import differing, plan_in_words
+from judge.report.desktop.episodes import EpisodeBin, EpisodePair, EpisodesSummary, SettingRow
 from judge.report.identity import DEPARTS, identity_lines
-from judge.report.model import ReportData
-from judge.report.pair_model import PhrasingComparison
-from judge.report.score_model import Breakdown, Group, Scores, TableOfScores
+from judge.report.model import (
+    Breakdown,
+    Group,
+    PhrasingComparison,
+    ReportData,
+    RunPair,
+    Scores,
+    TableOfScores,
+)
+from judge.report.pairing import RunComparison
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MAX_EXCLUSIONS = 50
@@ -131,8 +138,8 @@ def _suspects(data: ReportData) -> str:
         return ""
     rows = [("as judged", "-", "-", data.overall)]
     rows += [
-        (each.label, str(each.set_aside_cases), str(each.set_aside_tasks), each.scores)
-        for each in data.suspects.without
+        (level.label, str(level.set_aside_cases), str(level.set_aside_tasks), level.scores)
+        for level in data.suspects.without
     ]
     table = markdown_table(
         (
@@ -167,8 +174,8 @@ def _suspects(data: ReportData) -> str:
     ]
     if len(marked) > _MAX_EXCLUSIONS:
         marked = [*marked[:_MAX_EXCLUSIONS], f"and {len(marked) - _MAX_EXCLUSIONS} more"]
-    said = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
-    parts = ["### Suspect golds", f"Suspects: {said or 'none'}.", table, markdown_list(marked)]
+    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
+    parts = ["### Suspect golds", f"Suspects: {counts or 'none'}.", table, markdown_list(marked)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -284,14 +291,14 @@ def settings_table(rows: Sequence[SettingRow]) -> str:
     lines = [
         (
             *((escape(row.name),) if named else ()),
-            *(escape(each) or "-" for each in (row.model, row.observation, row.action_space)),
+            *(escape(name) or "-" for name in (row.model, row.observation, row.action_space)),
             "-" if row.history is None else row.history,
             escape(plan_in_words(row)),
             "yes" if row.gui_only else "no",
             *(escape(row.details.get(name, "-")) for name in more),
             *(f"{with_interval(cell.solved)} of {cell.tasks}" for cell in row.cells),
             row.episodes,
-            *(_number(each) for each in (row.mean_turns, row.mean_steps, row.mean_s)),
+            *(_number(mean) for mean in (row.mean_turns, row.mean_steps, row.mean_s)),
         )
         for row in rows
     ]
@@ -332,7 +339,7 @@ def _usage(data: ReportData) -> str:
     cost = (
         "an unknown amount" if usage["cost_usd"] is None else f"{usage['cost_usd']:,.4f} US dollars"
     )
-    if not usage["calls"]:  # agents keep their requests to themselves
+    if not usage["calls"]:  # agents do not report their requests
         return (
             f"The agents took {usage['prompt_tokens']:,} tokens of prompts, "
             f"{usage['completion_tokens']:,} of replies, {usage['inference_s']:,.0f} s and {cost}."
@@ -402,3 +409,124 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+_MAX_TASKS = 12
+
+
+def comparison_markdown(comparison: RunComparison) -> str:
+    """The comparison as Markdown: scores, desktop episodes by setting, a list for each pair."""
+    named = " and ".join(escape(run.name) for run in comparison.runs)
+    scores = markdown_table(
+        ("run", "model", "profile", "recalc", "soft % [interval]", "hard % [interval]"),
+        [
+            (
+                *(escape(name or "-") for name in (run.name, run.model, run.profile, run.recalc)),
+                with_interval(run.soft_restriction),
+                with_interval(run.hard_restriction),
+            )
+            for run in comparison.runs
+        ],
+    )
+    head = markdown_list(map(escape, head_lines(comparison)))
+    parts = [
+        f"# {named}",
+        *([head] if head else []),
+        f"## Scores on {comparison.tasks} common tasks",
+        scores,
+    ]
+    if comparison.settings:
+        how = (
+            "Solved tasks, % [interval]; turns, actions and seconds are means of the episodes that "
+            "ended."
+        )
+        parts += ["## Desktop episodes", settings_table(comparison.settings), how]
+    for pair in comparison.pairs:
+        heading, *lines = pair_lines(comparison, pair)
+        parts += [f"## {escape(heading)}", markdown_list(escape(line) for line in lines)]
+    parts += ["## Method", markdown_list(escape(line) for line in closing_lines(comparison))]
+    return "\n\n".join(parts) + "\n"
+
+
+def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
+    """What a comparison says of two runs: a heading, then a line for each number or two.
+
+    Args:
+        comparison: all of it.
+        pair: one of its pairs.
+    """
+    hard = f"p = {_p(pair.p_hard)} (McNemar, exact)"
+    soft = f"p = {_p(pair.soft_difference.p)} (paired cluster bootstrap)"
+    if len(comparison.pairs) > 1:
+        hard += f", {_p(pair.p_hard_holm)} after Holm"
+        soft += f", {_p(pair.p_soft_holm)} after Holm"
+    smallest = f"hard {_points(pair.smallest_hard)}, soft {_points(pair.smallest_soft)}"
+    return [
+        f"{pair.second} against {pair.first}, {pair.tasks} tasks",
+        f"hard {points(pair.hard_difference)}, {hard}",
+        f"soft {points(pair.soft_difference)}, {soft}",
+        f"solved by {pair.second} alone: {_tasks(pair.won)}",
+        f"solved by {pair.first} alone: {_tasks(pair.lost)}",
+        f"soft score higher on {len(pair.better)}, lower on {len(pair.worse)}",
+        f"smallest difference that would be found: {smallest}",
+        *(
+            line
+            for episode in comparison.episodes
+            if (episode.first, episode.second) == (pair.first, pair.second)
+            for line in _episode_lines(episode)
+        ),
+    ]
+
+
+def head_lines(comparison: RunComparison) -> list[str]:
+    """What decided verdicts of the runs and is not in the suite as published; often nothing."""
+    return [
+        f"{run.name} {DEPARTS}: {departure}"
+        for run in comparison.runs
+        for departure in run.departures
+    ]
+
+
+def closing_lines(comparison: RunComparison) -> list[str]:
+    """How a comparison was made, and what a reader has to know."""
+    method = comparison.method
+    how = (
+        f"{method.confidence:.0%} intervals, {method.resamples:,} resamples, seed {method.seed}; "
+        f"smallest differences at a power of {comparison.power:.0%}, as many tasks differing as "
+        f"here. McNemar's test cannot find a difference below {comparison.fewest_one_sided} tasks "
+        "that only one run solved."
+    )
+    lines = [how]
+    if comparison.left_out:
+        lines.append(f"{comparison.left_out} tasks are left out: not every run has a score there.")
+    return [*lines, *comparison.notes]
+
+
+def _episode_lines(pair: EpisodePair) -> list[str]:
+    lines = []
+    for mean in pair.means:
+        interval = ""
+        if mean.low is not None and mean.high is not None:
+            interval = f" [{mean.low:+.2f}, {mean.high:+.2f}]"
+        what = {"steps": "actions"}.get(mean.key, mean.key)
+        lines.append(
+            f"{what} of an episode: {mean.second:.2f} against {mean.first:.2f}, "
+            f"{mean.difference:+.2f}{interval}, {mean.tasks} tasks"
+        )
+    return lines
+
+
+def _points(share: float | None) -> str:
+    return "none" if share is None else f"{100 * share:.1f} points"
+
+
+def _p(p: float) -> str:
+    return f"{p:.2g}" if p < 0.001 else f"{p:.3f}"
+
+
+def _tasks(tasks: tuple[str, ...]) -> str:
+    if not tasks:
+        return "none"
+    shown = ", ".join(tasks[:_MAX_TASKS])
+    more = f" and {len(tasks) - _MAX_TASKS} more" if len(tasks) > _MAX_TASKS else ""
+    return f"{len(tasks)} ({shown}{more})"

@@ -13,11 +13,357 @@ from typing import Any
 
 from judge.core.records.reports import UsageReport
 from judge.core.records.runs import RunDocument
-from judge.report.entry_model import TaskEntry
-from judge.report.episode_model import EpisodesSummary
-from judge.report.pair_model import PhrasingComparison
-from judge.report.score_model import Breakdown, Scores, TableOfScores
-from judge.report.suspect_model import SuspectsSummary
+from judge.core.statistics import Estimate, PairedDifference
+from judge.grading.overrides import ManualVerdict
+from judge.report.desktop.episodes import EpisodeEntry, EpisodesSummary
+from judge.report.repeats import RepeatedRuns
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of a group of tasks, under both denominators.
+
+    Attributes:
+        soft_restriction: mean soft score over the tasks that have a scored case.
+        hard_restriction: the same for the hard score.
+        tasks: tasks with at least one scored case.
+        cases: scored cases.
+        all_tasks: tasks, those without a scored case included.
+        all_cases: cases, those that are not scored (JE, BT, SK, not run) included.
+        soft_of_all: soft score where every unscored case counts as not accepted.
+        hard_of_all: hard score where every unscored case counts as not accepted.
+        verdicts: verdict code -> cases, in the order of :class:`judge.core.verdict.Verdict`.
+    """
+
+    soft_restriction: Estimate
+    hard_restriction: Estimate
+    tasks: int
+    cases: int
+    all_tasks: int
+    all_cases: int
+    soft_of_all: float | None
+    hard_of_all: float | None
+    verdicts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A part of the tasks with its scores.
+
+    Attributes:
+        key: the part's name in data (``rows_up_to_50``).
+        label: the part's name for people (``rows ≤ 50``).
+        share: its share of the run's tasks.
+        scores: its scores.
+        paper_share: share of the first of each pair over the whole benchmark in the paper's
+            Table 3; None for everything else.
+    """
+
+    key: str
+    label: str
+    share: float | None
+    scores: Scores
+    paper_share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """One way of dividing the tasks.
+
+    Attributes:
+        key: ``instruction_type``, ``rows``, ``columns``, ``tables``, ``layout``, ``category``,
+            ``answer_cells``, ``workbook_bytes`` or ``rounds``.
+        label: its name for people.
+        rule: which tasks are in which part, in a sentence or two.
+        groups: the parts; a task is in exactly one of them.
+        unknown_tasks: tasks that are in no part (their workbook cannot be read, …).
+        from_paper: whether it is one of the four pairs of the paper's Table 3.
+    """
+
+    key: str
+    label: str
+    rule: str
+    groups: tuple[Group, ...]
+    unknown_tasks: int = 0
+    from_paper: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """A column of a table of scores.
+
+    Attributes:
+        heading: what it has in common with its neighbours; empty if nothing.
+        label: its own heading.
+        suite_tasks: tasks of the whole suite that are in it: its denominator in the paper.
+        score_of_suite: hard score over those, where tasks without a solution count as failed.
+        scores: its scores over the tasks of the run.
+    """
+
+    heading: str
+    label: str
+    suite_tasks: int
+    score_of_suite: float | None
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class TableOfScores:
+    """A table of scores that the suite asks for, such as that of its paper.
+
+    Attributes:
+        title: its caption.
+        columns: its columns; a task may be in several.
+    """
+
+    title: str
+    columns: tuple[TableColumn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSuspect:
+    """A reason to doubt the gold of a case, at its verdict.
+
+    Attributes:
+        sign: the sign that found it.
+        certainty: ``sure``, ``likely`` or ``possible``.
+        standing: ``open``, ``fault``, ``fine``, ``unclear``, ``disputed`` or ``corrected``.
+        whole_task: whether it is about the task as a whole.
+        summary: what is wrong, and where.
+        why: why it matters to the answer.
+        decisions: who decided what, one line each.
+    """
+
+    sign: str
+    certainty: str
+    standing: str
+    whole_task: bool
+    summary: str
+    why: str
+    decisions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoresWithoutSuspects:
+    """The scores with suspected cases set aside.
+
+    Attributes:
+        certainty: suspects that are this sure or surer are set aside.
+        label: its name for people.
+        set_aside_cases: scored cases that are set aside.
+        set_aside_tasks: tasks that have such a case.
+        scores: the scores of the others.
+    """
+
+    certainty: str
+    label: str
+    set_aside_cases: int
+    set_aside_tasks: int
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectsSummary:
+    """The suspects about the tasks of a run.
+
+    Attributes:
+        without: the scores without them, from the fewest that are set aside to all.
+        standing: what was decided about them -> how many.
+    """
+
+    without: tuple[ScoresWithoutSuspects, ...]
+    standing: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPair:
+    """The second run compared with the first, on the tasks that both have.
+
+    Attributes:
+        first: name of the run that it is compared with.
+        second: name of the run that is compared with it.
+        tasks: tasks that both have.
+        hard_difference: hard score of the second minus that of the first, with its interval.
+        won: tasks that only the second run solved.
+        lost: tasks that the first run alone solved.
+        p_hard: McNemar's exact p on these.
+        p_hard_holm: the same, adjusted for all pairs.
+        soft_difference: soft score of the second minus that of the first, with interval and p.
+        p_soft_holm: its p, adjusted for all pairs.
+        better: tasks on which the second run has the higher soft score.
+        worse: tasks on which it has the lower one.
+        smallest_hard: smallest true difference of the hard scores that this many tasks show with a
+            power of 80 %, where as many tasks tell the runs apart as here; None where so few do
+            that none would be found.
+        smallest_soft: the same for the soft score, where the differences scatter as here; None
+            where scores cannot differ by as much as it would take.
+    """
+
+    first: str
+    second: str
+    tasks: int
+    hard_difference: PairedDifference
+    won: tuple[str, ...]
+    lost: tuple[str, ...]
+    p_hard: float
+    p_hard_holm: float
+    soft_difference: PairedDifference
+    p_soft_holm: float
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    smallest_hard: float | None
+    smallest_soft: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """Tasks by the phrasings in which they were solved.
+
+    Attributes:
+        label: which tasks these are.
+        tasks: how many.
+        both: solved in both phrasings.
+        only_first: solved only in the first.
+        only_second: solved only in the second.
+        neither: solved in neither.
+    """
+
+    label: str
+    tasks: int
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhrasingComparison:
+    """Two phrasings of the same tasks compared.
+
+    Attributes:
+        pair: the second phrasing against the first, as two runs are compared; tasks go by the id
+            of their first phrasing.
+        counts: of all pairs, then of the parts of each division by what tasks are judged by.
+        alone: tasks of which only one of the two phrasings has a score.
+    """
+
+    pair: RunPair
+    counts: tuple[PairCounts, ...]
+    alone: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaseEntry:
+    """One test case of one submission.
+
+    Attributes:
+        case: 1-based number.
+        verdict: the code; None where the case was not run.
+        phase: where the verdict fell; None where the case was not run.
+        cause: one line for people.
+        manual: set where a person changed the verdict.
+        cpu_s: processor time of the run.
+        wall_s: wall time of the run.
+        recalculation_s: time spent on computing formulas.
+        comparison_s: time spent on comparing.
+        peak_memory_bytes: the run's peak.
+        input_bytes: size of the input workbook.
+        output_bytes: size of the output workbook.
+        input_rows: rows of the input's highest sheet, from the first to the last that is used.
+        input_columns: columns of the input's widest sheet.
+        answer_cells: cells that were compared.
+        differing_cells: how many of them differ.
+        computed_cells: formula cells of the output that an engine computed.
+        engines: engines that computed something.
+        difference_counts: class -> differing cells.
+        official_equal: what the published script says; None if it was not run.
+        official_disagrees: whether it disagrees with the verdict.
+        notes: what the comparison noted about its result.
+        output_sha256: under which the output workbook is stored; None where there is none.
+        suspects: reasons to doubt its gold.
+        episode: the desktop episode that left the output; None where there was none.
+    """
+
+    case: int
+    verdict: str | None
+    phase: str | None
+    cause: str
+    manual: ManualVerdict | None
+    cpu_s: float | None
+    wall_s: float | None
+    recalculation_s: float | None
+    comparison_s: float | None
+    peak_memory_bytes: int | None
+    input_bytes: int | None
+    output_bytes: int | None
+    input_rows: int | None
+    input_columns: int | None
+    answer_cells: int | None
+    differing_cells: int | None
+    computed_cells: int | None
+    engines: tuple[str, ...]
+    difference_counts: Mapping[str, int]
+    official_equal: bool | None
+    official_disagrees: bool
+    notes: tuple[str, ...]
+    output_sha256: str | None
+    suspects: tuple[CaseSuspect, ...] = ()
+    episode: EpisodeEntry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskEntry:
+    """One submission of one task.
+
+    Attributes:
+        task_id: the task's id as text.
+        sample: 0-based number among several solutions of the same task.
+        instruction_type: in the benchmark's words.
+        instruction: the question; None if the suite is not available.
+        answer_position: as the suite has it; None if the suite is not available.
+        soft_restriction: soft score; None where no case is scored.
+        hard_restriction: hard score; None where no case is scored.
+        groups: breakdown key -> group key, for every breakdown that the task has a part in.
+        cases: the cases in order.
+        difference_kinds: classes of differences over all cases.
+        official_disagrees: whether the published script disagrees on some case.
+        model: the chat model, where known.
+        setting: the inference setting, where known.
+        rounds: rounds of the conversation.
+        prompt_tokens: tokens asked.
+        completion_tokens: tokens answered.
+        cost_usd: US dollars.
+        inference_s: seconds that the chat model took.
+        run_wall_s: wall time of all runs.
+        peak_memory_bytes: highest peak of all runs.
+    """
+
+    task_id: str
+    sample: int
+    instruction_type: str
+    instruction: str | None
+    answer_position: str | None
+    soft_restriction: float | None
+    hard_restriction: float | None
+    groups: Mapping[str, str]
+    cases: tuple[CaseEntry, ...]
+    difference_kinds: tuple[str, ...]
+    official_disagrees: bool
+    model: str | None
+    setting: str | None
+    rounds: int | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost_usd: float | None
+    inference_s: float | None
+    run_wall_s: float | None
+    peak_memory_bytes: int | None
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What makes the entry distinct within a run: (task id, sample)."""
+        return (self.task_id, self.sample)
+
 
 REPORT_DATA_VERSION = 1
 
@@ -29,7 +375,7 @@ class VerdictCount:
     Attributes:
         verdict: the code.
         description: the verdict in words.
-        phase: where on the way of a case it falls.
+        phase: the phase of a case in which it falls.
         is_scored: whether it counts in the scores.
         cases: how many cases got it.
         share: their share of all cases.
@@ -109,7 +455,7 @@ class Distribution:
             ``inference_s`` or ``rounds``.
         label: its name for people.
         per: ``case`` or ``task``.
-        count: how many have it.
+        count: how many tasks or cases have it.
         total: their sum; None where a sum says nothing (a peak).
         mean: arithmetic mean.
         median: the middle one.
@@ -129,34 +475,8 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedRuns:
-    """Several samples of each task, taken as repeated runs.
-
-    Attributes:
-        samples: samples of each task; the fewest where they differ.
-        soft_restriction: mean of the runs' soft scores.
-        soft_sd: their standard deviation (n - 1); None for one run.
-        hard_restriction: mean of the runs' hard scores.
-        hard_sd: their standard deviation.
-        pass_at: k -> share of the tasks expected to be solved by at least one of k samples.
-        pass_hat: k -> share of the tasks expected to be solved by all of k samples.
-        best_of: share of the tasks that at least one of their samples solved, however many each
-            has; None if no sample could be judged.
-    """
-
-    samples: int
-    soft_restriction: float | None
-    soft_sd: float | None
-    hard_restriction: float | None
-    hard_sd: float | None
-    pass_at: Mapping[int, float]
-    pass_hat: Mapping[int, float]
-    best_of: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Method:
-    """How the intervals were made; with these, anyone gets the same.
+    """How the intervals were computed; the same method gives the same intervals.
 
     Attributes:
         confidence: of all intervals.

@@ -1,22 +1,22 @@
-"""Two series of scores on the same tasks: runs, or phrasings of the tasks of one run. Pure."""
+"""Two series of scores on the same tasks: two runs, or two phrasings in one run. Pure."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
-from judge.core.score import SubmissionScore
+from judge.core.score import TaskScores
 from judge.core.statistics import (
     mcnemar_exact,
     paired_bootstrap,
     smallest_detectable_change,
     smallest_detectable_difference,
 )
-from judge.core.task import Phrasing
-from judge.report.model import Method
-from judge.report.pair_model import RunPair
+from judge.core.task import Phrasing, Task
+from judge.report.breakdowns import Division, TaskFacts
+from judge.report.model import Method, PairCounts, PhrasingComparison, RunPair
 
 POWER = 0.8
 SOLVED = 0.5
@@ -24,7 +24,7 @@ SOLVED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class TaskScores:
+class TaskMeans:
     """Scores by task, several samples averaged.
 
     Attributes:
@@ -35,23 +35,25 @@ class TaskScores:
     soft: Mapping[str, float]
     hard: Mapping[str, float]
 
-
-def task_scores(scores: Iterable[SubmissionScore]) -> TaskScores:
-    """Soft and hard score of each task that has a scored case; samples are averaged."""
-    soft: dict[str, list[float]] = defaultdict(list)
-    hard: dict[str, list[float]] = defaultdict(list)
-    for score in scores:
-        if score.soft is not None and score.hard is not None:
-            soft[score.task_id].append(score.soft)
-            hard[score.task_id].append(score.hard)
-    return TaskScores(
-        {task: math.fsum(each) / len(each) for task, each in soft.items()},
-        {task: math.fsum(each) / len(each) for task, each in hard.items()},
-    )
+    @classmethod
+    def of(cls, tasks: Mapping[str, TaskScores]) -> TaskMeans:
+        """The means over the samples of tasks."""
+        return cls(
+            _means({task_id: scores.soft for task_id, scores in tasks.items()}),
+            _means({task_id: scores.hard for task_id, scores in tasks.items()}),
+        )
 
 
-def by_phrasing(scores: TaskScores, phrasings: Mapping[str, Phrasing]) -> TaskScores | None:
-    """The same scores by what all phrasings of a task share.
+def _means(scores: Mapping[str, Sequence[float | None]]) -> dict[str, float]:
+    """Task -> mean of the scores of its samples; tasks without a score are left out."""
+    scored = {
+        task: [score for score in of_task if score is not None] for task, of_task in scores.items()
+    }
+    return {task: math.fsum(of_task) / len(of_task) for task, of_task in scored.items() if of_task}
+
+
+def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMeans | None:
+    """The same scores by the id that all phrasings of a task share.
 
     Args:
         scores: by task.
@@ -63,7 +65,7 @@ def by_phrasing(scores: TaskScores, phrasings: Mapping[str, Phrasing]) -> TaskSc
     shared = {task: phrasings[task].of if task in phrasings else task for task in scores.soft}
     if len(set(shared.values())) < len(shared):
         return None
-    return TaskScores(
+    return TaskMeans(
         {shared[task]: score for task, score in scores.soft.items()},
         {shared[task]: score for task, score in scores.hard.items()},
     )
@@ -73,8 +75,8 @@ def compare_pair(
     first: str,
     second: str,
     common: Sequence[str],
-    one: TaskScores,
-    two: TaskScores,
+    one: TaskMeans,
+    two: TaskMeans,
     method: Method,
 ) -> RunPair:
     """Compares two series of scores on the same tasks.
@@ -119,4 +121,75 @@ def compare_pair(
         smallest_soft=None
         if not soft.sd
         else smallest_detectable_difference(n, soft.sd, alpha=alpha, power=POWER),
+    )
+
+
+def compare_phrasings(
+    scores: Mapping[str, TaskScores],
+    tasks: Mapping[str, Task],
+    facts: Mapping[str, TaskFacts],
+    divisions: Sequence[Division],
+    method: Method,
+) -> tuple[PhrasingComparison, ...]:
+    """Compares every pair of phrasings that a run has scores of.
+
+    Args:
+        scores: task id -> the scores of its samples.
+        tasks: the tasks by id.
+        facts: what places each of them in the divisions.
+        divisions: the divisions by which tasks are counted.
+        method: confidence, resamples and seed.
+    """
+    phrasings = {task.id: task.phrasing for task in tasks.values() if task.phrasing is not None}
+    names = list(dict.fromkeys(phrasing.name for phrasing in phrasings.values()))
+    every = TaskMeans.of(scores)
+    series = {}
+    for name in sorted(names):
+        mine = {task for task, phrasing in phrasings.items() if phrasing.name == name}
+        part = TaskMeans(
+            {task: score for task, score in every.soft.items() if task in mine},
+            {task: score for task, score in every.hard.items() if task in mine},
+        )
+        if part.soft and (joined := by_phrasing(part, phrasings)) is not None:
+            series[name] = joined
+    shared = {phrasing.of: facts[task] for task, phrasing in phrasings.items()}
+    return tuple(
+        _compared(first, second, series, shared, divisions, method)
+        for first, second in combinations(series, 2)
+        if series[first].soft.keys() & series[second].soft.keys()
+    )
+
+
+def _compared(
+    first: str,
+    second: str,
+    series: Mapping[str, TaskMeans],
+    facts: Mapping[str, TaskFacts],
+    divisions: Sequence[Division],
+    method: Method,
+) -> PhrasingComparison:
+    one, two = series[first], series[second]
+    common = [task for task in one.soft if task in two.soft]
+    counts = [_counts("all", common, one, two)]
+    for division in divisions:
+        for part in division.parts:
+            inside = [task for task in common if division.part_of(facts[task]) == part.key]
+            if inside:
+                counts.append(_counts(part.label, inside, one, two))
+    return PhrasingComparison(
+        pair=compare_pair(first, second, common, one, two, method),
+        counts=tuple(counts),
+        alone=len(one.soft.keys() ^ two.soft.keys()),
+    )
+
+
+def _counts(label: str, tasks: Sequence[str], one: TaskMeans, two: TaskMeans) -> PairCounts:
+    solved = [(one.hard[task] > SOLVED, two.hard[task] > SOLVED) for task in tasks]
+    return PairCounts(
+        label=label,
+        tasks=len(tasks),
+        both=solved.count((True, True)),
+        only_first=solved.count((True, False)),
+        only_second=solved.count((False, True)),
+        neither=solved.count((False, False)),
     )

@@ -1,26 +1,204 @@
-"""Two or more runs on the same tasks: who is better, by how much, and how sure that is. Pure."""
+"""Two or more runs on the same tasks: which is better, by how much, how surely, and where. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from judge.compare.cells.render import has_values, is_uncomputed, place_of, shown
+from judge.core.records.cases import DifferenceRecord
 from judge.core.records.runs import InferenceIdentity, PromptContent, served_model
-from judge.core.score import SubmissionScore, score_submission
+from judge.core.score import scores_by_task
 from judge.core.statistics import Estimate, fewest_one_sided, holm, mean_interval
 from judge.core.task import Phrasing
+from judge.core.verdict import CaseResult, Verdict
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
-from judge.report.episode_model import EpisodePair, SettingRow
-from judge.report.episode_pairs import Common, compare_episodes, setting_rows
+from judge.report.desktop.counts import Common, compare_episodes, setting_rows
+from judge.report.desktop.episodes import EpisodePair, SettingRow
 from judge.report.identity import departures
-from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.matrix import MatrixRow, task_matrix
-from judge.report.model import Method
-from judge.report.pair_model import RunPair
-from judge.report.paired import POWER, TaskScores, by_phrasing, compare_pair, task_scores
+from judge.report.load import LoadedRun
+from judge.report.model import Method, RunPair
+from judge.report.paired import POWER, TaskMeans, by_phrasing, compare_pair
+
+MAX_TASKS = 2_000
+"""Tasks that a matrix lists; those on which the runs disagree come before the others."""
+
+MAX_CELLS_OF_CASE = 20
+MAX_CELLS = 20_000
+"""Cells shown of one case, and of all cases together."""
+
+_MAX_VALUE_WIDTH = 60
+
+AGREES = "agrees"
+NOT_RECORDED = "not on record"
+NO_VALUE = "no value"
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """One cell of an answer in which at least one run is wrong.
+
+    Attributes:
+        where: sheet and address.
+        expected: the gold's value as text.
+        outputs: what each run left there, as text, or one of ``AGREES`` and ``NOT_RECORDED``;
+            None for a run without a compared output.
+    """
+
+    where: str
+    expected: str
+    outputs: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCase:
+    """One test case of a task.
+
+    Attributes:
+        sample: 0-based number among several solutions of the task.
+        case: 1-based number of the test case.
+        verdicts: the code of each run; None where a run has none.
+        cells: the first cells in which a run is wrong.
+        more: further cells that differ in some run.
+    """
+
+    sample: int
+    case: int
+    verdicts: tuple[str | None, ...]
+    cells: tuple[MatrixCell, ...] = ()
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """A task in all of the compared runs.
+
+    Attributes:
+        task: its id.
+        disagree: whether the runs have different verdicts on some case.
+        cases: its cases, by sample and number.
+    """
+
+    task: str
+    disagree: bool
+    cases: tuple[MatrixCase, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The row without its cells, which only pages show."""
+        return {
+            "task": self.task,
+            "disagree": self.disagree,
+            "cases": [
+                {"sample": case.sample, "case": case.case, "verdicts": list(case.verdicts)}
+                for case in self.cases
+            ],
+        }
+
+
+def task_matrix(runs: Sequence[LoadedRun], tasks: Iterable[str]) -> tuple[MatrixRow, ...]:
+    """Verdicts of several runs on the same tasks, those on which they disagree first.
+
+    Args:
+        runs: the runs; details of single cells come from their records.
+        tasks: the tasks that all of them have, in the order of the suite.
+    """
+    results = [_results(run) for run in runs]
+    keys: dict[str, set[tuple[int, int]]] = {task: set() for task in tasks}
+    for of_run in results:
+        for task, sample, case in of_run:
+            if task in keys:
+                keys[task].add((sample, case))
+    rows = [_row(task, sorted(cases), results) for task, cases in keys.items()]
+    # Sorting is stable: each half stays in the order of the suite.
+    rows.sort(key=lambda row: not row.disagree)
+    budget = MAX_CELLS
+    filled = []
+    for row in rows[:MAX_TASKS]:
+        cases = tuple(_with_cells(row.task, case, results, budget) for case in row.cases)
+        budget -= sum(len(case.cells) for case in cases)
+        filled.append(MatrixRow(row.task, row.disagree, cases))
+    return tuple(filled)
+
+
+_Results = Mapping[tuple[str, int, int], CaseResult]
+
+
+def _results(run: LoadedRun) -> dict[tuple[str, int, int], CaseResult]:
+    return {
+        (submission.task_id, submission.sample, number): result
+        for submission in run.submissions
+        for number, result in submission.results.items()
+    }
+
+
+def _row(task: str, cases: Sequence[tuple[int, int]], results: Sequence[_Results]) -> MatrixRow:
+    matrix_cases = []
+    for sample, case in cases:
+        of_runs = [of_run.get((task, sample, case)) for of_run in results]
+        verdicts = tuple(None if result is None else result.verdict.value for result in of_runs)
+        matrix_cases.append(MatrixCase(sample, case, verdicts))
+    disagree = any(len(set(case.verdicts)) > 1 for case in matrix_cases)
+    return MatrixRow(task, disagree, tuple(matrix_cases))
+
+
+def _with_cells(
+    task: str, case: MatrixCase, results: Sequence[_Results], budget: int
+) -> MatrixCase:
+    """A case with the cells in which a run is wrong, in the order in which they are recorded."""
+    of_runs = [of_run.get((task, case.sample, case.case)) for of_run in results]
+    recorded = [_differences(result) for result in of_runs]
+    places: dict[str, DifferenceRecord] = {}
+    for differences in recorded:
+        for cell, difference in differences.items():
+            places.setdefault(cell, difference)
+    listed = list(places.items())[: max(0, min(MAX_CELLS_OF_CASE, budget))]
+    cells = tuple(
+        MatrixCell(
+            where=cell,
+            expected=shown(difference["expected"], width=_MAX_VALUE_WIDTH),
+            outputs=tuple(
+                _output(result, differences, cell)
+                for result, differences in zip(of_runs, recorded, strict=True)
+            ),
+        )
+        for cell, difference in listed
+    )
+    unlisted = max((_differing(result) for result in of_runs), default=0) - len(cells)
+    return MatrixCase(case.sample, case.case, case.verdicts, cells, max(0, unlisted))
+
+
+def _differences(result: CaseResult | None) -> dict[str, DifferenceRecord]:
+    if result is None:
+        return {}
+    listed = result.comparison.get("differences", ())
+    return {
+        place_of(difference): difference
+        for difference in listed
+        if difference["cell"] and has_values(difference)
+    }
+
+
+def _differing(result: CaseResult | None) -> int:
+    return 0 if result is None else result.comparison.get("differing_cells") or 0
+
+
+def _output(
+    result: CaseResult | None, differences: Mapping[str, DifferenceRecord], cell: str
+) -> str | None:
+    if result is None or "equal" not in result.comparison:
+        return AGREES if result is not None and result.verdict is Verdict.AC else None
+    difference = differences.get(cell)
+    if difference is not None:
+        if is_uncomputed(difference):
+            return NO_VALUE
+        return shown(difference["actual"], width=_MAX_VALUE_WIDTH)
+    # Records list the first differences only: an unlisted cell agrees if none was left out.
+    everything = _differing(result) <= len(result.comparison.get("differences", ()))
+    return AGREES if everything else NOT_RECORDED
+
 
 COMPARISON_VERSION = 1
 _PHRASINGS_NOTE = (
@@ -102,7 +280,7 @@ class RunComparison:
         What is about episodes is in it only if there are some. The matrix has verdicts only.
         """
         document = asdict(replace(self, matrix=()))
-        document["matrix"] = [each.to_json() for each in self.matrix]
+        document["matrix"] = [row.to_json() for row in self.matrix]
         for name in ("settings", "episodes"):
             if not document[name]:
                 del document[name]
@@ -129,37 +307,36 @@ def compare_loaded(
         raise UsageError("there is nothing to compare: give at least two runs")
     _check_same_suite(runs)
     names = _names(runs)
-    scored = [list(_scored(run.submissions)) for run in runs]
-    scores = [task_scores(each) for each in scored]
+    scored = [[submission.score() for submission in run.submissions] for run in runs]
+    scores = [TaskMeans.of(scores_by_task(of_run)) for of_run in scored]
     notes = _notes(names, runs)
     common = _common(scores)
     if by_phrasings := not common:
         joined = [
-            by_phrasing(each, _phrasings(run)) for each, run in zip(scores, runs, strict=True)
+            by_phrasing(of_run, _phrasings(run)) for of_run, run in zip(scores, runs, strict=True)
         ]
-        scores = [each for each in joined if each is not None]
+        scores = [of_run for of_run in joined if of_run is not None]
         common = _common(scores) if len(scores) == len(runs) else []
         notes.append(_PHRASINGS_NOTE)
     if not common:
         raise UsageError("the runs have no scored task in common")
     every = {task for score in scores for task in score.soft}
     compared = Common(frozenset(common), by_phrasings)
-    drafts = []
+    pairs = []
     for one, two in combinations(range(len(runs)), 2):
         on_pair()
-        drafts.append(
-            compare_pair(names[one], names[two], common, scores[one], scores[two], method)
-        )
+        pair = compare_pair(names[one], names[two], common, scores[one], scores[two], method)
+        pairs.append(pair)
     suite = runs[0].run.get("suite")
     return RunComparison(
         schema_version=COMPARISON_VERSION,
         suite=None if suite is None else suite.get("name"),
         suite_digest=None if suite is None else suite.get("digest"),
         runs=tuple(
-            _run_scores(name, run, each, common, method)
-            for name, run, each in zip(names, runs, scores, strict=True)
+            _run_scores(name, run, of_run, common, method)
+            for name, run, of_run in zip(names, runs, scores, strict=True)
         ),
-        pairs=tuple(_adjusted(drafts)),
+        pairs=tuple(_adjusted(pairs)),
         tasks=len(common),
         left_out=len(every) - len(common),
         fewest_one_sided=fewest_one_sided(1 - method.confidence),
@@ -172,14 +349,7 @@ def compare_loaded(
     )
 
 
-def _scored(submissions: Iterable[LoadedSubmission]) -> Iterator[SubmissionScore]:
-    for submission in submissions:
-        found = [submission.results.get(number) for number in submission.cases]
-        verdicts = [None if result is None else result.verdict for result in found]
-        yield score_submission(submission.task_id, submission.sample, verdicts)
-
-
-def _common(scores: Sequence[TaskScores]) -> list[str]:
+def _common(scores: Sequence[TaskMeans]) -> list[str]:
     if not scores:
         return []
     return [task for task in scores[0].soft if all(task in score.soft for score in scores)]
@@ -210,7 +380,7 @@ def _names(runs: Sequence[LoadedRun]) -> list[str]:
 
 
 def _run_scores(
-    name: str, run: LoadedRun, scores: TaskScores, common: Sequence[str], method: Method
+    name: str, run: LoadedRun, scores: TaskMeans, common: Sequence[str], method: Method
 ) -> RunScores:
     recalc = run.run.get("recalc")
     inference = run.run.get("inference") or InferenceIdentity()

@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
 from judge.core.score import TaskScores
 from judge.core.statistics import mean_and_sd, mean_over_tasks
-from judge.report.model import RepeatedRuns
 
 _STEPS = (1, 2, 3, 4, 5, 8, 10, 16, 20, 32, 50, 64, 100)
 
 
-def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns | None:
-    """Mean, standard deviation, pass@k and pass^k; None where each task has one sample."""
-    if all(len(task.samples) == 1 for task in tasks):
-        return None
+@dataclass(frozen=True, slots=True)
+class RepeatedRuns:
+    """Several samples of each task, taken as repeated runs.
+
+    Attributes:
+        samples: samples of each task; the fewest where they differ.
+        soft_restriction: mean of the runs' soft scores.
+        soft_sd: their standard deviation (n - 1); None for one run.
+        hard_restriction: mean of the runs' hard scores.
+        hard_sd: their standard deviation.
+        pass_at: k -> share of the tasks expected to be solved by at least one of k samples.
+        pass_hat: k -> share of the tasks expected to be solved by all of k samples.
+        best_of: share of the tasks that at least one of their samples solved, however many each
+            has; None if no sample could be judged.
+    """
+
+    samples: int
+    soft_restriction: float | None
+    soft_sd: float | None
+    hard_restriction: float | None
+    hard_sd: float | None
+    pass_at: Mapping[int, float]
+    pass_hat: Mapping[int, float]
+    best_of: float | None = None
+
+
+def repeated_runs(tasks: Collection[TaskScores]) -> RepeatedRuns:
+    """Mean, standard deviation, pass@k and pass^k over the samples of some tasks."""
     samples = min(len(task.samples) for task in tasks)
     softs, hards = _by_sample(tasks, samples)
-    soft, soft_sd = mean_and_sd([mean for each in softs if (mean := _mean(each)) is not None])
-    hard, hard_sd = mean_and_sd([mean for each in hards if (mean := _mean(each)) is not None])
-    # Samples that could not be judged are no samples; a task without any says nothing.
+    soft, soft_sd = mean_and_sd([mean for sample in softs if (mean := _mean(sample)) is not None])
+    hard, hard_sd = mean_and_sd([mean for sample in hards if (mean := _mean(sample)) is not None])
+    # Samples that could not be judged do not count, nor does a task that has no others.
     solved = {
-        str(number): (len(known), known.count(1.0))
-        for number, each in enumerate(tasks)
-        if (known := [hard for hard in each.hard if hard is not None])
+        str(number): (len(hard_scores), hard_scores.count(1.0))
+        for number, task in enumerate(tasks)
+        if (hard_scores := [hard for hard in task.hard if hard is not None])
     }
     best = [any_solved > 0 for _, any_solved in solved.values()]
     ks = [k for k in _STEPS if k <= samples]
@@ -51,11 +75,11 @@ def _by_sample(
     for task in tasks:
         order = sorted(range(len(task.samples)), key=task.samples.__getitem__)[:samples]
         soft, hard = task.soft, task.hard
-        for number, place in enumerate(order):
-            if (found := soft[place]) is not None:
-                softs[number].append(found)
-            if (found := hard[place]) is not None:
-                hards[number].append(found)
+        for number, index in enumerate(order):
+            if (score := soft[index]) is not None:
+                softs[number].append(score)
+            if (score := hard[index]) is not None:
+                hards[number].append(score)
     return softs, hards
 
 

@@ -1,4 +1,4 @@
-"""A report as one object: for programs and notebooks."""
+"""The report of a results directory as one object, for programs and notebooks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,39 @@ from typing import TYPE_CHECKING, Any
 
 from judge.errors import UsageError
 from judge.files.paths import GivenPath
-from judge.report.build import DEFAULT_METHOD
-from judge.report.data import report_data
+from judge.report.build import DEFAULT_METHOD, build_report_data
+from judge.report.load import load_run
 from judge.report.markdown import render_markdown, with_interval
-from judge.report.metrics import metrics_of
 from judge.report.model import Method, ReportData
-from judge.report.tables import TABLES, Row, to_csv
+from judge.report.shapes import inspect_files
+from judge.report.tables import TABLES, Row, metrics_of, to_csv
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def report_data(
+    path: Path | str,
+    *,
+    dataset: str | Path | None = None,
+    suspects: GivenPath | None = None,
+    method: Method = DEFAULT_METHOD,
+) -> ReportData:
+    """Reads a run and makes the data of its report; nothing is run and nothing is judged.
+
+    Args:
+        path: the results directory.
+        dataset: the suite; None for the one that the run remembers. Without it, what takes the
+            suite's workbooks (sizes, subsets) is missing, and a note says so.
+        suspects: a suspects.json, in place of the suspects that the run keeps.
+        method: confidence, resamples and seed of the intervals.
+
+    Raises:
+        StoreError: the directory holds no run, or nothing that was judged.
+        SuiteError: the suite that was named is not the one that the run was made with.
+    """
+    run = load_run(path, dataset, suspects, details=False)
+    return build_report_data(run, inspect_files(run), method)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +64,7 @@ class Report:
         suspects: GivenPath | None = None,
         method: Method = DEFAULT_METHOD,
     ) -> Report:
-        """Reads a results directory; arguments and errors as :func:`judge.report.data.report_data`.
+        """Reads a results directory; arguments and errors are those of :func:`report_data`.
 
         Example: ``judge.Report.of_run("results/mine").scores()``
         """
@@ -88,7 +112,7 @@ class Report:
     # -- texts -----------------------------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Everything, as JSON text."""
+        """The whole report as JSON text."""
         return json.dumps(self.data.to_json(), ensure_ascii=False, indent=2) + "\n"
 
     def to_csv(self, table: str = "scores") -> str:
@@ -119,7 +143,7 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
         import pandas as pd  # noqa: PLC0415  only for those who ask for frames
     except ImportError as error:
         raise UsageError(
-            "data frames take pandas, which is not installed",
+            "data frames need pandas, which is not installed",
             hint="Run `pip install pandas`, or use Report.rows().",
         ) from error
     return pd.DataFrame(rows)

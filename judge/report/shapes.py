@@ -1,7 +1,7 @@
-"""How large a workbook is, and what kinds of tables it holds.
+"""What a report knows of a run's workbooks: their sizes, the kinds of their tables.
 
-The published suites do not say which tasks are in the eight subsets of the paper's Table 3; this
-finds it out from the workbooks. docs/reports.md describes the rules, and
+The published suites do not say which tasks are in the eight subsets of the paper's Table 3, so this
+module finds out from the workbooks. docs/reports.md describes the rules, and
 ``benchmarks/subsets.py`` compares the resulting shares with the paper's.
 """
 
@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from itertools import pairwise
@@ -20,10 +20,15 @@ from pathlib import Path
 
 import judge.report
 import judge.workbook
-from judge.errors import WorkbookError
+from judge.compare.contract import GoldFaultError
+from judge.compare.registry import checker_of
+from judge.core.task import FileKind, Task, TestCase
+from judge.errors import UsageError, WorkbookError
 from judge.files.documents import MAX_DOCUMENT_BYTES, read_kept
 from judge.files.hashed import digest_of_modules
+from judge.files.paths import cache_folder
 from judge.files.writing import write_whole
+from judge.report.load import LoadedRun, LoadedSubmission
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -55,7 +60,7 @@ class WorkbookShape:
 
 @dataclass(frozen=True, slots=True)
 class _Region:
-    """Cells that hang together, as Excel's "current region" finds them."""
+    """Connected cells, as Excel's "current region" finds them."""
 
     sheet: str
     window: Window
@@ -86,11 +91,11 @@ def measure(workbook: Workbook) -> WorkbookShape:
         sheets += 1
         rows = max(rows, around.max_row - around.min_row + 1)
         columns = max(columns, around.max_column - around.min_column + 1)
-        regions += [_Region(name, _around(each), len(each)) for each in _cut(cells)]
+        regions += [_Region(name, _around(region), len(region)) for region in _cut(cells)]
     tables = [
         region for region in regions if region.rows >= MIN_ROWS and region.columns >= MIN_COLUMNS
     ]
-    largest = max(tables, key=lambda each: each.cells, default=None)
+    largest = max(tables, key=lambda table: table.cells, default=None)
     if largest is None:
         return WorkbookShape(rows, columns, sheets, 0, None)
     return WorkbookShape(
@@ -119,7 +124,7 @@ def _around(cells: Sequence[_Cell]) -> Window:
 
 
 def _cut(cells: list[_Cell]) -> Iterator[list[_Cell]]:
-    """Cuts cells at blank rows, then at blank columns, and so on, until nothing comes apart."""
+    """Cuts cells at blank rows, then at blank columns, and so on, until no part can be cut."""
     waiting = [cells]
     while waiting:
         part = waiting.pop()
@@ -173,7 +178,7 @@ def _overlap(one: Window, other: Window) -> bool:
 
 @functools.cache
 def shapes_digest() -> str:
-    """Changes whenever the rules do, or the way in which workbooks are read."""
+    """Changes whenever the rules change, or the way in which workbooks are read."""
     rules = resources.files(judge.report).joinpath("shapes.py").read_bytes()
     read = digest_of_modules(judge.workbook)
     return hashlib.sha256(rules + read.encode()).hexdigest()[:16]
@@ -224,7 +229,86 @@ class ShapeCache:
         if self._folder is None:
             return
         path = self._path(digest)
-        # A disk that is full costs the entry, not the report.
+        # If the disk is full, the entry is lost, not the report.
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(asdict(shape)).encode())
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFiles:
+    """The workbooks of one test case.
+
+    Attributes:
+        input_bytes: size of the input; None if it is not available.
+        shape: size and kind of the input; None where it cannot be read.
+        answer_cells: cells of the answer range; None where the gold cannot be read.
+    """
+
+    input_bytes: int | None
+    shape: WorkbookShape | None
+    answer_cells: int | None
+
+
+UNKNOWN_FILES = CaseFiles(None, None, None)
+
+CaseFilesByCase = Mapping[tuple[str, int], CaseFiles]
+"""(task id, case number) -> its workbooks."""
+
+
+def inspect_files(
+    run: LoadedRun,
+    cache: ShapeCache | None = None,
+    *,
+    on_file: Callable[[], None] = lambda: None,
+) -> dict[tuple[str, int], CaseFiles]:
+    """Looks at the input workbooks of all cases that a run reports on.
+
+    Args:
+        run: the run; if its suite is not available, the result is empty.
+        cache: where shapes are looked up first; None for the cache of this machine.
+        on_file: called before each file; an exception that it raises ends the work.
+    """
+    cache = cache or ShapeCache(cache_folder())
+    files: dict[tuple[str, int], CaseFiles] = {}
+    for submission in run.submissions:
+        if submission.task is None:
+            continue
+        for case in submission.task.cases:
+            key = (submission.task_id, case.number)
+            if key not in files:
+                on_file()
+                files[key] = _inspect(submission, submission.task, case, cache)
+    return files
+
+
+def _inspect(
+    submission: LoadedSubmission, task: Task, case: TestCase, cache: ShapeCache
+) -> CaseFiles:
+    # Only a workbook has a shape; other inputs do not.
+    first = case.inputs[0] if case.inputs else None
+    is_workbook = first is not None and first.kind is FileKind.WORKBOOK
+    data = _read(case.input_path) if is_workbook else None
+    recorded = None
+    if (result := submission.automatic.get(case.number)) is not None:
+        recorded = result.comparison.get("cells")
+    return CaseFiles(
+        input_bytes=None if data is None else len(data),
+        shape=None if data is None else cache.of(data),
+        answer_cells=_answer_cells(task, case) if recorded is None else recorded,
+    )
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _answer_cells(task: Task, case: TestCase) -> int | None:
+    """Units of the answer, for a case that no comparison has counted."""
+    try:
+        return checker_of(task.checker).examine(task, case, None).units
+    except (GoldFaultError, UsageError):
+        return None

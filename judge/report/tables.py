@@ -1,15 +1,16 @@
-"""The tables of a report as plain rows, for CSV, data frames and other uses. Pure."""
+"""The numbers of a report as plain rows, for CSV and data frames, and as flat metrics. Pure."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
-from judge.report.entry_model import CaseEntry, TaskEntry
-from judge.report.model import ReportData
-from judge.report.score_model import Group, Scores
+from judge.core.statistics import Estimate
+from judge.report.model import CaseEntry, Group, ReportData, Scores, TaskEntry
 
 Row = dict[str, object]
 """Column -> text, number, true or false, or None."""
@@ -20,8 +21,8 @@ def score_rows(data: ReportData) -> list[Row]:
     rows = [_score_row("overall", "overall", "Overall", None, None, data.overall)]
     for breakdown in (data.by_instruction_type, *data.breakdowns):
         rows += [_group_row(breakdown.key, group) for group in breakdown.groups]
-    for each in () if data.suspects is None else data.suspects.without:
-        rows.append(_score_row("suspects", each.certainty, each.label, None, None, each.scores))
+    for level in () if data.suspects is None else data.suspects.without:
+        rows.append(_score_row("suspects", level.certainty, level.label, None, None, level.scores))
     return rows
 
 
@@ -217,12 +218,12 @@ def histogram_rows(data: ReportData) -> list[Row]:
     """One row for each bar of the histograms of actions and turns."""
     summary = data.episodes
     bars = () if summary is None else (("steps", summary.steps), ("turns", summary.turns))
-    return [{"of": name, **asdict(bar)} for name, found in bars for bar in found]
+    return [{"of": name, **asdict(bar)} for name, bars_of in bars for bar in bars_of]
 
 
 def ending_rows(data: ReportData) -> list[Row]:
     """One row for each way in which desktop episodes ended."""
-    return [asdict(each) for each in (() if data.episodes is None else data.episodes.endings)]
+    return [asdict(ending) for ending in (() if data.episodes is None else data.episodes.endings)]
 
 
 TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
@@ -262,3 +263,92 @@ def _csv_value(value: object) -> object:
         shown = value.replace("\0", "\N{REPLACEMENT CHARACTER}")
         return f"'{shown}" if shown.startswith(_FORMULA_STARTS) else shown
     return value
+
+
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
+_USAGE = (
+    *("submissions", "calls", "retries", "truncated", "not_alone"),
+    *("prompt_tokens", "completion_tokens", "cost_usd", "inference_s"),
+)
+
+
+def metrics_of(data: ReportData) -> dict[str, float]:
+    """The numbers of a report; one that is not known has no entry.
+
+    Args:
+        data: the report.
+
+    Returns:
+        Name -> number. Scores and shares are fractions from 0 to 1.
+    """
+    metrics: dict[str, float] = {}
+    for name, value in _metrics(data):
+        if value is None:
+            continue
+        # Groups whose names differ only in characters that no tracker accepts are numbered.
+        numbered = (name if number == 1 else f"{name}_{number}" for number in itertools.count(1))
+        metrics[next(free for free in numbered if free not in metrics)] = float(value)
+    return metrics
+
+
+def _metrics(data: ReportData) -> Iterator[tuple[str, float | None]]:
+    overall = data.overall
+    yield from _bounded("soft", overall.soft_restriction)
+    yield from _bounded("hard", overall.hard_restriction)
+    yield "soft_of_all", overall.soft_of_all
+    yield "hard_of_all", overall.hard_of_all
+    for name in ("tasks", "cases", "all_tasks", "all_cases"):
+        yield name, getattr(overall, name)
+    yield "tasks_without_submission", data.tasks_without_submission
+    for breakdown in (data.by_instruction_type, *data.breakdowns):
+        for group in breakdown.groups:
+            yield from _group(f"by/{_named(breakdown.key)}/{_named(group.key)}", group.scores)
+    yield from _counts("verdict", overall.verdicts)
+    yield from _counts(
+        "difference", {difference.kind: difference.cases for difference in data.differences}
+    )
+    for measure in data.measures:
+        for statistic in ("total", "mean", "median", "p95", "maximum"):
+            yield f"measure/{_named(measure.key)}/{statistic}", getattr(measure, statistic)
+    if data.usage is not None:
+        usage: Mapping[str, object] = {**data.usage}
+        for name in _USAGE:
+            value = usage.get(name)
+            yield f"usage/{name}", value if isinstance(value, int | float) else None
+    if data.repeated is not None:
+        yield from _samples(data)
+
+
+def _bounded(name: str, estimate: Estimate) -> Iterator[tuple[str, float | None]]:
+    yield name, estimate.value
+    yield f"{name}_low", estimate.low
+    yield f"{name}_high", estimate.high
+
+
+def _group(name: str, scores: Scores) -> Iterator[tuple[str, float | None]]:
+    yield f"{name}/soft", scores.soft_restriction.value
+    yield f"{name}/hard", scores.hard_restriction.value
+    yield f"{name}/tasks", scores.tasks
+
+
+def _counts(name: str, counts: Mapping[str, int]) -> Iterator[tuple[str, float | None]]:
+    for key, count in counts.items():
+        yield f"{name}/{_named(key)}", count
+
+
+def _samples(data: ReportData) -> Iterator[tuple[str, float | None]]:
+    repeated = data.repeated
+    assert repeated is not None
+    yield "samples/number", repeated.samples
+    yield "samples/soft_sd", repeated.soft_sd
+    yield "samples/hard_sd", repeated.hard_sd
+    yield "samples/best_of", repeated.best_of
+    for k, share in repeated.pass_at.items():
+        yield f"samples/pass_at/{k}", share
+    for k, share in repeated.pass_hat.items():
+        yield f"samples/pass_hat/{k}", share
+
+
+def _named(key: str) -> str:
+    """A part of a name, with ``_`` for characters that trackers do not accept."""
+    return _NOT_IN_NAMES.sub("_", key) or "_"

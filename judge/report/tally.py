@@ -1,31 +1,90 @@
-"""The numbers of ``report.json``, counted submission by submission; no result is kept for them."""
+"""The numbers of a run, counted submission by submission: those of report.json and of every report.
+
+A tally keeps a few numbers of each submission and no result, so that it fits into memory however
+many cases a run has. ``report_json`` and ``build`` write down what is counted here. Pure.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from judge.core.records.reports import (
-    ExcludedCase,
-    GroupReport,
-    ScoresOfAll,
-    ScoresWithout,
-    SuiteScores,
-    SuspectsReport,
-)
-from judge.core.score import (
-    GroupScore,
-    SubmissionScore,
-    TaskScores,
-    score_submission,
-    score_tasks,
-)
+from judge.core.records.runs import RunDocument
+from judge.core.score import GroupScore, SubmissionScore, TaskScores, score_submission, score_tasks
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
-from judge.report.set_aside import LEVELS, cases_left, count_set_aside, count_standings
-from judge.report.shares import ShareTally, shares_of_tallies
+from judge.grading.overrides import NO_OVERRIDES, Overrides
+from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
+from judge.suspects.decisions import Standing, Suspicions
 from judge.suspects.model import Certainty
-from judge.suspects.standing import Suspicions
+
+if TYPE_CHECKING:
+    from judge.report.repeats import RepeatedRuns
+
+LEVELS = {
+    Certainty.SURE: "without sure suspects",
+    Certainty.LIKELY: "without sure and likely suspects",
+    Certainty.POSSIBLE: "without any suspects",
+}
+"""The least certainty of the suspects that are set aside -> its name for people, fewest first."""
+
+
+def score_cases(
+    task_id: str, sample: int, cases: Iterable[int], results: Mapping[int, CaseResult]
+) -> SubmissionScore:
+    """The scores of a submission.
+
+    Args:
+        task_id: the task's id as text.
+        sample: 0-based number among several solutions of the same task.
+        cases: the numbers of the task's cases, in order.
+        results: case number -> its result, changes by hand in place; of a case that was not run,
+            there is none.
+    """
+    present = (results.get(number) for number in cases)
+    verdicts = [None if result is None else result.verdict for result in present]
+    return score_submission(task_id, sample, verdicts)
+
+
+def disagrees_with_published(result: CaseResult, automatic: Verdict) -> bool:
+    """Whether the published script was asked and disagrees with the judge.
+
+    Args:
+        result: the case.
+        automatic: the judge's own verdict: a person's is about more than these rules.
+    """
+    official = result.comparison.get("official_equal")
+    return official is not None and official != (automatic is Verdict.AC)
+
+
+# -- tasks and groups of tasks --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TalliedTask:
+    """What the numbers of a run depend on of a task.
+
+    Attributes:
+        id: the task's id as text.
+        written_id: the id as records have it.
+        kind: the instruction type, in the suite's words.
+        cases: the numbers of its cases, in order.
+        groups: name of a division -> the group of this task.
+    """
+
+    id: str
+    written_id: int | str
+    kind: str
+    cases: Sequence[int]
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, task: Task) -> TalliedTask:
+        """A task of a suite."""
+        cases = [case.number for case in task.cases]
+        return cls(task.id, task.written_id, task.kind, cases, task.groups)
 
 
 class TaskTally:
@@ -37,18 +96,20 @@ class TaskTally:
     Attributes:
         task: the task.
         scores: the scores of its samples.
+        verdicts: verdict -> cases.
         shares: the shares of cells that are right.
     """
 
-    def __init__(self, task: Task) -> None:
+    __slots__ = ("scores", "shares", "task", "verdicts")
+
+    def __init__(self, task: TalliedTask) -> None:
         self.task = task
         self.scores = TaskScores()
+        self.verdicts: Counter[Verdict] = Counter()
         self.shares = ShareTally()
-        self._verdicts: Counter[Verdict] = Counter()
-        self._excluded: dict[str, list[ExcludedCase]] = {}
 
-    def add(self, score: SubmissionScore, present: Sequence[CaseResult]) -> None:
-        """Takes a submission.
+    def add(self, score: SubmissionScore, present: Iterable[CaseResult]) -> None:
+        """Adds a submission.
 
         Args:
             score: its scores.
@@ -56,57 +117,90 @@ class TaskTally:
         """
         self.scores.add(score)
         for result in present:
-            self._verdicts[result.verdict] += 1
+            self.verdicts[result.verdict] += 1
             self.shares.add(result)
-            if not result.verdict.is_scored:
-                self._excluded.setdefault(result.verdict.value, []).append(_reason(result))
-        known = {result.case for result in present}
-        self._excluded.setdefault("not_run", []).extend(
-            {"id": self.task.id, "sample": score.sample, "case": case.number}
-            for case in self.task.cases
-            if case.number not in known
-        )
 
-    @staticmethod
-    def group(tallies: Collection[TaskTally], *, shared: bool) -> GroupReport:
-        """The scores of a group of tasks.
+
+@dataclass(frozen=True, slots=True)
+class TaskGroup:
+    """A group of tasks, of which every report gives the same numbers.
+
+    Attributes:
+        tasks: the scores of each task.
+        verdicts: verdict code -> cases, in the order of :class:`judge.core.verdict.Verdict`.
+    """
+
+    tasks: Sequence[TaskScores]
+    verdicts: Mapping[str, int]
+
+    @classmethod
+    def of(cls, tallies: Iterable[TaskTally]) -> TaskGroup:
+        """The group that has these tasks."""
+        tasks: list[TaskScores] = []
+        verdicts: Counter[Verdict] = Counter()
+        for tally in tallies:
+            tasks.append(tally.scores)
+            verdicts.update(tally.verdicts)
+        return cls(tasks, _by_code(verdicts))
+
+    def score(self) -> GroupScore:
+        """The scores of the group, under both denominators."""
+        return score_tasks(self.tasks)
+
+
+def _by_code(verdicts: Mapping[Verdict, int]) -> dict[str, int]:
+    """Verdict code -> cases, in the order of the verdicts; those that occur."""
+    return {verdict.value: verdicts[verdict] for verdict in Verdict if verdicts.get(verdict)}
+
+
+# -- suspect golds --------------------------------------------------------------------------------
+
+
+def suspicions_of_run(suspicions: Suspicions | None, run: RunDocument) -> Suspicions | None:
+    """The suspects of a run; those that its corrections put right count as corrected."""
+    if suspicions is None:
+        return None
+    suite = run.get("suite")
+    corrections = None if suite is None else suite.get("corrections")
+    return suspicions.with_corrections(corrections or ())
+
+
+class LevelTally:
+    """What is left if suspects of one certainty, and surer ones, are set aside.
+
+    Attributes:
+        set_aside_cases: scored cases that are set aside.
+        set_aside_tasks: tasks that have such a case.
+    """
+
+    def __init__(self) -> None:
+        self.set_aside_cases = 0
+        self.set_aside_tasks: set[str] = set()
+        self._tasks: dict[str, TaskScores] = {}
+        self._verdicts: Counter[Verdict] = Counter()
+
+    def add(self, score: SubmissionScore, verdicts: Sequence[Verdict | None]) -> None:
+        """Adds a submission.
 
         Args:
-            tallies: the tasks.
-            shared: whether cells to change and cells to keep decide in this run.
+            score: its scores with all cases.
+            verdicts: the verdicts of the cases that are left.
         """
-        group = score_tasks(tally.scores for tally in tallies)
-        verdicts: Counter[Verdict] = Counter()
-        excluded: dict[str, list[ExcludedCase]] = {}
-        for tally in tallies:
-            verdicts.update(tally._verdicts)  # noqa: SLF001  of the same class
-            for code, cases in tally._excluded.items():  # noqa: SLF001
-                excluded.setdefault(code, []).extend(cases)
-        report: GroupReport = {
-            "tasks": group.tasks,
-            "cases": group.cases,
-            "soft_restriction": group.soft,
-            "hard_restriction": group.hard,
-            "verdicts": {
-                verdict.value: verdicts[verdict] for verdict in Verdict if verdicts[verdict]
-            },
-            "excluded": {code: cases for code, cases in excluded.items() if cases},
-            "including_excluded": _all_of_it(group),
-        }
-        if shared:
-            report["shares"] = shares_of_tallies([tally.shares for tally in tallies])
-        return report
+        if fewer := _count_scored(score.verdicts) - _count_scored(verdicts):
+            self.set_aside_cases += fewer
+            self.set_aside_tasks.add(score.task_id)
+        if verdicts:
+            left = self._tasks.setdefault(score.task_id, TaskScores())
+            left.add(score_submission(score.task_id, score.sample, verdicts))
+            self._verdicts.update(verdict for verdict in verdicts if verdict is not None)
 
-    @staticmethod
-    def over(tallies: Iterable[TaskTally], members: Collection[str]) -> SuiteScores:
-        """Scores with the denominator of a whole suite, or of a group of its tasks."""
-        group = score_tasks(tally.scores for tally in tallies if tally.task.id in members)
-        share = group.all_tasks / len(members)
-        return {
-            "tasks": len(members),
-            "soft_restriction": (group.soft_of_all or 0.0) * share,
-            "hard_restriction": (group.hard_of_all or 0.0) * share,
-        }
+    def group(self) -> TaskGroup:
+        """The tasks that are left."""
+        return TaskGroup(list(self._tasks.values()), _by_code(self._verdicts))
+
+
+def _count_scored(verdicts: Iterable[Verdict | None]) -> int:
+    return sum(verdict is not None and verdict.is_scored for verdict in verdicts)
 
 
 class SuspectsTally:
@@ -114,86 +208,139 @@ class SuspectsTally:
 
     Args:
         suspicions: the suspects.
+
+    Attributes:
+        suspicions: the suspects.
+        levels: the least certainty that is set aside -> what is left.
+        written_ids: the tasks that were added -> their ids as records have them.
     """
 
     def __init__(self, suspicions: Suspicions) -> None:
-        self._suspicions = suspicions
-        self._levels = {level: _Level() for level in LEVELS}
-        self._ids: dict[str, int | str] = {}
+        self.suspicions = suspicions
+        self.levels = {certainty: LevelTally() for certainty in LEVELS}
+        self.written_ids: dict[str, int | str] = {}
 
-    def add(self, task: Task, score: SubmissionScore) -> None:
-        """Takes a submission."""
-        self._ids[task.id] = task.written_id
-        numbers = [case.number for case in task.cases]
-        for least, level in self._levels.items():
-            level.add(self._suspicions, task.id, numbers, score, least)
+    def add(self, task: TalliedTask, score: SubmissionScore) -> None:
+        """Adds a submission."""
+        self.written_ids[task.id] = task.written_id
+        for least, level in self.levels.items():
+            verdicts = [
+                verdict
+                for number, verdict in zip(task.cases, score.verdicts, strict=True)
+                if not self.suspicions.is_set_aside(task.id, number, least)
+            ]
+            level.add(score, verdicts)
 
-    def report(self) -> SuspectsReport:
-        """The scores by level, and the suspects about the tasks that were taken."""
-        return {
-            "without": {least.value: level.report() for least, level in self._levels.items()},
-            "standing": count_standings(self._suspicions, list(self._ids)),
-            "suspects": [
-                {
-                    "id": self._ids[point.suspect.task],
-                    "case": point.suspect.case,
-                    "sign": point.suspect.sign,
-                    "certainty": point.suspect.certainty.value,
-                    "standing": point.standing.value,
-                    "summary": point.suspect.summary,
-                }
-                for point in self._suspicions.points
-                if point.suspect.task in self._ids
-            ],
-        }
+    def standing(self) -> dict[str, int]:
+        """Standing -> suspects about these tasks, in the order of the standings; no zeros."""
+        counts = Counter(
+            point.standing
+            for point in self.suspicions.points
+            if point.suspect.task in self.written_ids
+        )
+        return {standing.value: counts[standing] for standing in Standing if counts[standing]}
 
 
-class _Level:
-    """What is left with suspects of one certainty, and surer ones, set aside."""
+# -- runs -----------------------------------------------------------------------------------------
 
-    def __init__(self) -> None:
-        self._left: dict[str, TaskScores] = {}
-        self._set_aside = 0
+
+class RunTally:
+    """The numbers of a run.
+
+    Args:
+        overrides: verdicts that a person changed, in place in the results that are added.
+        suspicions: golds that may be at fault; the scores are also counted without their cases.
+
+    Attributes:
+        tasks: task id -> what its counted submissions add to the scores.
+        cases: cases of all submissions, those that were not run included.
+        by_hand: cases whose verdict a person changed.
+        official_disagreements: cases on which the published script disagrees.
+        has_shares: whether cells to change and cells to keep decide about some case.
+        scope: what the options ``keep`` and ``formula_asked`` found.
+        charts: how much of the golds' charts outputs have.
+        usage: what the requests to the chat model took.
+        suspects: the scores without suspects; None if no suspects are known.
+    """
+
+    def __init__(
+        self, overrides: Overrides = NO_OVERRIDES, suspicions: Suspicions | None = None
+    ) -> None:
+        self._overrides = overrides
+        self._samples: dict[str, TaskScores] = {}
+        self._not_counted: Counter[Verdict] = Counter()
+        self.tasks: dict[str, TaskTally] = {}
+        self.cases = self.by_hand = self.official_disagreements = 0
+        self.has_shares = False
+        self.scope = ScopeTally()
+        self.charts = ChartsTally()
+        self.usage = UsageTally()
+        self.suspects = None if suspicions is None else SuspectsTally(suspicions)
 
     def add(
         self,
-        suspicions: Suspicions,
-        task_id: str,
-        numbers: Sequence[int],
+        task: TalliedTask,
         score: SubmissionScore,
-        least: Certainty,
+        present: Sequence[CaseResult],
+        *,
+        counts: bool = True,
     ) -> None:
-        places = cases_left(suspicions, task_id, numbers, least)
-        verdicts = [score.verdicts[place] for place in places]
-        self._set_aside += count_set_aside(score.verdicts, verdicts)
-        if verdicts:
-            left = self._left.setdefault(task_id, TaskScores())
-            left.add(score_submission(task_id, score.sample, verdicts))
+        """Adds a submission.
 
-    def report(self) -> ScoresWithout:
-        group = score_tasks(self._left.values())
-        return {
-            "set_aside": self._set_aside,
-            "tasks": group.tasks,
-            "cases": group.cases,
-            "soft_restriction": group.soft,
-            "hard_restriction": group.hard,
-        }
+        Args:
+            task: the task.
+            score: the scores of the submission.
+            present: the results on record of its cases, in case order.
+            counts: whether it is in the scores; of several samples, only the best one may be.
+        """
+        self._samples.setdefault(task.id, TaskScores()).add(score)
+        self.cases += len(score.verdicts)
+        for result in present:
+            self._add_case(result)
+        if counts:
+            tally = self.tasks.get(task.id)
+            if tally is None:
+                tally = self.tasks[task.id] = TaskTally(task)
+            tally.add(score, present)
+            if self.suspects is not None:
+                self.suspects.add(task, score)
+        else:
+            self._not_counted.update(result.verdict for result in present)
 
+    def _add_case(self, result: CaseResult) -> None:
+        automatic = result.verdict
+        if changes := self._overrides.applied:
+            self.by_hand += (result.task_id, result.sample, result.case) in changes
+            automatic = self._overrides.automatic(result)
+        self.official_disagreements += disagrees_with_published(result, automatic)
+        self.has_shares = self.has_shares or "shares" in result.comparison
+        self.scope.add(result)
+        self.charts.add(result)
 
-def _all_of_it(group: GroupScore) -> ScoresOfAll:
-    return {
-        "tasks": group.all_tasks,
-        "cases": group.all_cases,
-        "soft_restriction": group.soft_of_all,
-        "hard_restriction": group.hard_of_all,
-    }
+    def verdicts(self) -> Counter[Verdict]:
+        """Verdict -> cases of all submissions, those that are not in the scores included."""
+        verdicts = self._not_counted.copy()
+        for tally in self.tasks.values():
+            verdicts.update(tally.verdicts)
+        return verdicts
 
+    def all_tasks(self) -> TaskGroup:
+        """All tasks as one group."""
+        return TaskGroup.of(self.tasks.values())
 
-def _reason(result: CaseResult) -> ExcludedCase:
-    return {
-        "id": result.task_id,
-        "sample": result.sample,
-        "case": result.case,
-        "reason": result.cause,
-    }
+    def by_kind(self) -> dict[str, list[TaskTally]]:
+        """Instruction type -> its tasks, in the order in which the types occur."""
+        kinds: dict[str, list[TaskTally]] = {}
+        for tally in self.tasks.values():
+            kinds.setdefault(tally.task.kind, []).append(tally)
+        return kinds
+
+    def repeated_runs(self) -> RepeatedRuns | None:
+        """Several samples of each task as repeated runs; None where each task has one."""
+        tasks: Collection[TaskScores] = self._samples.values()
+        if all(len(task.samples) == 1 for task in tasks):
+            return None
+        # The statistics are loaded only for a run that has several samples.
+        from judge.report.repeats import repeated_runs  # noqa: PLC0415
+
+        return repeated_runs(tasks)

@@ -19,7 +19,7 @@ UNSEEN = {
 
 
 def shown_plainly(text: str) -> str:
-    """The same without markup, for where there can be none: in drawings and in labels."""
+    """Text with these characters by name, for drawings and labels, which cannot have markup."""
     return "".join(
         character if ord(character) not in UNSEEN else f"U+{ord(character):04X}"
         for character in text

@@ -10,8 +10,8 @@ from starlette.requests import Request
 from judge.errors import UsageError
 from judge.report.html.page import inline_json, render_page
 from judge.report.html.pages import KINDS
+from judge.review.corrections import Typed
 from judge.review.session import ReviewSession
-from judge.review.typed import Typed
 from judge.suspects.decisions import Finding
 from judge.web.local_page import INLINE_POLICY, LocalPage, object_of
 

@@ -8,19 +8,21 @@ request.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from judge.core.records.cases import CaseComparison
+from judge.core.task import Task, TestCase
 from judge.errors import StoreError, UsageError
-from judge.files.documents import dump_json
+from judge.files.documents import dump_json, utc_now
 from judge.files.json_lines import LineAppender
-from judge.files.locks import take_lock
-from judge.files.writing import naming_what_is_written
-from judge.review.merging import Merged, merge_decisions
-from judge.review.showing import ShownCase, show_case
-from judge.review.typed import (
+from judge.files.writing import naming_what_is_written, take_lock
+from judge.report.grid import MARKS, GridRules, build_grid
+from judge.report.grid_window import GridBounds
+from judge.review.corrections import (
     SOURCE,
     Signed,
     Typed,
@@ -29,19 +31,232 @@ from judge.review.typed import (
     typed_again,
 )
 from judge.suites import Suite
-from judge.suites.correction_records import write_corrections
-from judge.suites.corrections import load_corrections
+from judge.suites.corrections import (
+    Correction,
+    CorrectionFaultError,
+    correction_of,
+    load_corrections,
+    write_corrections,
+)
 from judge.suspects.decisions import (
     Decision,
     Finding,
+    Standing,
+    Standpoint,
+    Suspicions,
     decisions_path,
     files_of,
+    fit_to_suite,
     read_decisions,
 )
 from judge.suspects.material import Output
-from judge.suspects.model import Audit, Suspect
-from judge.suspects.standing import Standing, Standpoint, Suspicions, fit_to_suite
-from judge.timestamp import utc_now
+from judge.suspects.model import Audit, Evidence, EvidenceFile, Suspect
+from judge.workbook.address import Window, parse_window
+from judge.workbook.cell import CellRef
+
+BOUNDS = GridBounds(cells=12_000, columns=60, blocks=6, text_chars=2_000)
+MAX_PLACES = 500
+"""Cells of one suspect that are marked; a piece of evidence may be a whole range."""
+
+_COMPARED_AGAIN: CaseComparison = {"differing_cells": 1}
+"""A record that says that cells differ and lists none, so that the files are compared."""
+
+_PANES = {EvidenceFile.INPUT: "input", EvidenceFile.GOLD: "gold", EvidenceFile.SUBMISSION: "output"}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCase:
+    """What is shown next to a suspect.
+
+    Attributes:
+        number: number of the case.
+        output: an output of it; None for none.
+    """
+
+    number: int
+    output: Path | None
+
+
+def show_case(task: Task, suspect: Suspect, shown: ShownCase) -> dict[str, Any]:
+    """The workbooks of a case around its answer and the evidence.
+
+    Args:
+        task: the task.
+        suspect: whose evidence is marked.
+        shown: what to show.
+
+    Returns:
+        A JSON object: ``case``, ``grid`` (see :func:`judge.report.grid.build_grid`), ``marks``, and
+        ``evidence``, each piece with its ``file``, ``sheet``, ``cell``, ``case``, ``expected``,
+        ``found``, ``note``, ``pane`` (if it is in a workbook that is shown) and ``places``, the
+        [row, column] of its cells.
+
+    Raises:
+        UsageError: the task has no such case.
+    """
+    case = next((each for each in task.cases if each.number == shown.number), None)
+    if case is None:
+        raise UsageError(f"task {task.id} has no case {shown.number}")
+    evidence = [_evidence(each, suspect, shown.number) for each in suspect.evidence]
+    places = [
+        CellRef(each["sheet"], row, column)
+        for each in evidence
+        if each["pane"]
+        for row, column in each["places"]
+    ]
+    grid = _grid(task, case, shown.output, places[:MAX_PLACES])
+    return {"case": shown.number, "grid": grid, "marks": MARKS, "evidence": evidence}
+
+
+def _grid(
+    task: Task, case: TestCase, output: Path | None, places: Sequence[CellRef]
+) -> dict[str, Any]:
+    notes: list[str] = []
+    data = None
+    record: CaseComparison = {}
+    if output is not None:
+        try:
+            data, record = output.read_bytes(), _COMPARED_AGAIN
+        except OSError as error:
+            notes.append(f"{output} cannot be read: {error.strerror}")
+    grid = build_grid(task, case, record, data, GridRules(), BOUNDS, places)
+    return {"blocks": grid["blocks"], "notes": [*notes, *grid["notes"]]}
+
+
+def _evidence(evidence: Evidence, suspect: Suspect, shown: int) -> dict[str, Any]:
+    own = evidence.case if evidence.case is not None else suspect.case
+    pane = _PANES.get(evidence.file)
+    if evidence.file is EvidenceFile.OTHER_CASE:
+        pane = "gold"
+    if own is not None and own != shown:
+        pane = None
+    return {
+        "file": evidence.file.value,
+        "sheet": evidence.sheet,
+        "cell": evidence.cell,
+        "case": own,
+        "expected": evidence.expected,
+        "found": evidence.found,
+        "note": evidence.note,
+        "pane": pane,
+        "places": list(_places(evidence.cell)),
+    }
+
+
+def _places(cell: str) -> Iterator[tuple[int, int]]:
+    window = parse_window(cell.replace("$", "")) if cell else None
+    if window is None or _size(window) > MAX_PLACES:
+        if window is not None:
+            yield window.min_row, window.min_column
+        return
+    for row in range(window.min_row, window.max_row + 1):
+        for column in range(window.min_column, window.max_column + 1):
+            yield row, column
+
+
+def _size(window: Window) -> int:
+    return (window.max_row - window.min_row + 1) * (window.max_column - window.min_column + 1)
+
+
+_Key = tuple[str, int | None, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The corrections that follow from all decisions.
+
+    Attributes:
+        corrections: those on which nobody disagrees, in the order of the suspects.
+        conflicts: what is left out, one line each.
+    """
+
+    corrections: tuple[Correction, ...]
+    conflicts: tuple[str, ...]
+
+
+def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
+    """The corrections of all faults that no reviewer disputes.
+
+    Several suspects of one gold, and several reviewers of one suspect, can give cells of it: these
+    add up. If two of them give different values for a cell, the gold is left as it is.
+
+    Args:
+        suspicions: the suspects with what was decided.
+        suite_format: the format of the suite.
+    """
+    found: dict[_Key, Correction] = {}
+    conflicts: dict[_Key, str] = {}
+    broken: list[str] = []
+    for point in suspicions.points:
+        if point.standing is Standing.DISPUTED:
+            task, case, sign = point.suspect.key
+            named = f"task {task}" + ("" if case is None else f", case {case}")
+            broken.append(f"{named}: reviewers contradict each other on {sign}")
+        if point.standing is not Standing.FAULT:
+            continue
+        for each in _corrections(point.decisions, suite_format, broken):
+            key = (each.task, each.case, each.field)
+            known = found.get(key)
+            merged = each if known is None else _merge(known, each)
+            if merged is None:
+                conflicts[key] = f"{_named(each)}: two decisions give different {_what(each)}"
+            else:
+                found[key] = merged
+    for task, case, field in list(found):
+        excluded = (task, case, "exclude") in found
+        if field == "gold" and (excluded or (task, None, "exclude") in found):
+            each = found[task, case, field]
+            conflicts[task, case, field] = f"{_named(each)}: it is both corrected and left out"
+    kept = tuple(each for key, each in found.items() if key not in conflicts)
+    return Merged(kept, (*broken, *conflicts.values()))
+
+
+def _corrections(
+    decisions: Sequence[Decision], suite_format: str, broken: list[str]
+) -> Iterator[Correction]:
+    for decision in decisions:
+        if decision.finding is not Finding.FAULT:
+            continue
+        for entry in decision.corrections:
+            try:
+                yield correction_of(suite_format, entry)
+            except CorrectionFaultError as fault:
+                broken.append(f"task {decision.key[0]}, decision of {decision.by}: {fault}")
+
+
+def _merge(first: Correction, second: Correction) -> Correction | None:
+    """Both as one; None if they contradict each other."""
+    if first.field == "gold":
+        cells = {cell.ref: cell for cell in first.cells}
+        for cell in second.cells:
+            if cells.setdefault(cell.ref, cell) != cell:
+                return None
+        if first.gold_sha256 != second.gold_sha256:
+            return None
+        first = replace(first, cells=tuple(cells.values()))
+    elif first.field != "exclude" and first.now != second.now:
+        return None
+    return replace(
+        first,
+        by=", ".join(dict.fromkeys([*first.by.split(", "), second.by])),
+        at=max(first.at, second.at),
+        reason=_both(first.reason, second.reason),
+        evidence=_both(first.evidence, second.evidence),
+        source=_both(first.source, second.source),
+    )
+
+
+def _both(first: str, second: str) -> str:
+    return first if second in first else f"{first} / {second}"
+
+
+def _named(each: Correction) -> str:
+    return f"task {each.task}" + ("" if each.case is None else f", case {each.case}")
+
+
+def _what(each: Correction) -> str:
+    return "values of a cell" if each.field == "gold" else f"values of {each.field}"
+
 
 Outputs = Mapping[tuple[str, int], Sequence[Output]]
 

@@ -1,5 +1,6 @@
 """Running untrusted programs: the contract, the backends, and what runs inside."""
 
-from judge.sandbox.select import BackendFinding, check_sandbox_kind, open_sandbox, probe_sandboxes
+from judge.sandbox.contract import BackendFinding
+from judge.sandbox.select import check_sandbox_kind, open_sandbox, probe_sandboxes
 
 __all__ = ["BackendFinding", "check_sandbox_kind", "open_sandbox", "probe_sandboxes"]

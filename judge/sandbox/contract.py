@@ -7,7 +7,7 @@ exception (:class:`judge.errors.SandboxError`) means that *we* failed.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType, TracebackType
 from typing import Protocol, Self
@@ -215,7 +215,7 @@ class Sandbox(Protocol):
             root: ``python`` (the solutions' interpreter, with the calculation engines from the
                 package registry importable), ``office`` (LibreOffice and its UNO bridge) or
                 ``desktop`` (LibreOffice Calc with what puts it on a screen); see
-                ``judge.sandbox.catalogue``. With ``desktop`` the service is process 1, so it must
+                ``judge.sandbox.roots``. With ``desktop`` the service is process 1, so it must
                 reap orphans, and none of its descriptors 0 to 2 leads to the judge: it reads
                 ``sys.stdin.buffer`` and writes ``sys.stdout.buffer`` as any other.
             memory_bytes: memory of the service's process tree; None for what the root usually
@@ -237,3 +237,40 @@ class Sandbox(Protocol):
     def close(self) -> None:
         """Ends the pool and everything that this backend started; safe to call twice."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class BackendFinding:
+    """One thing that the machine has or lacks.
+
+    Attributes:
+        name: what was checked.
+        ok: whether it exists and works.
+        detail: the result of the check, in one line.
+        fix: the command that fixes it, empty if there is none or nothing to fix.
+        backend: the sandbox that is available if this is ok; empty if it is not enough for one.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+    backend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A kind of sandbox, as ``judge.sandbox.select`` registers it.
+
+    Attributes:
+        title: its name in messages.
+        open: opens it for a number of sessions at once. Raises SandboxError if it does not work
+            here; the hint names the command to run.
+        probe: checks what this machine has for it and what it lacks.
+        runs_solutions: whether it takes programs of strangers, and not only the judge's services.
+    """
+
+    title: str
+    open: Callable[[int], Sandbox]
+    probe: Callable[[], Sequence[BackendFinding]]
+    runs_solutions: bool = True

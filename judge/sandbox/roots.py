@@ -1,42 +1,27 @@
-"""The folder tree that bubblewrap shows to solutions: this interpreter and the pinned packages.
+"""The folder trees that programs see inside: what they are made of, and what they are called.
 
-It is made once for each interpreter and set of pins, from copies: the interpreter (moved to
-``/usr``, whatever its place on the host), its standard library, the shared libraries that any of
-its modules needs, a few plain commands, and packages installed by pip. It contains nothing else of
-the host, not even its paths.
+Solutions run in a root that holds this interpreter and the pinned packages. Services run there, or
+in a root of Debian packages with LibreOffice. :mod:`judge.sandbox.build` makes them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import json
-import os
 import platform
-import shutil
-import subprocess
 import sys
-import sysconfig
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 
+from judge.core.limits import GIB, MIB
 from judge.errors import SandboxError
-from judge.files.places import cache_folder
-from judge.files.writing import folder_beside
-from judge.sandbox import elf, layout
+from judge.files.paths import cache_folder
+from judge.sandbox import layout
 
 _FORMAT = "3"
 COMPLETE = "complete.json"
-_COMMANDS = ("sh", "cat", "cp", "ls", "mkdir", "mv", "rm")
-_LEFT_OUT = shutil.ignore_patterns(
-    "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "site-packages",
-    "dist-packages", "config-*", "*.a", "_tkinter*", "__pycache__",
-)  # fmt: skip
 BUILD_HINT = "run: judge sandbox build"
-
-Report = Callable[[str], None]
 
 
 def lock_text(name: str) -> str:
@@ -52,17 +37,6 @@ def pins(name: str = "solutions") -> dict[str, str]:
             package, _, version = line.partition("==")
             found[package] = version.split()[0]
     return found
-
-
-def lock_without(name: str, present: set[str]) -> str:
-    """A lock without the packages in ``present``."""
-    kept, keep = [], True
-    for line in lock_text(name).splitlines():
-        if line and not line[0].isspace():
-            keep = line.partition("==")[0] not in present
-        if keep:
-            kept.append(line)
-    return "\n".join(kept) + "\n"
 
 
 def python_digest() -> str:
@@ -97,216 +71,228 @@ def is_complete(root: Path) -> bool:
     return (root / COMPLETE).is_file()
 
 
-def build_python_root(report: Report) -> Path:
-    """Makes the root of this interpreter if it does not exist yet.
+# -- what roots of Debian packages are made of -----------------------------------------------------
 
-    Args:
-        report: called with each step, for people.
+# LibreOffice does not start for a user without an entry.
+_ACCOUNTS = (
+    "printf 'root:x:0:0::/:/bin/sh\\nsolution:x:1000:1000::/home/solution:/bin/sh\\n"
+    'nobody:x:65534:65534::/:/bin/sh\\n\' > "$1"/etc/passwd'
+    " && printf 'root:x:0:\\nsolution:x:1000:\\nnogroup:x:65534:\\n' > \"$1\"/etc/group"
+)
 
-    Raises:
-        SandboxError: a step failed; nothing incomplete is left.
+_SHELL = 'ln -sf dash "$1"/usr/bin/sh'
+
+_REGISTRY = (
+    # share/registry/main.xcd points there; the package's own script would have copied it
+    'mkdir -p "$1"/etc/libreoffice/registry && '
+    'cp -n "$1"/usr/lib/libreoffice/share/.registry/*.xcd "$1"/etc/libreoffice/registry/'
+)
+
+_SLIM = (
+    'rm -rf "$1"/usr/share/doc "$1"/usr/share/man "$1"/usr/share/locale "$1"/var/cache/apt'
+    ' "$1"/var/lib/apt/lists "$1"/var/lib/dpkg/info'
+)
+
+# What goes with a desktop is for a user whose files are where published tasks have them.
+_DESKTOP_ACCOUNTS = _ACCOUNTS.replace("solution", "user")
+
+# Docker gives a tmpfs the rights of the folder that it hides.
+_OPEN = 'chmod 1777 "$1"/home "$1"/run'
+
+# Programs of the new system itself write the lists that its packages' own scripts would have.
+_COMPILE = "python3 -W ignore -m compileall -q --invalidation-mode unchecked-hash /usr/lib/python3*"
+
+_CACHES = (
+    'ldconfig -r "$1"',
+    'chroot "$1" sh -c "/usr/lib/*/glib-2.0/glib-compile-schemas /usr/share/glib-2.0/schemas"',
+    'chroot "$1" sh -c "/usr/lib/*/gdk-pixbuf-2.0/gdk-pixbuf-query-loaders --update-cache"',
+    'chroot "$1" update-mime-database /usr/share/mime',
+    'chroot "$1" fc-cache --system-only',
+    'printf "%032d\\n" 1 > "$1"/etc/machine-id',
+    # read-only at run time: without this every program would compile its modules anew
+    f'chroot "$1" sh -c "{_COMPILE}"',
+)
+
+# No program has rights of its own inside, so none is to look as if it had.
+_NO_IDENTITIES = 'find "$1"/usr -type f -perm /6000 -exec chmod ug-s {} +'
+
+_SLIM_DESKTOP = (
+    'cd "$1"/usr && rm -rf lib/*/libLLVM*.so* lib/*/libgallium*.so* lib/*/libz3.so*'  # for OpenGL
+    " lib/*/libgs.so* lib/*/dri libexec/gcc lib/gcc"
+    " lib/systemd lib/*/systemd share/poppler share/ghostscript share/color"
+    " share/fonts/type1 share/fonts/opentype share/fonts/X11"
+    " lib/libreoffice/share/gallery/* share/libreoffice/share/gallery/*"
+    " lib/libreoffice/share/template share/bug share/lintian"
+    " lib/*/perl* lib/*/perl-base share/perl*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a filesystem is made of.
+
+    Attributes:
+        suite: Debian's release.
+        packages: its packages; what they depend on comes with them.
+        hooks: shell commands run after unpacking, with the folder as ``$1``.
+        backports: suite whose versions are preferred; None for none.
+        sources: lock of pure Python packages that come as source archives; empty for none.
     """
-    root = python_root()
-    if is_complete(root):
-        report(f"python root: {root} exists")
-        return root
-    with fresh_folder(root) as work:
-        report("python root: copying the interpreter")
-        interpreter = _copy_interpreter(work)
-        for name, present in (("site", set()), ("engines", set(pins()))):
-            lock = "solutions" if name == "site" else "engines"
-            report(f"python root: installing {lock} from the package index")
-            install(lock_without(lock, present), work / "opt/judge" / name)
-        report("python root: shared libraries")
-        _copy_libraries(work, interpreter)
-        _write_etc(work / "etc")
-        report("python root: compiling")
-        _compile(work)
-        facts = {"python": platform.python_version(), "packages": pins()}
-        (work / COMPLETE).write_text(json.dumps(facts))
-    report(f"python root: made {root}")
-    return root
+
+    suite: str
+    packages: tuple[str, ...]
+    hooks: tuple[str, ...]
+    backports: str | None = None
+    sources: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Changes with the recipe."""
+        parts = [*self.packages, *([self.backports] if self.backports else []), *self.hooks]
+        if self.sources:
+            parts += [lock_text(self.sources), lock_text(f"{self.sources}-build")]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-@contextlib.contextmanager
-def fresh_folder(target: Path) -> Iterator[Path]:
-    """A folder next to ``target`` that replaces it at the end; removed if anything fails.
+PYTHON = Recipe(
+    suite="bookworm",
+    packages=(
+        "base-files", "coreutils", "dash", "libc-bin", "libstdc++6", "python3-minimal",
+        "libpython3.11-stdlib", "python3.11-minimal",
+    ),
+    hooks=(_ACCOUNTS, _SHELL, _SLIM),
+)  # fmt: skip
+"""A small Debian 12 with Python 3.11."""
 
-    Raises:
-        SandboxError: it cannot be made, filled or put in place.
+
+OFFICE = Recipe(
+    suite="trixie",
+    packages=(
+        "base-files", "base-passwd", "coreutils", "dash", "fontconfig-config", "fonts-liberation",
+        "grep", "libc-bin", "libreoffice-calc-nogui", "python3-uno", "sed",
+    ),
+    hooks=(_ACCOUNTS, _SHELL, _REGISTRY, _SLIM),
+    backports="trixie-backports",
+)  # fmt: skip
+"""A Debian 13 with LibreOffice from its backports and the UNO bridge."""
+
+
+DESKTOP = Recipe(
+    suite="trixie",
+    packages=(
+        "base-files", "base-passwd", "coreutils", "dash", "grep", "libc-bin", "sed",
+        # Calc as users see it
+        "libreoffice-calc", "libreoffice-gtk3", "libreoffice-style-colibre",
+        "adwaita-icon-theme", "gsettings-desktop-schemas", "hicolor-icon-theme",
+        "libgdk-pixbuf2.0-bin", "libglib2.0-bin", "libgtk-3-common", "librsvg2-common",
+        "shared-mime-info",
+        # the last one has the characters of China, Japan and Korea
+        "fontconfig", "fontconfig-config", "fonts-dejavu-core", "fonts-liberation",
+        "fonts-droid-fallback",
+        # a screen, its windows, and what tells programs of them
+        "x11-utils", "x11-xkb-utils", "xkb-data", "xvfb", "openbox", "wmctrl", "xdotool",
+        "at-spi2-core", "dbus-bin", "dbus-daemon", "dbus-session-bus-common",
+        "gir1.2-atspi-2.0", "python3", "python3-gi", "python3-pil", "python3-xlib",
+    ),
+    hooks=(
+        _DESKTOP_ACCOUNTS, _OPEN, _SHELL, _REGISTRY, *_CACHES, _SLIM, _SLIM_DESKTOP,
+        _NO_IDENTITIES,
+    ),
+    backports="trixie-backports",
+    sources="desktop",
+)  # fmt: skip
+"""A Debian 13 with LibreOffice Calc on a screen in memory."""
+
+
+SHELL = Recipe(suite="trixie", packages=("bash",), hooks=())
+"""The shell of the Debian that LibreOffice comes from."""
+
+
+# -- the roots ------------------------------------------------------------------------------------
+
+_HALF = (("/tmp", 2),)  # noqa: S108 - inside, on a tmpfs of its own
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRoot:
+    """One root, as services get it.
+
+    Attributes:
+        name: as ``Sandbox.service`` takes it.
+        title: for people, as in "… image for Docker".
+        recipe: the Debian packages that it is unpacked from; None for the solutions' interpreter.
+        option: of ``judge sandbox build``, to build it; empty if that needs none.
+        memory_bytes: memory of a service that names none.
+        home: home folder of a service.
+        path: folders from which a service imports as well.
+        room: each folder that can be written, and by what to divide the service's memory for what
+            it may hold.
+        first: whether the service is process 1 of its namespace and hides its descriptors: for one
+            that runs programs which are not to be trusted, and must not be signalled or imitated by
+            them (see docs/security.md).
     """
-    with contextlib.ExitStack() as stack:
-        try:
-            work = stack.enter_context(folder_beside(target, f".{target.name}-"))
-        except OSError as error:
-            raise SandboxError(
-                f"{target.parent} cannot be written: {error.strerror}",
-                hint="set JUDGE_CACHE to a folder of your own",
-            ) from error
-        work.chmod(0o755)
-        try:
-            yield work
-        except OSError as error:
-            raise SandboxError(f"{target.name} could not be made: {error}") from error
-        try:
-            shutil.rmtree(target, ignore_errors=True)
-            work.rename(target)
-        except OSError as failure:
-            if not is_complete(target):  # another judge may have made it meanwhile
-                raise SandboxError(f"{target} cannot be put in place: {failure}") from failure
+
+    name: str
+    title: str
+    recipe: Recipe | None = None
+    option: str = ""
+    memory_bytes: int = 2 * GIB
+    home: str = "/tmp/home"  # noqa: S108 - inside, on a tmpfs of its own
+    path: tuple[str, ...] = ()
+    room: tuple[tuple[str, int], ...] = _HALF
+    first: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where it is, or will be, for bubblewrap."""
+        if self.recipe is None:
+            return python_root()
+        return cache_folder() / "roots" / f"{self.name}-{self.recipe.digest}"
+
+    @property
+    def command(self) -> str:
+        """What builds it."""
+        return f"judge sandbox build {self.option}".strip()
+
+    def sizes(self, memory_bytes: int) -> dict[str, int]:
+        """Bytes of each folder that can be written."""
+        return {folder: memory_bytes // part for folder, part in self.room}
 
 
-def _copy_interpreter(work: Path) -> Path:
-    """Copies interpreter and standard library below ``usr``; returns the copy's path."""
-    (work / "usr/bin").mkdir(parents=True)
-    (work / "usr/lib").mkdir()
-    for name, target in (("bin", "usr/bin"), ("sbin", "usr/bin"), ("lib", "usr/lib")):
-        (work / name).symlink_to(target)
-    (work / "lib64").symlink_to("usr/lib")
-    (work / "usr/lib64").symlink_to("lib")
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    base = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
-    copy = work / "usr/bin" / version
-    shutil.copy2(base, copy)
-    (work / "usr/bin/python3").symlink_to(version)
-    (work / "usr/bin/python").symlink_to(version)
-    variables = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
-    libraries = {
-        Path(sysconfig.get_path(name, "posix_prefix", variables)).resolve()
-        for name in ("stdlib", "platstdlib")
-    }
-    for library in libraries:
-        shutil.copytree(
-            library,
-            work / "usr/lib" / version,
-            ignore=_LEFT_OUT,
-            ignore_dangling_symlinks=True,
-            dirs_exist_ok=True,
+SOLUTIONS = "python"
+"""The root that solutions run in."""
+
+
+ROOTS = MappingProxyType(
+    {
+        root.name: root
+        for root in (
+            ServiceRoot(SOLUTIONS, "Python", path=(layout.ENGINES, layout.SITE)),
+            ServiceRoot("office", "LibreOffice", OFFICE),
+            ServiceRoot(
+                "desktop",
+                "Desktop",
+                DESKTOP,
+                option="--desktop",
+                memory_bytes=1536 * MIB,
+                home="/home/user",
+                room=(("/tmp", 6), ("/home", 6), ("/run", 24)),  # noqa: S108 - inside
+                first=True,
+            ),
         )
-    for name in _COMMANDS:
-        found = shutil.which(name, path="/usr/bin:/bin")
-        if found:
-            shutil.copy2(Path(found).resolve(), work / "usr/bin" / name)
-    return copy
+    }
+)
+"""Name -> root."""
 
 
-def _copy_libraries(work: Path, interpreter: Path) -> None:
-    """Puts every shared library that anything in the root needs into its ``usr/lib``."""
-    loader = elf.loader_of(interpreter)
-    wanting = [path for path in work.rglob("*.so*") if path.is_file() and not path.is_symlink()]
-    wanting += [path for path in (work / "usr/bin").iterdir() if not path.is_symlink()]
-    original = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
-    for found in elf.libraries_of([original, *wanting], loader):
-        target = work / "usr/lib" / found.name
-        if not found.is_relative_to(work) and not target.exists():
-            shutil.copy2(found.resolve(), target)
-    target = work / loader.relative_to("/")
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(loader.resolve(), target)
-
-
-def _write_etc(etc: Path) -> None:
-    etc.mkdir()
-    (etc / "passwd").write_text(
-        f"root:x:0:0::/:/bin/sh\nsolution:x:1000:1000::{layout.HOME}:/bin/sh\n"
-        "nobody:x:65534:65534::/:/bin/sh\n"
-    )
-    (etc / "group").write_text("root:x:0:\nsolution:x:1000:\nnogroup:x:65534:\n")
-    (etc / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n")
-
-
-def pip_command() -> list[str]:
-    """The command for pip here, with the host's own configuration.
+def root_named(name: str) -> ServiceRoot:
+    """The root of a name.
 
     Raises:
         SandboxError: there is none.
     """
-    probe = subprocess.run(
-        [sys.executable, "-m", "pip", "--version"], capture_output=True, check=False
-    )
-    if probe.returncode == 0:
-        return [sys.executable, "-m", "pip"]
-    raise SandboxError(
-        f"{sys.executable} has no pip, which installs the sandbox's packages",
-        hint=f"run: {sys.executable} -m ensurepip",
-    )
-
-
-def install(lock: str, target: Path, options: Sequence[str] = ()) -> None:
-    """Installs locked packages into a folder, without tests and uncompiled.
-
-    Args:
-        lock: text of the lock.
-        target: the folder.
-        options: more options for pip, such as those for an interpreter other than this one.
-
-    Raises:
-        SandboxError: pip failed; the end of its output is in the message.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "requirements.txt")
-        file.write_text(lock, encoding="utf-8")
-        run_pip(
-            "install", "--target", str(target), "--no-deps", "--require-hashes", "--no-compile",
-            "--only-binary", ":all:", *options, "-r", str(file),
-        )  # fmt: skip
-    shutil.rmtree(target / "bin", ignore_errors=True)
-    for tests in sorted(target.rglob("tests")):
-        shutil.rmtree(tests, ignore_errors=True)
-
-
-def install_sources(name: str, target: Path) -> None:
-    """Installs pure Python packages of which the index has source archives alone.
-
-    What builds them is pinned as well, and nothing else is taken from the index for it.
-
-    Args:
-        name: of the lock; ``NAME-build`` is the lock of what builds them.
-        target: the folder.
-
-    Raises:
-        SandboxError: pip failed.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        builders, file = Path(folder, "builders"), Path(folder, "requirements.txt")
-        install(lock_text(f"{name}-build"), builders)
-        file.write_text(lock_text(name), encoding="utf-8")
-        run_pip(
-            "install", "--target", str(target), "--no-deps", "--require-hashes", "--no-compile",
-            "--no-binary", ":all:", "--no-build-isolation", "--use-pep517", "--no-cache-dir",
-            "-r", str(file), builders=builders,
-        )  # fmt: skip
-    shutil.rmtree(target / "bin", ignore_errors=True)
-
-
-def run_pip(*arguments: str, builders: Path | None = None) -> None:
-    """Runs pip quietly.
-
-    Args:
-        arguments: its arguments.
-        builders: folder of the packages that build others; None if nothing is built.
-
-    Raises:
-        SandboxError: it failed.
-    """
-    command = [*pip_command(), "--quiet", "--disable-pip-version-check", "--no-input", *arguments]
-    environment = None if builders is None else {**os.environ, "PYTHONPATH": str(builders)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-6:])
-        raise SandboxError(
-            f"pip failed:\n{said}",
-            hint="check that pip's package index answers (pip config list), then build again",
-        )
-
-
-def _compile(work: Path) -> None:
-    """Compiles for the interpreter that made the root; the sources' times then do not matter."""
-    command = [
-        sys.executable, "-m", "compileall", "-q", "-j", "0", "-f",
-        "--invalidation-mode", "unchecked-hash", "-s", str(work), "-p", "/",
-        str(work / "usr/lib"), str(work / layout.SITE[1:]), str(work / layout.ENGINES[1:]),
-    ]  # fmt: skip
-    # some packages hold files that no Python compiles (templates); they are not imported either
-    subprocess.run(command, capture_output=True, check=False)
+    try:
+        return ROOTS[name]
+    except KeyError:
+        known = ", ".join(ROOTS)
+        raise SandboxError(f"no such root: {name!r}", hint=f"known: {known}") from None

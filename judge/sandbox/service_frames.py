@@ -1,6 +1,6 @@
 """Answers JSON with JSON: what the judge's small services share.
 
-The judge never runs this: :func:`judge.sandbox.service_program.program_text` puts its text into
+The judge never runs this: :func:`judge.sandbox.bundle.program_text` puts its text into
 programs for the sandbox, so it needs only the standard library. A frame is four bytes of length,
 the most significant first, then JSON.
 """

@@ -6,13 +6,12 @@ import csv
 import functools
 import io
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from judge.compare.registry import check_options
-from judge.core.answer import AnswerForm
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
+from judge.core.submission import AnswerForm
 from judge.core.task import (
     AbsentInput,
     CheckerSpec,
@@ -27,7 +26,8 @@ from judge.errors import SuiteError, UsageError
 from judge.files.documents import MIB, MalformedError, as_object, parse_json, read_text
 from judge.files.media import HEAD_BYTES, ZIP_MAGIC, image_type
 from judge.replies.relaxed import NotLiteralError, read_literal
-from judge.suites.boundary import Boundary
+from judge.suites.fields import FieldError
+from judge.suites.folders import Boundary, is_plain_name
 from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
 from judge.suites.locate import data_folder
 
@@ -149,10 +149,6 @@ _RULES: Mapping[tuple[str, str], tuple[str, str]] = {
 """Published ``answer_type`` and ``eval_method`` -> type and match of a variable's rule."""
 
 
-class _FieldError(Exception):
-    """What is wrong with a field of a record."""
-
-
 def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """Reads the tasks of a suite.
 
@@ -171,7 +167,7 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     for number, record in enumerate(_records(root / DEFINITION)):
         try:
             tasks.append(_task(number, record, boundary))
-        except _FieldError as error:
+        except FieldError as error:
             faults.append(f"{DEFINITION}, record {number}: {error}")
     return tuple(tasks), tuple(faults)
 
@@ -199,7 +195,7 @@ def _task(number: int, record: Mapping[str, str], boundary: Boundary) -> Task:
     try:
         check_options(spec)
     except UsageError as error:
-        raise _FieldError(f"field 'eval_info': {error.message}") from error
+        raise FieldError(f"field 'eval_info': {error.message}") from error
     inputs: list[InputFile] = []
     absent: list[AbsentInput] = []
     for folder, names in ((TABLES, tables), (IMAGES, images)):
@@ -244,11 +240,10 @@ def _names(record: Mapping[str, str], field: str) -> list[str]:
     except NotLiteralError:
         names, end = None, 0
     if end != len(text) or not isinstance(names, list) or len(names) > _MAX_FILES:
-        raise _FieldError(f"field {field!r} must be a list of file names, not {text[:80]!r}")
+        raise FieldError(f"field {field!r} must be a list of file names, not {text[:80]!r}")
     for name in names:
-        is_name = isinstance(name, str) and name == Path(name).name and "\0" not in name
-        if not is_name or name in {"", ".", ".."} or "\\" in name:
-            raise _FieldError(f"field {field!r}: {str(name)[:80]!r} is not a plain file name")
+        if not isinstance(name, str) or not is_plain_name(name):
+            raise FieldError(f"field {field!r}: {str(name)[:80]!r} is not a plain file name")
     return names
 
 
@@ -257,15 +252,15 @@ def _expected(text: str) -> tuple[dict[str, object], dict[str, object]]:
     try:
         document = as_object(parse_json(text))
     except MalformedError as error:
-        raise _FieldError(f"field 'eval_info' is {error}") from error
+        raise FieldError(f"field 'eval_info' is {error}") from error
     variables: dict[str, object] = {}
     values: dict[str, object] = {}
     for name, info in document.items():
         if not isinstance(info, dict) or "gt_answer" not in info:
-            raise _FieldError(f"field 'eval_info': {name!r} has no gt_answer")
+            raise FieldError(f"field 'eval_info': {name!r} has no gt_answer")
         published = (str(info.get("answer_type")), str(info.get("eval_method", "exact")))
         if published not in _RULES:
-            raise _FieldError(
+            raise FieldError(
                 f"field 'eval_info': {name!r} has answer_type {published[0]!r} with eval_method "
                 f"{published[1]!r}, which is not known"
             )
@@ -281,18 +276,19 @@ def _file(boundary: Boundary, folder: str, name: str) -> InputFile | AbsentInput
     kind = FileKind.IMAGE if folder == IMAGES else FileKind.TABLE
     path = boundary.root / folder / name
     try:
-        is_there = boundary.holds(path) and stat.S_ISREG(path.stat().st_mode)
-        head = b""
-        if is_there:
-            with path.open("rb") as file:
-                head = file.read(HEAD_BYTES)
-    except (OSError, ValueError):
-        is_there = False
-    if not is_there:
+        head = _head(path) if boundary.has_file(path) else None
+    except OSError:
+        head = None
+    if head is None:
         return AbsentInput(f"{folder}/{name}", kind, _advice(folder, name))
     if kind is FileKind.IMAGE:
         return InputFile(path, kind, image_type(head))
     return InputFile(path, FileKind.WORKBOOK if head.startswith(ZIP_MAGIC) else kind)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(HEAD_BYTES)
 
 
 def _advice(folder: str, name: str) -> str:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-from judge.core.answer import AnswerForm
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
+from judge.core.submission import AnswerForm
 from judge.core.task import (
     AbsentInput,
     CheckerSpec,
@@ -20,9 +19,9 @@ from judge.core.task import (
     TestCase,
 )
 from judge.errors import SuiteError
-from judge.files.documents import written
 from judge.files.json_lines import read_json_lines
-from judge.suites.boundary import Boundary
+from judge.suites.fields import FieldError, Fields, shown
+from judge.suites.folders import Boundary, is_plain_name
 from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
 
 DEFINITION = "da-dev-questions.jsonl"
@@ -71,10 +70,6 @@ _TOLERANCE = 1e-6
 """How close a number has to be: questions say how it is rounded."""
 
 
-class _FieldError(Exception):
-    """What is wrong with a field of a record."""
-
-
 def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     """Reads the tasks of a suite.
 
@@ -96,7 +91,7 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
     for line, record in read_json_lines(root / DEFINITION, SuiteError):
         try:
             task = _task(record, labels, boundary)
-        except _FieldError as error:
+        except FieldError as error:
             faults.append(f"{DEFINITION}, line {line}: {error}")
             continue
         if task.id in tasks:
@@ -106,9 +101,10 @@ def read_suite(root: Path) -> tuple[tuple[Task, ...], tuple[str, ...]]:
 
 
 def _task(record: Mapping[str, object], labels: Mapping[str, object], boundary: Boundary) -> Task:
+    fields = Fields(record)
     raw_id = record.get("id")
     if isinstance(raw_id, bool) or not isinstance(raw_id, int):
-        raise _FieldError(f"field 'id' must be an integer, not {raw_id!r:.80}")
+        raise fields.error("id", f"must be an integer, not {shown(raw_id)}")
     values = _values(labels.get(str(raw_id)))
     variables = {
         name: {"type": "text"}
@@ -116,11 +112,13 @@ def _task(record: Mapping[str, object], labels: Mapping[str, object], boundary: 
         else {"type": "float", "tolerance": _TOLERANCE, "relative_tolerance": 0}
         for name, value in values.items()
     }
-    parts = [_text(record, name) for name in ("question", "constraints", "format")]
+    parts = [
+        fields.text(name, blank=True).strip() for name in ("question", "constraints", "format")
+    ]
     concepts = record.get("concepts")
     level = record.get("level")
     names = [str(concept) for concept in concepts] if isinstance(concepts, list) else []
-    found = _table(boundary, _text(record, "file_name"))
+    found = _table(boundary, fields)
     is_there = isinstance(found, InputFile)
     case = TestCase(
         1,
@@ -143,21 +141,14 @@ def _task(record: Mapping[str, object], labels: Mapping[str, object], boundary: 
     )
 
 
-def _text(record: Mapping[str, object], name: str) -> str:
-    value = record.get(name)
-    if not isinstance(value, str):
-        raise _FieldError(f"field {name!r} must be text, not {written(value)}")
-    return value.strip()
-
-
 def _values(answers: object) -> dict[str, object]:
     """The right values: numbers if they are finite, text otherwise."""
     if not isinstance(answers, list) or not answers:
-        raise _FieldError(f"there is no label with common_answers in {LABELS}")
+        raise FieldError(f"there is no label with common_answers in {LABELS}")
     values: dict[str, object] = {}
     for answer in answers:
         if not isinstance(answer, list) or len(answer) != 2 or not isinstance(answer[0], str):
-            raise _FieldError(f"its label in {LABELS} must be pairs of a name and a value")
+            raise FieldError(f"its label in {LABELS} must be pairs of a name and a value")
         values[answer[0]] = _value(str(answer[1]))
     return values
 
@@ -170,14 +161,11 @@ def _value(text: str) -> object:
     return number if math.isfinite(number) else text
 
 
-def _table(boundary: Boundary, name: str) -> InputFile | AbsentInput:
-    if name != Path(name).name or name in {"", ".", ".."} or "\\" in name or "\0" in name:
-        raise _FieldError(f"field 'file_name': {name[:80]!r} is not a plain file name")
+def _table(boundary: Boundary, fields: Fields) -> InputFile | AbsentInput:
+    name = fields.text("file_name", blank=True).strip()
+    if not is_plain_name(name):
+        raise FieldError(f"field 'file_name': {name[:80]!r} is not a plain file name")
     path = boundary.root / TABLES / name
-    try:
-        is_there = boundary.holds(path) and stat.S_ISREG(path.stat().st_mode)
-    except (OSError, ValueError):
-        is_there = False
-    if is_there:
+    if boundary.has_file(path):
         return InputFile(path, FileKind.TABLE)
     return AbsentInput(f"{TABLES}/{name}", FileKind.TABLE, "fetch it with the published suite")

@@ -21,15 +21,13 @@ from http.client import HTTPException, HTTPMessage, HTTPResponse
 from pathlib import Path
 from typing import IO, Any, Self
 
-from judge.console.visible import visible
+from judge.console import visible
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import read_kept
-from judge.files.locks import FileLock, HeldError, take_lock
-from judge.files.places import cache_folder
-from judge.files.writing import open_to_write, write_whole
+from judge.files.paths import cache_folder
+from judge.files.writing import FileLock, HeldError, open_to_write, take_lock, write_whole
 from judge.suites.archive import unpack
-from judge.suites.locate import fetched_folder
-from judge.suites.sources import PublishedSuite
+from judge.suites.locate import PublishedSuite, fetched_folder
 from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3

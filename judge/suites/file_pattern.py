@@ -1,13 +1,20 @@
-"""Patterns of paths, such as ``{task}/{case}/*.xlsx``: which file answers which case. Pure."""
+"""Patterns of paths, such as ``{task}/{case}/*.xlsx``: which file answers which case."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
+from judge.core.submission import Submission
 from judge.core.task import Task
-from judge.errors import JudgeError, UsageError
+from judge.errors import JudgeError, SubmissionError, UsageError
+from judge.suites.folders import regular_files
+from judge.suites.layouts import LayoutKind
+from judge.suites.outputs import FoundOutputs, raise_unknown
+from judge.suites.submissions import submission_of_program
+from judge.suites.suite import Suite
 
 _FIELD = re.compile(r"\{([^{}]*)\}")
 _FIELDS = ("task", "case", "sample")
@@ -143,3 +150,85 @@ def _field(field: str, task: str, seen: set[str]) -> str:
         return f"(?P={field})"
     seen.add(field)
     return f"(?P<{field}>{task if field == 'task' else _NUMBER})"
+
+
+# -- files that match -----------------------------------------------------------------------------
+
+
+class ByPattern(LayoutKind):
+    """Outputs or programs that are found by a pattern of their paths."""
+
+    def fits(self, folder: Path, pattern: str | None) -> bool:
+        """Whether a pattern was given."""
+        del folder
+        return pattern is not None and bool(FilePattern(pattern).text)
+
+    def outputs(self, folder: Path, suite: Suite, pattern: str | None) -> FoundOutputs:
+        """The workbooks that match."""
+        assert pattern is not None
+        file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
+        outputs: dict[tuple[str, int, int], Path] = {}
+        unknown: list[str] = []
+        for path, place, task in _matching_files(folder, suite, file_pattern):
+            case = file_pattern.case_of(place, task, UsageError)
+            key = task.id, place.sample or 0, case
+            if case not in {known.number for known in task.cases}:
+                unknown.append(f"{path.relative_to(folder)} (no case {case} of task {task.id})")
+            elif key in outputs:
+                raise _ambiguous(folder, f"case {case} of task {task.id}", outputs[key], path)
+            else:
+                outputs[key] = path
+        raise_unknown(folder, suite, unknown)
+        return FoundOutputs(suite, (), outputs)
+
+    def programs(self, folder: Path, suite: Suite, pattern: str) -> Iterator[Submission]:
+        """The programs that match, as submissions."""
+        file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
+        programs: dict[tuple[str, int], Path] = {}
+        for path, place, task in _matching_files(folder, suite, file_pattern):
+            key = task.id, place.sample or 0
+            if key in programs:
+                raise _ambiguous(folder, f"task {task.id}", programs[key], path)
+            programs[key] = path
+        if not programs:
+            raise SubmissionError(f"{folder} holds no program that matches {pattern!r}")
+        for (task_id, sample), path in programs.items():
+            task = suite.task(task_id)
+            yield submission_of_program(path, task, suite.conventions, sample=sample)
+
+
+BY_PATTERN = ByPattern()
+
+
+def _matching_files(
+    folder: Path, suite: Suite, pattern: FilePattern
+) -> Iterator[tuple[Path, PlaceOfFile, Task]]:
+    """The files that match, each with what its path says and with its task."""
+    only = suite.tasks[0].id if len(suite.tasks) == 1 else None
+    if "task" not in pattern.fields and only is None:
+        raise UsageError(
+            f"the pattern {pattern.text!r} does not say which task a file answers",
+            hint="Give the place of {task} in it.",
+        )
+    unknown: list[str] = []
+    for path in regular_files(folder):
+        shown = path.relative_to(folder)
+        place = pattern.match(shown.as_posix())
+        if place is None or path.name.startswith((".", "~$")):
+            continue
+        name = place.task if place.task is not None else only
+        assert name is not None
+        task_id = suite.task_id_in(name, ())
+        if task_id in suite:
+            yield path, place, suite.task(task_id)
+        else:
+            unknown.append(f"{shown} (no task {name})")
+    raise_unknown(folder, suite, unknown)
+
+
+def _ambiguous(folder: Path, what: str, first: Path, second: Path) -> SubmissionError:
+    return SubmissionError(
+        f"{folder}: {what} has two files that match: {first.relative_to(folder)} and "
+        f"{second.relative_to(folder)}",
+        hint="Give a pattern that only one of them matches, or the place of {sample} in it.",
+    )

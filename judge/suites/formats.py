@@ -1,7 +1,7 @@
 """The contract of a suite format, and the formats that exist.
 
-A format is one module with a :class:`SuiteFormat`, and one row of ``_ROWS``. It says which folders
-are suites of its kind, reads them, and knows how their files are named.
+A format is one module with a :class:`SuiteFormat`, and one row of :data:`ROWS`. It recognises the
+folders that are suites of its kind, reads them, and knows how their files are named.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from judge.core.score_table import ScoreTable
+from judge.core.score import ScoreTable
 from judge.core.task import Task, TaskQuestion
 from judge.errors import SuiteError, UsageError
 
@@ -26,41 +26,62 @@ DATA_FOLDER = "/mnt/data"
 """Where a program finds its input and leaves its output inside the sandbox, by default."""
 
 
-class _Row(NamedTuple):
-    """A format of the judge; it is imported for suites that may be of it.
+class Row(NamedTuple):
+    """A format, which is imported for suites that may be of it.
 
     Attributes:
         names: its :attr:`SuiteFormat.names`.
-        marker: a path below the folder, perhaps with ``*``, that every suite of the format has.
-        home: the module, and the name of the format in it.
+        definition: its :attr:`SuiteFormat.definition`.
+        home: the module, and the name of the format in it; or the format itself.
+        marker: a path below the folder, perhaps with ``*``, that every suite of the format has;
+            empty if that is the definition.
     """
 
     names: tuple[str, ...]
-    marker: str
-    home: str
+    definition: str
+    home: str | SuiteFormat
+    marker: str = ""
 
     def load(self) -> SuiteFormat:
         """Imports the format."""
+        if not isinstance(self.home, str):
+            return self.home
         module, _, name = self.home.partition(":")
         suite_format: SuiteFormat = getattr(importlib.import_module(module), name)
         return suite_format
 
+    def may_be_in(self, root: Path) -> bool:
+        """Whether a folder has the marker; one that cannot be listed has none."""
+        marker = self.marker or self.definition
+        try:
+            if "*" in marker:
+                return any(True for _ in root.glob(marker))
+            return (root / marker).exists()
+        except OSError:
+            return False
+
 
 _EXAMPLES = "evaluation_examples/examples"
-_ROWS = (
-    _Row(
+ROWS = (
+    Row(
         ("spreadsheetbench-v0.1", "spreadsheetbench-verified"),
         "dataset.json",
-        "judge.suites.spreadsheetbench.format:FORMAT",
+        "judge.suites.spreadsheetbench:FORMAT",
     ),
-    _Row(("sheetjudge-v1",), "suite.json", "judge.suites.sheetjudge.format:FORMAT"),
-    _Row(("babelbench",), "benchmark.csv", "judge.suites.babelbench:FORMAT"),
-    _Row(("spreadsheetbench-2",), "*/dataset.json", "judge.suites.spreadsheetbench2:FORMAT"),
-    _Row(("dabench",), "da-dev-questions.jsonl", "judge.suites.dabench:FORMAT"),
-    _Row(("spider2v",), f"{_EXAMPLES}/excel", "judge.suites.desktop.format:SPIDER2V"),
-    _Row(("osworld",), f"{_EXAMPLES}/libreoffice_calc", "judge.suites.desktop.format:OSWORLD"),
-    _Row(("sheetcopilot",), "dataset.xlsx", "judge.suites.sheetcopilot:FORMAT"),
+    Row(("sheetjudge-v1",), "suite.json", "judge.suites.own_format:FORMAT"),
+    Row(("babelbench",), "benchmark.csv", "judge.suites.babelbench:FORMAT"),
+    Row(
+        ("spreadsheetbench-2",),
+        "{category}/dataset.json",
+        "judge.suites.spreadsheetbench2:FORMAT",
+        marker="*/dataset.json",
+    ),
+    Row(("dabench",), "da-dev-questions.jsonl", "judge.suites.dabench:FORMAT"),
+    Row(("spider2v",), f"{_EXAMPLES}/excel", "judge.suites.desktop:SPIDER2V"),
+    Row(("osworld",), f"{_EXAMPLES}/libreoffice_calc", "judge.suites.desktop:OSWORLD"),
+    Row(("sheetcopilot",), "dataset.xlsx", "judge.suites.sheetcopilot:FORMAT"),
 )
+"""The formats of the judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +247,15 @@ def register(suite_format: SuiteFormat) -> None:
     Raises:
         UsageError: another format has one of its names, or the same definition file.
     """
-    for known in suite_formats():
-        if known is suite_format:
+    for row in format_rows():
+        if row.home is suite_format:
             continue
-        taken = set(known.names) & set(suite_format.names)
+        taken = set(row.names) & set(suite_format.names)
         if taken:
             raise UsageError(f"there is a suite format {min(taken)!r} already")
-        if known.definition == suite_format.definition:
+        if row.definition == suite_format.definition:
             raise UsageError(
-                f"suites of the format {known.names[0]!r} are defined by a "
-                f"{known.definition} already"
+                f"suites of the format {row.names[0]!r} are defined by a {row.definition} already"
             )
     for name in suite_format.names:
         _REGISTERED[name] = suite_format
@@ -243,16 +263,21 @@ def register(suite_format: SuiteFormat) -> None:
 
 def unregister(name: str) -> None:
     """Removes a registered format, with all its names."""
-    found = _REGISTERED.get(name)
-    for each in () if found is None else found.names:
-        _REGISTERED.pop(each, None)
+    if (suite_format := _REGISTERED.get(name)) is not None:
+        for own_name in suite_format.names:
+            _REGISTERED.pop(own_name, None)
+
+
+def format_rows() -> Iterator[Row]:
+    """Every format once, without importing it: those of the judge, then registered ones."""
+    yield from ROWS
+    for suite_format in {id(found): found for found in _REGISTERED.values()}.values():
+        yield Row(suite_format.names, suite_format.definition, suite_format)
 
 
 def suite_formats() -> Iterator[SuiteFormat]:
     """Every format once: those of the judge, then those that were registered."""
-    for row in _ROWS:
-        yield row.load()
-    yield from {id(each): each for each in _REGISTERED.values()}.values()
+    return (row.load() for row in format_rows())
 
 
 def format_named(name: str) -> SuiteFormat:
@@ -261,18 +286,16 @@ def format_named(name: str) -> SuiteFormat:
     Raises:
         UsageError: there is no such format.
     """
-    for row in _ROWS:
+    for row in format_rows():
         if name in row.names:
             return row.load()
-    if name in _REGISTERED:
-        return _REGISTERED[name]
-    known = ", ".join(name for suite_format in suite_formats() for name in suite_format.names)
-    raise UsageError(f"there is no suite format {name!r}", hint=f"Suite formats: {known}.")
+    names = ", ".join(name for row in format_rows() for name in row.names)
+    raise UsageError(f"there is no suite format {name!r}", hint=f"Suite formats: {names}.")
 
 
 def definition_names() -> tuple[str, ...]:
     """Names of the files that define suites, over all formats."""
-    return tuple(suite_format.definition for suite_format in suite_formats())
+    return tuple(row.definition for row in format_rows())
 
 
 def format_of_folder(root: Path) -> SuiteFormat | None:
@@ -281,25 +304,20 @@ def format_of_folder(root: Path) -> SuiteFormat | None:
     Raises:
         SuiteError: it is a suite of several formats at once.
     """
-    possible = [row.load() for row in _ROWS if _holds(root, row.marker)]
-    possible += {id(each): each for each in _REGISTERED.values()}.values()
-    found = [each for each in possible if each.recognises(root)]
-    if len(found) > 1:
-        names = " and ".join(each.definition for each in found)
+    possible = [
+        row.load() for row in format_rows() if not isinstance(row.home, str) or row.may_be_in(root)
+    ]
+    formats = [suite_format for suite_format in possible if suite_format.recognises(root)]
+    if len(formats) > 1:
+        names = " and ".join(suite_format.definition for suite_format in formats)
         raise SuiteError(
             f"{root} is a suite of several formats: it holds {names}",
-            faults=tuple(f"{each.definition}: {each.names[0]}" for each in found),
-            hint=f"Give the file that is meant: {root / found[0].definition}",
+            faults=tuple(
+                f"{suite_format.definition}: {suite_format.names[0]}" for suite_format in formats
+            ),
+            hint=f"Give the file that is meant: {root / formats[0].definition}",
         )
-    return found[0] if found else None
-
-
-def _holds(root: Path, marker: str) -> bool:
-    """Whether a folder has a path; one that cannot be listed has none."""
-    try:
-        return any(True for _ in root.glob(marker)) if "*" in marker else (root / marker).exists()
-    except OSError:
-        return False
+    return formats[0] if formats else None
 
 
 def is_output_name(file_name: str) -> bool:

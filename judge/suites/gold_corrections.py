@@ -1,4 +1,4 @@
-"""Cells of a gold that are known to be wrong, and the gold with those cells set.
+"""Golds with the cells set that are known to be wrong.
 
 A correction of cells belongs to one file: it names the SHA-256 of the gold that it was made for
 (and, if the right values follow from the input, that of the input). The file of the suite stays as
@@ -9,120 +9,32 @@ never reused for it.
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.core.task import TestCase
-from judge.errors import SuiteError, UsageError, WorkbookError
-from judge.files.documents import read_regular, written
-from judge.files.places import cache_folder
+from judge.errors import SuiteError, WorkbookError
+from judge.files.documents import read_regular
+from judge.files.paths import cache_folder
 from judge.files.writing import naming_what_is_written, write_whole
-from judge.workbook.address import cell_name, parse_cell
+from judge.suites.cell_corrections import (
+    CellCorrection,
+    UnfitCellsError,
+    same_value,
+    shown_value,
+)
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.editing.contents import (
-    Formula,
     SetCell,
     address,
-    content_from_json,
-    content_to_json,
 )
 from judge.workbook.reader import Workbook, open_workbook
 
 CORRECTED_FOLDER = "corrected-golds"
 """Below the cache folder: ``<SHA-256 of the content>/<name of the gold>``."""
-
-
-@dataclass(frozen=True, slots=True)
-class CellCorrection:
-    """One cell of a gold.
-
-    Attributes:
-        ref: the cell; the sheet by its real name.
-        was: the value that the file holds; None if the cell is blank.
-        now: the right value; None for a blank cell.
-    """
-
-    ref: CellRef
-    was: CellValue
-    now: CellValue
-
-    def __str__(self) -> str:
-        return f"{address(self.ref)} is {_shown(self.now)} instead of {_shown(self.was)}"
-
-    def to_json(self) -> dict[str, object]:
-        """The cell as a correction writes it."""
-        return {
-            "sheet": self.ref.sheet,
-            "cell": cell_name(self.ref.row, self.ref.column),
-            "was": content_to_json(self.was),
-            "now": content_to_json(self.now),
-        }
-
-
-def _shown(value: CellValue) -> str:
-    if value is None:
-        return "blank"
-    written = content_to_json(value)
-    return str(next(iter(written.values()))) if isinstance(written, dict) else repr(written)
-
-
-class UnfitCellsError(Exception):
-    """What is wrong with the cells of a correction, or why they do not fit a file."""
-
-
-def read_cells(entries: object) -> tuple[CellCorrection, ...]:
-    """The cells of a correction, as YAML or JSON has them.
-
-    Raises:
-        UnfitCellsError: says what is wrong.
-    """
-    if not isinstance(entries, list) or not entries:
-        raise UnfitCellsError(f"field 'cells' must be a list of cells, not {written(entries)}")
-    found = tuple(_cell(number, each) for number, each in enumerate(entries, 1))
-    if len({each.ref for each in found}) < len(found):
-        raise UnfitCellsError("field 'cells' names a cell twice")
-    return found
-
-
-def _cell(number: int, entry: object) -> CellCorrection:
-    names = {"sheet", "cell", "was", "now"}
-    if not isinstance(entry, Mapping) or entry.keys() != names:
-        raise UnfitCellsError(
-            f"cell {number}: must have sheet, cell, was and now, not {written(entry)}"
-        )
-    sheet, place = entry["sheet"], parse_cell(str(entry["cell"]))
-    if not isinstance(sheet, str) or not sheet or place is None:
-        raise UnfitCellsError(f"cell {number}: {sheet!r}, {entry['cell']!r} is not a cell")
-    was, now = (_value(number, name, entry[name]) for name in ("was", "now"))
-    if _same(was, now):
-        raise UnfitCellsError(f"cell {number}: 'was' and 'now' are the same value")
-    return CellCorrection(CellRef(sheet, *place), was, now)
-
-
-def _value(number: int, name: str, value: object) -> CellValue:
-    if isinstance(value, dt.date):  # as YAML reads a date without quotes
-        return value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time())
-    try:
-        content = content_from_json(value)
-    except (UsageError, ValueError, OverflowError) as error:
-        raise UnfitCellsError(
-            f"cell {number}: {name!r} must be a number, text, true, false, nothing, or one of "
-            f'{{error: "#N/A"}}, {{date: "2024-01-31"}}, {{time: "12:30:00"}}, {{seconds: 90}}, '
-            f"not {written(value)}"
-        ) from error
-    if isinstance(content, Formula):
-        raise UnfitCellsError(f"cell {number}: {name!r} must be a value, not a formula")
-    return content
-
-
-def _same(first: CellValue, second: CellValue) -> bool:
-    if isinstance(first, bool) is not isinstance(second, bool):
-        return False
-    return bool(first == second) or content_to_json(first) == content_to_json(second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +120,17 @@ def _read(path: Path) -> bytes:
 def _holds(data: bytes, cells: Sequence[CellCorrection]) -> bool:
     try:
         workbook = open_workbook(data)
-        return all(_same(stored_value(workbook, cell.ref), cell.now) for cell in cells)
+        return all(same_value(stored_value(workbook, cell.ref), cell.now) for cell in cells)
     except WorkbookError:
         return False
 
 
 def _check_was(workbook: Workbook, cell: CellCorrection) -> None:
     stored = stored_value(workbook, cell.ref)
-    if not _same(stored, cell.was):
+    if not same_value(stored, cell.was):
         raise WorkbookError(
-            f"{address(cell.ref)} holds {_shown(stored)}, and the correction says that it was "
-            f"{_shown(cell.was)}"
+            f"{address(cell.ref)} holds {shown_value(stored)}, and the correction says that it was "
+            f"{shown_value(cell.was)}"
         )
 
 

@@ -1,27 +1,95 @@
 """Where the outputs of a run are: found by their names, by a pattern, or as Harbor leaves them.
 
-The layout of a run is on record in its run.json: every later reading finds the same outputs.
+The layout of a run is on record in its run.json: every later reading finds the same outputs. A
+layout is one module with a :class:`LayoutKind`, and one row of :data:`LAYOUTS`.
 """
 
 from __future__ import annotations
 
+import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from judge.core.records.runs import LayoutRecord
 from judge.core.submission import Submission
-from judge.core.task import Task
 from judge.errors import SubmissionError, UsageError
-from judge.suites.file_pattern import FilePattern, PlaceOfFile
-from judge.suites.harbor.jobs import is_job
-from judge.suites.harbor.outputs import HarborJob
-from judge.suites.outputs import FoundOutputs, find_outputs, raise_unknown
-from judge.suites.submissions import submission_of_program
 from judge.suites.suite import Suite
-from judge.suites.walking import regular_files
+
+if TYPE_CHECKING:
+    from judge.suites.outputs import FoundOutputs
 
 NAMES, PATTERN, HARBOR = "names", "pattern", "harbor"
+
+LAYOUTS = {
+    HARBOR: "judge.suites.harbor:JOBS",
+    PATTERN: "judge.suites.file_pattern:BY_PATTERN",
+    NAMES: "judge.suites.outputs:BY_NAMES",
+}
+"""Name -> the module of a layout, and its name there. A folder has the first one that fits."""
+
+
+class LayoutKind(ABC):
+    """How files are laid out in the folder of a run."""
+
+    @abstractmethod
+    def fits(self, folder: Path, pattern: str | None) -> bool:
+        """Whether a folder that is to be scored is laid out so.
+
+        Args:
+            folder: the folder.
+            pattern: the pattern that was given for its files, if one was.
+
+        Raises:
+            UsageError: the pattern cannot be read.
+        """
+
+    @abstractmethod
+    def outputs(self, folder: Path, suite: Suite, pattern: str | None) -> FoundOutputs:
+        """Finds the outputs of a run.
+
+        Raises:
+            SubmissionError: they cannot be found, or it is not certain which ones they are.
+        """
+
+    def programs(
+        self,
+        folder: Path,
+        suite: Suite,  # noqa: ARG002
+        pattern: str,  # noqa: ARG002
+    ) -> Iterator[Submission]:
+        """The programs that a folder holds, as submissions.
+
+        Raises:
+            SubmissionError: there is none, or it is not certain which ones they are.
+        """
+        raise SubmissionError(f"{folder}: programs are found by a pattern", hint="Give --programs.")
+
+    def attempts(
+        self,
+        folder: Path,  # noqa: ARG002
+        suite: Suite,  # noqa: ARG002
+        pattern: str | None,  # noqa: ARG002
+    ) -> list[dict[str, object]]:
+        """What each attempt took, as records of ``submissions.jsonl``; none if nothing is known.
+
+        Raises:
+            SubmissionError: it cannot be read, or is of other tasks.
+        """
+        return []
+
+
+def _load(name: str) -> LayoutKind:
+    module, _, attribute = LAYOUTS[name].partition(":")
+    kind: LayoutKind = getattr(importlib.import_module(module), attribute)
+    return kind
+
+
+def is_job(folder: Path) -> bool:
+    """Whether a folder is a job of Harbor."""
+    return _load(HARBOR).fits(folder, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +126,7 @@ class Layout:
         if record is None:
             return cls()
         kind, pattern = record["kind"], record.get("pattern")
-        if kind not in (NAMES, PATTERN, HARBOR) or (kind == PATTERN and pattern is None):
+        if kind not in LAYOUTS or (kind == PATTERN and pattern is None):
             raise SubmissionError(f"run.json: there is no layout {kind!r}")
         return cls(kind, pattern, programs=record.get("programs", False))
 
@@ -80,11 +148,8 @@ def layout_of(folder: Path, outputs: str | None, programs: str | None) -> Layout
             hint="Give one of the two.",
         )
     pattern = outputs or programs
-    if pattern is not None:
-        fields = FilePattern(pattern).fields
-        by_trial = "task" not in fields and is_job(folder)
-        return Layout(HARBOR if by_trial else PATTERN, pattern, programs=programs is not None)
-    return Layout(HARBOR if is_job(folder) else NAMES)
+    kind = next(name for name in LAYOUTS if _load(name).fits(folder, pattern))
+    return Layout(kind, pattern, programs=programs is not None)
 
 
 def outputs_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> FoundOutputs:
@@ -99,24 +164,17 @@ def outputs_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> Found
         SubmissionError: they cannot be found, or it is not certain which ones they are.
     """
     layout = Layout.of_record(record)
-    if layout.kind == HARBOR:
-        return HarborJob(folder, suite, layout.pattern).outputs()
-    if layout.kind == PATTERN:
-        assert layout.pattern is not None
-        return _by_pattern(folder, suite, layout.pattern)
-    return find_outputs(folder, suite)
+    return _load(layout.kind).outputs(folder, suite, layout.pattern)
 
 
 def attempts_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> list[dict[str, object]]:
-    """What is known of each attempt, in the form of records of ``submissions.jsonl``.
+    """What each attempt took, in the form of records of ``submissions.jsonl``.
 
     Raises:
         SubmissionError: there is no such layout, or the job cannot be read or is of other tasks.
     """
     layout = Layout.of_record(record)
-    if layout.kind != HARBOR:
-        return []
-    return HarborJob(folder, suite, layout.pattern).records()
+    return _load(layout.kind).attempts(folder, suite, layout.pattern)
 
 
 def programs_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> Iterator[Submission]:
@@ -127,68 +185,4 @@ def programs_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> Iter
     """
     layout = Layout.of_record(record)
     assert layout.pattern is not None
-    if layout.kind == HARBOR:
-        yield from HarborJob(folder, suite, layout.pattern).programs()
-        return
-    pattern = FilePattern(layout.pattern, [task.id for task in suite.tasks])
-    found: dict[tuple[str, int], Path] = {}
-    for path, place, task in _placed(folder, suite, pattern):
-        key = task.id, place.sample or 0
-        if key in found:
-            raise _ambiguous(folder, f"task {task.id}", found[key], path)
-        found[key] = path
-    if not found:
-        raise SubmissionError(f"{folder} holds no program that matches {layout.pattern!r}")
-    for (task_id, sample), path in found.items():
-        yield submission_of_program(path, suite.task(task_id), suite.conventions, sample=sample)
-
-
-def _by_pattern(folder: Path, suite: Suite, text: str) -> FoundOutputs:
-    pattern = FilePattern(text, [task.id for task in suite.tasks])
-    found: dict[tuple[str, int, int], Path] = {}
-    unknown: list[str] = []
-    for path, place, task in _placed(folder, suite, pattern):
-        case = pattern.case_of(place, task, UsageError)
-        key = task.id, place.sample or 0, case
-        if case not in {each.number for each in task.cases}:
-            unknown.append(f"{path.relative_to(folder)} (no case {case} of task {task.id})")
-        elif key in found:
-            raise _ambiguous(folder, f"case {case} of task {task.id}", found[key], path)
-        else:
-            found[key] = path
-    raise_unknown(folder, suite, unknown)
-    return FoundOutputs(suite, (), found)
-
-
-def _placed(
-    folder: Path, suite: Suite, pattern: FilePattern
-) -> Iterator[tuple[Path, PlaceOfFile, Task]]:
-    """The files that match, each with what its path says and with its task."""
-    only = suite.tasks[0].id if len(suite.tasks) == 1 else None
-    if "task" not in pattern.fields and only is None:
-        raise UsageError(
-            f"the pattern {pattern.text!r} does not say which task a file answers",
-            hint="Give the place of {task} in it.",
-        )
-    unknown: list[str] = []
-    for path in regular_files(folder):
-        shown = path.relative_to(folder)
-        place = pattern.match(shown.as_posix())
-        if place is None or path.name.startswith((".", "~$")):
-            continue
-        named = place.task if place.task is not None else only
-        assert named is not None
-        task_id = suite.task_id_in(named, ())
-        if task_id in suite:
-            yield path, place, suite.task(task_id)
-        else:
-            unknown.append(f"{shown} (no task {named})")
-    raise_unknown(folder, suite, unknown)
-
-
-def _ambiguous(folder: Path, what: str, first: Path, second: Path) -> SubmissionError:
-    return SubmissionError(
-        f"{folder}: {what} has two files that match: {first.relative_to(folder)} and "
-        f"{second.relative_to(folder)}",
-        hint="Give a pattern that only one of them matches, or the place of {sample} in it.",
-    )
+    yield from _load(layout.kind).programs(folder, suite, layout.pattern)

@@ -1,17 +1,23 @@
-"""Where a suite is: a folder, an archive, a file, the embedded sample, a fetched name."""
+"""Where a suite is: a folder, an archive, a file, the embedded sample, a fetched name.
+
+The file ``sources.yaml`` names the published suites that can be fetched.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from judge.errors import SuiteError, did_you_mean
-from judge.files.places import cache_folder, shipped_folder
+from judge.files.documents import written
+from judge.files.paths import cache_folder, shipped_folder
+from judge.files.yaml_documents import read_yaml
 from judge.suites.archive import ARCHIVE_SUFFIXES, unpack_once
-from judge.suites.formats import SuiteFormat, definition_names, format_of_folder, suite_formats
-from judge.suites.sources import load_sources
+from judge.suites.formats import SuiteFormat, definition_names, format_of_folder, format_rows
 
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
@@ -91,10 +97,10 @@ def locate_suite(source: Path | str) -> Located:
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
         # A folder that defines a suite means that one, whatever else is around it.
-        for suite_format in suite_formats():
-            root = _root_of(path, suite_format)
+        for row in format_rows():
+            root = _root_of(path, row.definition)
             if root is not None:
-                return Located(_name_of(root), root, suite_format)
+                return Located(_name_of(root), root, row.load())
         return _in_folder(path)
     if path.is_file():
         return _in_file(path)
@@ -119,9 +125,9 @@ def locate_suite(source: Path | str) -> Located:
     )
 
 
-def _root_of(folder: Path, found: SuiteFormat) -> Path | None:
-    """The folder of the suite that a folder defines; None if it does not define one."""
-    parts = PurePath(found.definition).parts
+def _root_of(folder: Path, definition: str) -> Path | None:
+    """The folder of the suite that a folder defines; None if it is not such a definition."""
+    parts = PurePath(definition).parts
     real = folder.resolve()
     is_definition = len(parts) > 1 and real.parts[-len(parts) :] == parts
     return real.parents[len(parts) - 1] if is_definition else None
@@ -129,9 +135,9 @@ def _root_of(folder: Path, found: SuiteFormat) -> Path | None:
 
 def _in_file(path: Path) -> Located:
     # A definition defines its own folder; a file with another name is none.
-    for suite_format in suite_formats():
-        if path.name == suite_format.definition:
-            return Located(path.resolve().parent.name, path.parent, suite_format)
+    for row in format_rows():
+        if path.name == row.definition:
+            return Located(path.resolve().parent.name, path.parent, row.load())
     if path.name.lower().endswith(ARCHIVE_SUFFIXES):
         name = path.name
         for suffix in ARCHIVE_SUFFIXES:
@@ -183,3 +189,123 @@ def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located
         faults=tuple(f"{definition}: missing" for definition in definitions),
         hint="dataset/schema.md describes what a suite looks like",
     )
+
+
+# -- published suites ------------------------------------------------------------------------------
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_MAX_ADDRESSES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSuite:
+    """A published suite.
+
+    Attributes:
+        name: what ``judge dataset fetch`` and ``--dataset`` call it.
+        title: one line for people.
+        format: name of the suite format.
+        tasks: how many tasks it has.
+        licence: licence of the data.
+        homepage: where to read about it.
+        archive: file name of the archive.
+        size_bytes: size of the archive, where known.
+        sha256: checksum of the archive, where one is known.
+        urls: addresses of the archive, in the order in which they are tried.
+    """
+
+    name: str
+    title: str
+    format: str
+    tasks: int
+    licence: str
+    homepage: str
+    archive: str
+    size_bytes: int | None
+    sha256: str | None
+    urls: tuple[str, ...]
+
+
+def load_sources(folder: Path) -> tuple[PublishedSuite, ...]:
+    """Reads ``sources.yaml``.
+
+    Args:
+        folder: the folder that holds it.
+
+    Raises:
+        SuiteError: it is missing, not YAML, or a field is not valid.
+    """
+    path = folder / "sources.yaml"
+    document = read_yaml(path, SuiteError)
+    entries = document.get("suites") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        raise SuiteError(f"{path}: field 'suites' must be a list")
+    return tuple(_source(path, entry) for entry in entries)
+
+
+def _source(path: Path, entry: object) -> PublishedSuite:
+    if not isinstance(entry, dict):
+        raise SuiteError(f"{path}: each suite must be an object, not {written(entry)}")
+    fields = _Entry(path, entry)
+    urls = entry.get("urls")
+    if not isinstance(urls, list) or not urls or not all(isinstance(url, str) for url in urls):
+        raise fields.fault("urls", "must be a list of addresses")
+    for url in urls[:_MAX_ADDRESSES]:
+        if not url.lower().startswith(("http://", "https://")):
+            raise fields.fault(
+                "urls", f"must hold only http and https addresses, not {written(url)}"
+            )
+    return PublishedSuite(
+        name=fields.file_name("name"),
+        title=fields.text("title"),
+        format=fields.text("format"),
+        tasks=fields.integer("tasks") or 0,
+        licence=fields.text("licence"),
+        homepage=fields.text("homepage"),
+        archive=fields.file_name("archive"),
+        size_bytes=fields.integer("size_bytes"),
+        sha256=fields.checksum("sha256"),
+        urls=tuple(urls[:_MAX_ADDRESSES]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+    values: Mapping[str, object]
+
+    def fault(self, name: str, problem: str) -> SuiteError:
+        suite = self.values.get("name", "?")
+        return SuiteError(f"{self.path}, suite {suite}: field {name!r} {problem}")
+
+    def text(self, name: str) -> str:
+        value = self.values.get(name)
+        if not isinstance(value, str) or not value:
+            raise self.fault(name, f"must be text, not {written(value)}")
+        return value
+
+    def file_name(self, name: str) -> str:
+        """A string that is used as a name of files and folders in the cache."""
+        value = self.text(name)
+        if _FILE_NAME.fullmatch(value) is None:
+            raise self.fault(
+                name,
+                f"must be letters, digits, '.', '_' and '-', beginning with one of the "
+                f"first two, not {written(value)}",
+            )
+        return value
+
+    def integer(self, name: str) -> int | None:
+        value = self.values.get(name)
+        if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
+            return value
+        raise self.fault(name, f"must be a positive integer or null, not {written(value)}")
+
+    def checksum(self, name: str) -> str | None:
+        value = self.values.get(name)
+        if value is None:
+            return None
+        text = str(value).lower()
+        if len(text) != 64 or not set(text) <= set("0123456789abcdef"):
+            raise self.fault(name, f"must be 64 hexadecimal digits or null, not {written(value)}")
+        return text

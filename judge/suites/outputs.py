@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from judge.errors import SubmissionError
+from judge.suites.layouts import LayoutKind
 from judge.suites.suite import Suite
 
 _MAX_DEPTH = 2
@@ -150,3 +151,20 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path]:
         for name in sorted(names):
             if name.lower().endswith(suffixes) and not name.startswith((".", "~$")):
                 yield Path(parent) / name
+
+
+class ByNames(LayoutKind):
+    """Outputs with the names that the format of their suite gives them."""
+
+    def fits(self, folder: Path, pattern: str | None) -> bool:
+        """Whether no pattern was given."""
+        del folder
+        return pattern is None
+
+    def outputs(self, folder: Path, suite: Suite, pattern: str | None) -> FoundOutputs:
+        """The workbooks with such names."""
+        del pattern
+        return find_outputs(folder, suite)
+
+
+BY_NAMES = ByNames()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 from judge.compare.boards.board import CHECK_BOARD, Board
 from judge.compare.boards.board import NAME as CHECKER
 from judge.core.records.reports import PublishedFigures
-from judge.core.score_table import ScoreColumn, ScoreTable
+from judge.core.score import ScoreColumn, ScoreTable
 from judge.core.task import (
     LEFT_OUT_OPTION,
     AbsentInput,
@@ -27,7 +26,8 @@ from judge.core.task import (
 )
 from judge.errors import SubmissionError, SuiteError, UsageError, WorkbookError
 from judge.files.yaml_documents import read_yaml
-from judge.suites.boundary import Boundary
+from judge.suites.fields import FieldError
+from judge.suites.folders import Boundary
 from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
 from judge.suites.suite import Suite
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET
@@ -126,10 +126,6 @@ _SHEET = re.compile(r"[A-Za-z][A-Za-z0-9]{0,99}")
 _BOARD = "_check.yaml"
 
 
-class _FieldError(Exception):
-    """What is wrong with a row."""
-
-
 @dataclass
 class _Places:
     """Where the files of a suite are.
@@ -143,13 +139,6 @@ class _Places:
     boundary: Boundary
     golds: str | None
     boards: list[Path] = field(default_factory=list)
-
-    def is_file(self, path: Path) -> bool:
-        """Whether a path is a regular file of the suite."""
-        try:
-            return self.boundary.holds(path) and stat.S_ISREG(path.stat().st_mode)
-        except (OSError, ValueError):
-            return False
 
 
 def read_suite(root: Path) -> Contents:
@@ -170,7 +159,7 @@ def read_suite(root: Path) -> Contents:
     for order, row in enumerate(_rows(boundary.root / DEFINITION), start=1):
         try:
             tasks.append(_task(order, row, places))
-        except _FieldError as error:
+        except FieldError as error:
             faults.append(f"{DEFINITION}, row {order + 1}: {error}")
     absent = sum(LEFT_OUT_OPTION in task.checker.options for task in tasks)
     if absent:
@@ -212,13 +201,13 @@ def _rows(path: Path) -> Iterator[Mapping[str, CellValue]]:
 def _task(order: int, row: Mapping[str, CellValue], places: _Places) -> Task:
     sheet, number = str(row["Sheet Name"] or ""), row["No."]
     if _SHEET.fullmatch(sheet) is None:
-        raise _FieldError(f"column 'Sheet Name': {sheet[:80]!r} is not a name of a workbook")
+        raise FieldError(f"column 'Sheet Name': {sheet[:80]!r} is not a name of a workbook")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-        raise _FieldError(f"column 'No.': expected a number from 1, found {number!r}"[:200])
+        raise FieldError(f"column 'No.': expected a number from 1, found {number!r}"[:200])
     named = f"{number}_{sheet}"
     golds = _golds(sheet, named, places)
     source = places.boundary.root / INPUTS / f"{sheet}.xlsx"
-    inputs = (InputFile(source),) if places.is_file(source) else ()
+    inputs = (InputFile(source),) if places.boundary.has_file(source) else ()
     lacking = [] if inputs else [f"{INPUTS}/{sheet}.xlsx"]
     if not golds:
         lacking.append(f"{places.golds or GOLDS[0]}/{sheet}/{named}/{named}_gt1.xlsx")
@@ -272,15 +261,15 @@ def _golds(sheet: str, named: str, places: _Places) -> tuple[Gold, ...]:
     except OSError:
         return ()
     if len(names) > _MAX_GOLDS:
-        raise _FieldError(f"{folder.name} holds more than {_MAX_GOLDS} golds")
+        raise FieldError(f"{folder.name} holds more than {_MAX_GOLDS} golds")
     found = []
     for name in names:
         path = folder / name
-        if not places.is_file(path):
+        if not places.boundary.has_file(path):
             continue
         board = path.with_name(path.stem + _BOARD)
-        if not places.is_file(board):
-            raise _FieldError(f"{name} has no board: {board.name} is not there")
+        if not places.boundary.has_file(board):
+            raise FieldError(f"{name} has no board: {board.name} is not there")
         found.append(Gold(path, options={"board": _board(board)}))
         places.boards.append(board)
     return tuple(found)
@@ -292,7 +281,7 @@ def _board(path: Path) -> Mapping[str, object]:
     try:
         Board.of(given)
     except UsageError as error:
-        raise _FieldError(f"{path.name}, field {CHECK_BOARD!r}: {error.message}") from error
+        raise FieldError(f"{path.name}, field {CHECK_BOARD!r}: {error.message}") from error
     return dict(given or {})
 
 

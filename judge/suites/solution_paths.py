@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from judge.core.task import TaskQuestion
-from judge.replies.program import syntax_tree
+from judge.replies.python_text import syntax_tree
 from judge.sandbox.layout import can_be_placed
 from judge.suites.formats import FileRole, SolutionPaths, SuiteFormat
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
@@ -21,7 +21,8 @@ from judge.core.task import (
 )
 from judge.errors import SuiteError
 from judge.files.documents import BOM, MalformedError, parse_json, read_regular
-from judge.suites.boundary import Boundary
+from judge.suites.fields import FieldError, Fields
+from judge.suites.folders import Boundary
 from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
 
 NAME = "spreadsheetbench-2"
@@ -96,11 +97,6 @@ _FIELDS = frozenset(
         *("category", "instruction_type", "criteria"),
     }
 )
-_MAX_SHOWN = 60
-
-
-class _FieldError(Exception):
-    """What is wrong with a field of a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +127,7 @@ def read_suite(root: Path) -> Contents:
     definitions = []
     for category in CATEGORIES:
         path = boundary.root / category / DEFINITION
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - a name that cannot be one is none
             notes.append(f"{category}/{DEFINITION}: is not there, so the category has no task")
             continue
         if not boundary.holds(path):
@@ -142,7 +138,7 @@ def read_suite(root: Path) -> Contents:
             label = f"{category}/{DEFINITION}, record {index}"
             try:
                 task = _task(record, category, boundary)
-            except _FieldError as error:
+            except FieldError as error:
                 faults.append(f"{label}: {error}")
                 continue
             label = f"{label} (id {task.id})"
@@ -201,10 +197,11 @@ def _told_apart(read: list[_Read]) -> Iterator[Task]:
 
 def _task(record: object, category: str, boundary: Boundary) -> Task:
     if not isinstance(record, dict):
-        raise _FieldError("must be an object with the fields of a task")
-    raw_id = _id(record)
-    instruction = _text(record, "instruction")
-    before = _file(record, "spreadsheet_path", category, boundary)
+        raise FieldError("must be an object with the fields of a task")
+    fields = Fields({name: value for name, value in record.items() if value is not None})
+    raw_id = _id(fields)
+    instruction = _text(fields, "instruction")
+    before = _file(fields, "spreadsheet_path", category, boundary)
     groups = {"category": category}
     golds: tuple[Gold, ...] = ()
     excluded = None
@@ -212,10 +209,10 @@ def _task(record: object, category: str, boundary: Boundary) -> Task:
         checker = CheckerSpec("charts", {LEFT_OUT_OPTION: NOT_JUDGED})
         excluded = NOT_JUDGED
         if record.get("golden_response_path"):
-            golds = (Gold(_file(record, "golden_response_path", category, boundary)),)
+            golds = (Gold(_file(fields, "golden_response_path", category, boundary)),)
     else:
-        golds = (Gold(_file(record, "golden_response_path", category, boundary)),)
-        checker = _checker(record, category)
+        golds = (Gold(_file(fields, "golden_response_path", category, boundary)),)
+        checker = _checker(fields, category)
         if category == DEBUGGING:
             groups["error"] = before.stem.removesuffix("_input")
     return Task(
@@ -230,7 +227,7 @@ def _task(record: object, category: str, boundary: Boundary) -> Task:
     )
 
 
-def _checker(record: Mapping[str, object], category: str) -> CheckerSpec:
+def _checker(fields: Fields, category: str) -> CheckerSpec:
     """How a task is compared; the question does not state the answer position.
 
     Colours do not count where formulas do.
@@ -239,10 +236,10 @@ def _checker(record: Mapping[str, object], category: str) -> CheckerSpec:
     input.
     """
     options: dict[str, object] = {
-        "answer_position": _text(record, "answer_position"),
+        "answer_position": _text(fields, "answer_position"),
         "accept": GROUPS,
     }
-    path = _text(record, "spreadsheet_path")
+    path = _text(fields, "spreadsheet_path")
     if category == DEBUGGING and _FORMULAS in path:
         options["formulas"] = True
     elif category == DEBUGGING and _COLOUR in path:
@@ -250,42 +247,32 @@ def _checker(record: Mapping[str, object], category: str) -> CheckerSpec:
     return CheckerSpec(CELL_RANGE, options)
 
 
-def _text(record: Mapping[str, object], name: str) -> str:
-    value = record.get(name)
-    if not isinstance(value, str) or not value.strip():
-        problem = "is missing" if value is None else f"must be text, not {_shown(value)}"
-        raise _FieldError(f"field {name!r} {problem}")
-    return value
+def _text(fields: Fields, name: str) -> str:
+    value = fields.values.get(name)
+    if isinstance(value, str) and not value.strip():
+        raise fields.error(name, f"must be text, not {value!r}")
+    return fields.text(name)
 
 
-def _id(record: Mapping[str, object]) -> int | str:
-    value = record.get("id")
+def _id(fields: Fields) -> int | str:
+    value = fields.values.get("id")
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    text = _text(record, "id")
+    text = _text(fields, "id")
     if "/" in text or "\0" in text or text in {".", ".."}:
-        raise _FieldError(f"field 'id' must not hold a slash: {_shown(text)}")
+        raise fields.error("id", f"must not hold a slash: {text[:80]!r}")
     return text
 
 
-def _file(record: Mapping[str, object], name: str, category: str, boundary: Boundary) -> Path:
+def _file(fields: Fields, name: str, category: str, boundary: Boundary) -> Path:
     """A file that a record names, relative to its category."""
-    text = _text(record, name)
+    text = _text(fields, name)
     relative = PurePosixPath(text.replace("\\", "/"))
     if relative.is_absolute() or ".." in relative.parts or "\0" in text:
-        raise _FieldError(f"field {name!r} leaves the category: {_shown(text)}")
+        raise fields.error(name, f"leaves the category: {text[:80]!r}")
     path = boundary.root / category / relative
-    try:
-        is_there = stat.S_ISREG(path.stat().st_mode)
-    except OSError:
-        is_there = False
-    if not is_there:
-        raise _FieldError(f"field {name!r}: there is no file {category}/{relative}")
-    if not boundary.holds(path):
-        raise _FieldError(f"field {name!r}: {category}/{relative} is a link that leaves the suite")
+    if not os.path.isfile(path):  # noqa: PTH113 - a name that cannot be one is none
+        raise FieldError(f"field {name!r}: there is no file {category}/{relative}")
+    if not boundary.has_file(path):
+        raise FieldError(f"field {name!r}: {category}/{relative} is a link that leaves the suite")
     return path
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

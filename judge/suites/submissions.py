@@ -1,18 +1,24 @@
-"""Reads solutions from a ``.jsonl``: the judge's own, other people's, and the benchmark's logs."""
+"""Reads files of solutions: the judge's own, other people's, and the benchmark's logs.
+
+:func:`load_submissions` reads them all; :func:`index_submissions` checks all of them and keeps only
+where each one is, in suite order.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import overload
 
 from judge.core.submission import Submission
 from judge.core.task import Task
 from judge.errors import SubmissionError
 from judge.files.documents import MIB, read_text
-from judge.files.json_lines import read_placed_lines
-from judge.replies.recorded import recorded_program
+from judge.files.json_lines import LinesAt, read_placed_lines
+from judge.replies.extract import recorded_program
 from judge.suites.formats import SuiteFormat
 from judge.suites.solution_paths import solution_paths
 from judge.suites.submission_lines import LineError, LineReader, lacks
@@ -36,7 +42,7 @@ def load_submissions(
     If a task asks for a typed answer, its record has ``response`` instead: the reply as it came,
     null if there was none. Several replies to a question without a ``sample`` are its samples, in
     file order. If a task was worked on at a desktop, its record has ``outputs`` instead
-    (:mod:`judge.suites.episode_outputs`). A suite may know another name for its tasks than ``id``
+    (:mod:`judge.suites.submission_lines`). A suite may know another name for its tasks than ``id``
     (:meth:`judge.suites.formats.SuiteFormat.alias_of`).
 
     Args:
@@ -259,3 +265,130 @@ def _raise_unknown(path: Path, suite: Suite, unknown: Mapping[str, int]) -> None
         f"{path}: the suite {suite.name} has no task {named}",
         hint="is it the right suite (--dataset)? --ids grades only the tasks that you name",
     )
+
+
+# -- large files ----------------------------------------------------------------------------------
+
+_SAMPLE_BITS = 64
+"""Samples are below 2**63."""
+
+
+@dataclass(slots=True)
+class SubmissionFacts:
+    """What is known of all submissions of a file together.
+
+    Attributes:
+        models: the chat models that are named.
+        setting: the first inference setting that is named.
+        tasks: how many tasks have a submission.
+        expects: whether any has verdicts that it must get.
+    """
+
+    models: set[str] = field(default_factory=set)
+    setting: str | None = None
+    tasks: int = 0
+    expects: bool = False
+
+
+class SubmissionIndex(Sequence[tuple[Task, Submission]]):
+    """Each submission with its task, by the order of the suite's tasks and then by sample.
+
+    About twenty bytes for each are held; a submission is read from its file when it is needed.
+
+    Args:
+        suite: the suite.
+        lines: the file.
+        rows: for each submission the number of its task in the suite, its sample, and the place
+            and the length of its line.
+        facts: what is known of all together.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        lines: LinesAt,
+        rows: Iterable[tuple[int, int, int, int]],
+        facts: SubmissionFacts,
+    ) -> None:
+        self._suite = suite
+        self._lines = lines
+        self.facts = facts
+        self._numbers, self._samples = array("I"), array("Q")
+        self._places, self._lengths = array("Q"), array("I")
+        for number, sample, place, length in rows:
+            self._numbers.append(number)
+            self._samples.append(sample)
+            self._places.append(place)
+            self._lengths.append(length)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> tuple[Task, Submission]: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> SubmissionIndex: ...
+
+    def __getitem__(self, index: int | slice) -> tuple[Task, Submission] | SubmissionIndex:
+        if isinstance(index, slice):
+            return self.only(range(len(self))[index])
+        task = self.task(index)
+        line = self._lines.read(self._places[index], self._lengths[index])
+        key = (task.id, self._samples[index])
+        return task, read_submission(line, self._suite, self._lines.path.parent, key)
+
+    def without_program(self, index: int) -> Submission:
+        """A submission without its program, which is what takes time to read."""
+        line = self._lines.read(self._places[index], self._lengths[index])
+        key = (self.task(index).id, self._samples[index])
+        folder = self._lines.path.parent
+        return read_submission(line, self._suite, folder, key, programs=False)
+
+    def task(self, index: int) -> Task:
+        """The task of a submission, which is not read for it."""
+        return self._suite.tasks[self._numbers[index]]
+
+    def sample(self, index: int) -> int:
+        """The sample of a submission, which is not read for it."""
+        return self._samples[index]
+
+    def only(self, indices: Iterable[int]) -> SubmissionIndex:
+        """The same with some of the submissions."""
+        rows = (
+            (self._numbers[index], self._samples[index], self._places[index], self._lengths[index])
+            for index in indices
+        )
+        return SubmissionIndex(self._suite, self._lines, rows, self.facts)
+
+    def close(self) -> None:
+        """Closes the file, which is opened again if another submission is needed."""
+        self._lines.close()
+
+
+def index_submissions(path: Path, suite: Suite) -> SubmissionIndex:
+    """Finds the submissions of a file; all of them are checked, none is kept.
+
+    Args:
+        path: the file.
+        suite: the suite that they answer.
+
+    Raises:
+        SubmissionError: the file cannot be read or accepted; names every faulty line.
+    """
+    numbers = {task.id: number for number, task in enumerate(suite.tasks)}
+    facts = SubmissionFacts()
+    found, samples = array("I"), array("Q")
+    places, lengths = array("Q"), array("I")
+    for place, length, each in iterate_submissions(path, suite, programs=False):
+        found.append(numbers[each.task_id])
+        samples.append(each.sample)
+        places.append(place)
+        lengths.append(length)
+        facts.models |= {each.model} if each.model else set()
+        facts.setting = facts.setting or each.setting
+        facts.expects = facts.expects or bool(each.expected)
+    facts.tasks = len(set(found))
+    order = sorted(range(len(found)), key=lambda at: found[at] << _SAMPLE_BITS | samples[at])
+    rows = ((found[at], samples[at], places[at], lengths[at]) for at in order)
+    return SubmissionIndex(suite, LinesAt(path, SubmissionError), rows, facts)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from judge.compare.registry import check_options
-from judge.core.score_table import ScoreTable
+from judge.core.score import ScoreTable
 from judge.core.task import CheckerSpec, Task
 from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.suites.formats import SuiteFormat, format_named

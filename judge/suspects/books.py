@@ -11,7 +11,7 @@ from judge.compare.profiles import get_profile
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_name
 from judge.workbook.cell import CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.styles.style import CellStyle
+from judge.workbook.styles.style_sheet import CellStyle
 
 agree = comparator(get_profile("standard"))
 """Whether two values are the same answer, by the default rules."""

@@ -1,11 +1,14 @@
-"""The contract of a sign, and what signs share when they report."""
+"""The contract of a sign, the registry of all signs, and what signs share when they report."""
 
 from __future__ import annotations
 
+import functools
+import importlib
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from judge.compare.cells.render import value_to_json
+from judge.errors import UsageError
 from judge.suspects.books import Book, Place
 from judge.suspects.material import TaskMaterial
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
@@ -15,7 +18,7 @@ from judge.workbook.cell import CellValue
 class Sign(Protocol):
     """Something about the files of a task that makes a gold suspect.
 
-    A sign is one module with one object, and one line in :mod:`judge.suspects.registry`.
+    A sign is one module with one object, and one line in :mod:`judge.suspects.contract`.
     """
 
     @property
@@ -114,3 +117,50 @@ def counted(number: int, noun: str) -> str:
 def and_more(number: int) -> str:
     """How many others there are than the one that was named; empty if none."""
     return f" (and {number - 1:,} more)" if number > 1 else ""
+
+
+_HOMES = (
+    "judge.suspects.signs.contradicted_input",
+    "judge.suspects.signs.error_values",
+    "judge.suspects.signs.stale",
+    "judge.suspects.signs.volatile",
+    "judge.suspects.signs.changed_rule",
+    "judge.suspects.signs.says_nothing",
+    "judge.suspects.signs.odd_formula",
+    "judge.suspects.signs.ranges",
+    "judge.suspects.signs.contradicted_example",
+    "judge.suspects.signs.wording",
+    "judge.suspects.signs.leftover",
+    "judge.suspects.signs.outvoted",
+)
+"""The modules whose ``SIGN`` each sign of this package is."""
+
+_REGISTERED: dict[str, Sign] = {}
+
+
+def register(sign: Sign) -> None:
+    """Adds a sign that lives elsewhere; once is enough.
+
+    Raises:
+        UsageError: another sign has that name.
+    """
+    known = {all_sign.name: all_sign for all_sign in all_signs()}
+    if known.get(sign.name, sign) is not sign:
+        raise UsageError(f"a sign {sign.name!r} already exists")
+    if sign.name not in known:
+        _REGISTERED[sign.name] = sign
+
+
+def unregister(name: str) -> None:
+    """Removes a sign that was registered."""
+    _REGISTERED.pop(name, None)
+
+
+def all_signs() -> tuple[Sign, ...]:
+    """Every sign."""
+    return (*_own(), *_REGISTERED.values())
+
+
+@functools.cache
+def _own() -> tuple[Sign, ...]:
+    return tuple(importlib.import_module(home).SIGN for home in _HOMES)

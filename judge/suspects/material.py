@@ -1,25 +1,31 @@
-"""The cases of a task, as signs read them: each workbook is opened once."""
+"""The cases of a task as signs read them: workbooks, computed formulas, traces of values.
+
+Each workbook is opened once. A trace is a value that can be recognized elsewhere: a name, a date, a
+large number.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.compare.cells.range_check import RangeSide
+from judge.compare.cells.sides import RangeSide
+from judge.compare.cells.value import text_as_number
 from judge.compare.registry import checker_of
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import Task, TestCase
-from judge.errors import SuiteError, WorkbookError
+from judge.errors import JudgeError, SuiteError, WorkbookError
 from judge.files.documents import read_regular
 from judge.recalc.policy import Recalculator
-from judge.suspects.books import Book, Place, differing
+from judge.suspects.books import Book, Place, agree, differing
 from judge.workbook.address import COLUMN_MASK
 from judge.workbook.budget import DEFAULT_LIMITS
-from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues
+from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
 from judge.workbook.reader import Workbook, open_workbook
 
 EditCells = Callable[[bytes, Mapping[CellRef, CellValue], Mapping[CellRef, str]], bytes]
@@ -267,3 +273,120 @@ def _bytes(path: Path) -> bytes:
     if data is None:
         raise SuiteError(f"{path}: cannot be read: no such file")
     return data
+
+
+MAX_REWRITTEN = 5_000
+"""Most formulas that are replaced in one workbook."""
+
+
+def what_formulas_give(case: CaseMaterial, formulas: Mapping[Place, str]) -> dict[Place, CellValue]:
+    """What some formulas give in a case's gold; nothing where that cannot be computed."""
+    if not formulas or len(formulas) > MAX_REWRITTEN:
+        return {}
+    try:
+        filled = case.tools.edit(
+            case.gold.workbook.data,
+            {},
+            {place.ref: text.removeprefix("=") for place, text in formulas.items()},
+        )
+        computed = case.tools.compute(filled, case.ranges)
+    except JudgeError:
+        return {}
+    return {
+        place: value
+        for ref, value in computed.values.items()
+        if (place := Place.of(ref)) in formulas
+    }
+
+
+def apart_by_rewriting(case: CaseMaterial, formulas: Mapping[Place, str]) -> dict[Place, CellValue]:
+    """Cells of the answer that other formulas would change, with what these give.
+
+    The engines have to give the gold's value for the formulas that are there, so that a fault of
+    theirs is not taken for one of the gold. Errors do not count: a formula need not fit elsewhere.
+    Array formulas are left alone: written into a single cell, the same text gives something else.
+    """
+    if not formulas:
+        return {}
+    baseline = case.recomputed
+    trusted = {
+        place: text
+        for place, text in formulas.items()
+        if not case.gold.is_array(place)
+        and (
+            case.gold.formula(place) is None
+            or (place in baseline and agree(case.answer.get(place), baseline[place]))
+        )
+    }
+    given = what_formulas_give(case, trusted)
+    return {
+        place: value
+        for place, value in sorted(given.items())
+        if not isinstance(value, ErrorValue) and not _alike(case.answer.get(place), value)
+    }
+
+
+def _alike(stored: CellValue, value: CellValue) -> bool:
+    first, second = (
+        None if isinstance(each, str) and not each.strip() else each for each in (stored, value)
+    )
+    return agree(first, second)
+
+
+MIN_LETTERS = 3
+MIN_NUMBER = 1000
+"""Whole numbers below it turn up by chance, as sums and counts do."""
+LONGEST = 200
+DIGITS = 9
+
+
+def trace(value: CellValue) -> str | None:
+    """The form in which a value is recognized; None if it could be there by chance.
+
+    Small whole numbers, logical values, errors and very short strings turn up anywhere.
+    """
+    if isinstance(value, str):
+        text = " ".join(value.split()).casefold()
+        number = text_as_number(text) if text else None
+        if number is not None:
+            return trace(number)
+        return text[:LONGEST] if len(text) >= MIN_LETTERS else None
+    if value is None or isinstance(value, bool | ErrorValue):
+        return None
+    if isinstance(value, int | float):
+        if float(value).is_integer() and abs(value) < MIN_NUMBER:
+            return None
+        return f"{float(value):.{DIGITS}g}"
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        return value.date().isoformat()
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    return str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """The recognizable values of some cells.
+
+    Attributes:
+        whole: values that are a cell of their own.
+        text: all strings in one, for values that are part of one.
+    """
+
+    whole: Collection[str]
+    text: str
+
+    def holds(self, value: CellValue) -> bool:
+        """Whether a value is there, alone or within a string."""
+        known = trace(value)
+        if known is None:
+            return False
+        return known in self.whole or (isinstance(value, str) and known in self.text)
+
+
+def traces_of(values: Iterable[CellValue]) -> Traces:
+    """The recognizable values of some cells."""
+    known = list(values)
+    whole = {found for value in known if (found := trace(value)) is not None}
+    texts = (" ".join(value.split()).casefold() for value in known if isinstance(value, str))
+    return Traces(frozenset(whole), "\n".join(texts))

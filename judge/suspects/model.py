@@ -1,11 +1,21 @@
-"""What an audit of a suite finds: suspects, their evidence, and what was not examined. Pure."""
+"""What an audit of a suite finds: suspects, their evidence, and what was not examined.
+
+These types are also the records of ``suspects.json``, which is written and read here.
+"""
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import MappingProxyType
+from typing import TypedDict
+
+from judge.errors import StoreError
+from judge.files.documents import MalformedError, as_object, dump_json, read_json
+from judge.files.forms import Count, Sha256, checked, plain
+from judge.files.writing import naming_what_is_written, write_whole
 
 MAX_EVIDENCE = 20
 """How much evidence is kept of a suspect; all of it is counted."""
@@ -82,7 +92,7 @@ class Suspect:
     summary: str
     why: str
     evidence: tuple[Evidence, ...] = ()
-    evidence_count: int = 0
+    evidence_count: Count = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence_count", max(self.evidence_count, len(self.evidence)))
@@ -107,8 +117,8 @@ class CaseFiles:
 
     task: str
     case: int
-    input_sha256: str | None
-    gold_sha256: str | None
+    input_sha256: Sha256 | None
+    gold_sha256: Sha256 | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +135,7 @@ class SignRun:
     name: str
     title: str
     blind_spots: tuple[str, ...]
-    tasks: int
+    tasks: Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +180,9 @@ class Audit:
 
     suite: str
     format: str
-    digest: str
-    tasks: int
-    cases: int
+    digest: Sha256
+    tasks: Count
+    cases: Count
     suspects: tuple[Suspect, ...]
     files: tuple[CaseFiles, ...]
     signs: tuple[SignRun, ...]
@@ -187,3 +197,80 @@ class Audit:
             for suspect in self.suspects
             if suspect.task == task and suspect.case in {None, case}
         )
+
+
+# Without `from __future__ import annotations`: see judge.files.forms.
+
+
+# -- suspects.json ---------------------------------------------------------------------------------
+
+SCHEMA_VERSION = 1
+
+
+class _AuditedSuite(TypedDict):
+    name: str
+    format: str
+    digest: Sha256
+
+
+class _Head(TypedDict):
+    schema_version: int
+    suite: _AuditedSuite
+
+
+def document_of(audit: Audit) -> dict[str, object]:
+    """An audit as the document of ``suspects.json``."""
+    fields = plain(audit)
+    suite = {
+        "name": fields.pop("suite"),
+        **{name: fields.pop(name) for name in ("format", "digest")},
+    }
+    counted = {name: fields.pop(name) for name in ("tasks", "cases", "signs")}
+    return {"schema_version": SCHEMA_VERSION, "suite": suite, **counted, **fields}
+
+
+def audit_of(document: object) -> Audit:
+    """The audit that a document of ``suspects.json`` holds.
+
+    Raises:
+        MalformedError: names the first field that does not fit.
+    """
+    head = checked(document, _Head)
+    if head["schema_version"] != SCHEMA_VERSION:
+        raise MalformedError(
+            f"field schema_version: expected {SCHEMA_VERSION}, found {head['schema_version']}"
+        )
+    suite = head["suite"]
+    identity = {"suite": suite["name"], "format": suite["format"], "digest": suite["digest"]}
+    return checked({**as_object(document), **identity}, Audit)
+
+
+def write_suspects(path: Path, audit: Audit) -> None:
+    """Writes ``suspects.json``; the file appears as a whole or not at all.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    text = dump_json(document_of(audit), indent=1)
+    with naming_what_is_written(path, StoreError):
+        write_whole(path, f"{text}\n".encode(), mode=0o644)
+
+
+def read_suspects(path: Path) -> Audit:
+    """Reads ``suspects.json``.
+
+    Raises:
+        StoreError: there is no such file, or it holds something else.
+    """
+    document = read_json(path, StoreError)
+    if document is None:
+        raise StoreError(
+            f"{path}: cannot be read: no such file",
+            hint="`judge verify SUITE --audit --out FILE` writes one.",
+        )
+    try:
+        return audit_of(document)
+    except MalformedError as problem:
+        raise StoreError(
+            f"{path}: {problem}", hint="Write it again with `judge verify SUITE --audit`."
+        ) from problem

@@ -1,1 +1,1 @@
-"""Pages that are served on this machine alone."""
+"""Web pages that are served on this machine only."""

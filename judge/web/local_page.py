@@ -1,13 +1,15 @@
-"""A page that is served on this machine alone, to the one who started it: the one door of them all.
+"""The server of every local page: only the person who started it, on this machine, gets an answer.
 
-Nobody else gets in. The server listens on 127.0.0.1, takes requests only for that host (so that no
-website can reach it under a name of its own) and only from its own pages (so that no website can
-have a browser send them), and everything but the page's fixed files needs a token that is new with
-each start. All of that is decided before anything is read or computed.
+The server listens on 127.0.0.1. It takes requests only for that host, so no website can reach it
+under a name of its own, and only from its own pages, so no website can have a browser send them.
+Everything but the page's fixed files needs a token, which is new with each start. All of that is
+checked before anything is read or computed. The browser is not given the token on its command line,
+which every user of the machine can see, but the name of a private file that leads to the page
+(:func:`redirect_to`).
 
-What gets in is bounded as well: so many requests are worked on at once, so many wait, and a request
-whose client has disconnected, or whose server ends, is given up as soon as its work looks up
-(:func:`check_wanted`).
+Load is bounded as well: a limited number of requests are worked on at once, and a limited number
+wait. Work for a client that has disconnected, or for a server that ends, stops at its next call of
+:func:`check_wanted`.
 """
 
 from __future__ import annotations
@@ -17,15 +19,19 @@ import asyncio
 import contextlib
 import contextvars
 import hmac
+import html
 import json
 import secrets
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -37,22 +43,23 @@ from starlette.types import Receive, Scope, Send
 
 from judge.errors import JudgeError, UsageError
 from judge.files.documents import MalformedError, parse_json
+from judge.files.writing import write_new
 
 HOST = "127.0.0.1"
 TOKEN_HEADER = "X-Judge-Token"  # noqa: S105  the name of a header
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
 MAX_AT_WORK = 8
-"""As many requests are worked on at once."""
+"""Requests that are worked on at once."""
 
 MAX_WAITING = 64
-"""As many requests, those at work included, are taken; the next one is sent away."""
+"""Requests that wait or are worked on; further ones are refused."""
 
 INLINE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
 """Of a page with style and script inside the document, which names their hashes itself."""
 
 _FETCHED_BY = frozenset({"same-origin", "none"})
-"""What ``Sec-Fetch-Site`` may be, except where a person follows a link."""
+"""Accepted values of ``Sec-Fetch-Site``, unless a person follows a link."""
 
 
 class UnwantedError(JudgeError):
@@ -65,7 +72,7 @@ _given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextV
 
 
 def check_wanted() -> None:
-    """To be called now and then by work that takes long.
+    """Stops work that nobody waits for; work that takes long calls it now and then.
 
     Raises:
         UnwantedError: the client of the request has disconnected, or the server ends.
@@ -82,7 +89,7 @@ class _Job:
     Attributes:
         answer: settled in the event loop.
         given_up: set as soon as nobody waits for the answer.
-        waiting: requests that do.
+        waiting: how many requests wait for it.
     """
 
     answer: asyncio.Future[Response]
@@ -91,17 +98,17 @@ class _Job:
 
 
 class LocalPage(abc.ABC):
-    """A page of this machine, as an ASGI application.
+    """A local page, as an ASGI application.
 
     Args:
         command: the command that serves it, for messages.
         policy: its content security policy.
-        port: the port that requests have to name; set by :func:`listen`.
+        port: the port that requests must name; set by :func:`listen`.
         only_reads: whether it changes nothing. Equal requests then share one answer, and answers,
             which are long documents, are compressed.
 
     Attributes:
-        token: what requests have to show.
+        token: the token that requests must carry.
         closing: set when the server ends; failures are no longer printed in the terminal.
         on_open: called whenever the page was requested with its token.
     """
@@ -122,7 +129,7 @@ class LocalPage(abc.ABC):
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The address for a browser, with the token."""
         return f"http://{HOST}:{self.port}/?token={self.token}"
 
     @abc.abstractmethod
@@ -140,9 +147,9 @@ class LocalPage(abc.ABC):
         """
 
     def is_document(self, path: str) -> bool:
-        """Whether a path is that of a document, which a browser opens: its address has the token.
+        """Whether a path leads to a document, which a browser opens with the token in its address.
 
-        Everything else is requested by scripts of such documents, with the token in a header.
+        The scripts of documents request everything else, with the token in a header.
         """
         return path == "/"
 
@@ -161,16 +168,16 @@ class LocalPage(abc.ABC):
         return None
 
     def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:
-        """What the page is given for an error, and the status code."""
+        """The answer to a request that failed, and its status code."""
         return {"error": error.message, "hint": error.hint}, 400
 
     def give_up(self) -> None:
-        """Has everything that is being read or computed end as soon as it looks up."""
+        """Stops all work at its next call of :func:`check_wanted`."""
         self.closing = True
         for job in list(self._jobs.values()):
             job.given_up.set()
 
-    # -- the door ----------------------------------------------------------------------------------
+    # -- admission ---------------------------------------------------------------------------------
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request, as ASGI asks for it."""
@@ -183,7 +190,7 @@ class LocalPage(abc.ABC):
         if response is None:
             response = await self._admitted(request)
         if response is None:
-            return  # nobody is there to be answered
+            return  # the client is gone
         response.headers["Content-Security-Policy"] = self._policy
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Referrer-Policy"] = "no-referrer"
@@ -193,7 +200,7 @@ class LocalPage(abc.ABC):
         await response(scope, receive, send)
 
     def _turned_away(self, request: Request) -> Response | None:
-        """The answer to a client that may not come in; None for the one who may."""
+        """The answer to a request that is not admitted; None if it is."""
         own = {f"{HOST}:{self.port}", f"localhost:{self.port}"}
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in own:
@@ -251,15 +258,15 @@ class LocalPage(abc.ABC):
         query = sorted(pair for pair in request.query_params.multi_items() if pair[0] != "token")
         path = request.scope["path"]
         key: object = (path, *query) if self._only_reads else object()
-        known = self._jobs.get(key)
-        if known is not None and not known.given_up.is_set():
-            return known
+        same = self._jobs.get(key)
+        if same is not None and not same.given_up.is_set():
+            return same
         if self.closing or len(self._jobs) >= MAX_WAITING:
             return None
-        if known is not None:
-            key = object()  # it ends unheard
+        if same is not None:
+            key = object()  # nobody waits for the other one
         job = self._jobs[key] = _Job(asyncio.get_running_loop().create_future())
-        # A task of the loop's, not of the request: others may wait for the same answer.
+        # A task of the loop and not of the request: other requests may wait for the same answer.
         working = asyncio.ensure_future(self._work(job, request, body))
 
         def over(_: asyncio.Future[None]) -> None:
@@ -271,9 +278,9 @@ class LocalPage(abc.ABC):
         return job
 
     async def _work(self, job: _Job, request: Request, body: bytes) -> None:
-        """Has a thread work out an answer: that may hold up no other request.
+        """Has a thread work out an answer, so that it does not block other requests.
 
-        A thread that only reads dies with the process; one that writes is waited for.
+        A thread that only reads ends with the process; the process waits for one that writes.
         """
         async with self._at_work:
             if job.given_up.is_set():
@@ -288,7 +295,7 @@ class LocalPage(abc.ABC):
             def work() -> None:
                 response = None
                 try:
-                    # What changes something is finished even if its client has disconnected.
+                    # A request that changes something is finished even if its client is gone.
                     if request.method == "GET":
                         _given_up.set(job.given_up)
                     response = self._answer(request, body)
@@ -316,15 +323,15 @@ class LocalPage(abc.ABC):
         except UnwantedError as error:
             return _plain(error.message, 503)
         except JudgeError as error:
-            told, status = self.refusal(error)
-            lines = [told["error"], told.get("hint") or ""]
+            message, status = self.refusal(error)
+            lines = [message["error"], message.get("hint") or ""]
             return (
                 _plain("\n".join(filter(None, lines)), status)
                 if is_document
-                else _json(told, status)
+                else _json(message, status)
             )
-        except Exception as error:  # noqa: BLE001  told on the page and in the terminal
-            if not self.closing:  # what is cut off by the end of the server is no news
+        except Exception as error:  # noqa: BLE001  shown on the page and in the terminal
+            if not self.closing:  # when the server ends, interrupted requests fail
                 traceback.print_exc(file=sys.stderr)
             text = f"the server failed: {type(error).__name__}: {error}"
             return _json({"error": text, "hint": "Nothing that was shown as kept is lost."}, 500)
@@ -336,13 +343,13 @@ class LocalPage(abc.ABC):
 def _is_from_here(request: Request, host: str, *, opens: bool) -> bool:
     """Whether a request comes from a page of this server, or from a person.
 
-    Browsers say where a request comes from, and no script can change that. Whatever says nothing
-    is not a browser, or an old one, and needs the token all the same.
+    Browsers send the origin of a request, and no script can change it. A client that does not send
+    it is not a browser, or an old one; it needs the token all the same.
 
     Args:
         request: the request.
         host: the host that it is for.
-        opens: whether it is for a document: anybody may have a link to one.
+        opens: whether it is for a document, which a link may lead to.
     """
     origins = request.headers.getlist("origin")
     if any(origin != f"http://{host}" for origin in origins):
@@ -365,7 +372,7 @@ async def _gone(request: Request) -> None:
 
 
 async def _read(request: Request) -> bytes | None:
-    """The body of a request; None where it is longer than any change."""
+    """The body of a request; None if it is longer than any change can be."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
@@ -378,7 +385,7 @@ def object_of(body: bytes) -> Mapping[str, Any]:
     """The JSON object of a request.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: it is not an object.
     """
     try:
         document = parse_json(body)
@@ -403,10 +410,10 @@ def _json(document: Mapping[str, Any], status: int = 200) -> Response:
 
 
 def listen(page: LocalPage, port: int = 0) -> socket.socket:
-    """Takes a port for the page; connections wait from then on.
+    """Listens on a port for the page; connections wait from then on.
 
     Args:
-        page: the page, which learns its port.
+        page: the page; its port is set.
         port: 0 for any free one.
 
     Raises:
@@ -428,7 +435,7 @@ def listen(page: LocalPage, port: int = 0) -> socket.socket:
 
 
 class _Server(uvicorn.Server):
-    """A server that gives up the work of its page when a signal ends it."""
+    """A server whose page stops working when a signal ends the server."""
 
     def __init__(self, page: LocalPage) -> None:
         super().__init__(
@@ -448,7 +455,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Takes SIGHUP as well as SIGINT and SIGTERM; at the end, their former handlers do."""
+        """Handles SIGHUP like SIGINT and SIGTERM; at the end, restores the former handlers."""
         with super().capture_signals():
             takes = (
                 threading.current_thread() is threading.main_thread()
@@ -462,7 +469,7 @@ class _Server(uvicorn.Server):
                     signal.signal(signal.SIGHUP, before)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begins to end."""
+        """Begins to shut down."""
         self._page.give_up()
         super().handle_exit(sig, frame)
 
@@ -470,6 +477,53 @@ class _Server(uvicorn.Server):
 def server_of(page: LocalPage) -> uvicorn.Server:
     """A server for the page; ``run(sockets=[…])`` serves until it is interrupted.
 
-    It writes no log of requests, whose addresses hold the token.
+    It writes no log of requests, because their addresses hold the token.
     """
     return _Server(page)
+
+
+_PAGE = """<!doctype html>
+<meta charset="utf-8">
+<meta name="referrer" content="no-referrer">
+<meta http-equiv="refresh" content="0; url={address}">
+<title>{title}</title>
+<a href="{address}">Open the page</a>
+"""
+
+
+class Redirect:
+    """A file that sends a browser on to an address.
+
+    Args:
+        folder: a private folder for this file only.
+        address: the address.
+        title: the title of the page.
+    """
+
+    def __init__(self, folder: Path, address: str, title: str) -> None:
+        self._folder = folder
+        self.path = folder / "page.html"
+        write_new(
+            self.path,
+            _PAGE.format(address=html.escape(address), title=html.escape(title)).encode(),
+            mode=0o600,
+        )
+
+    @property
+    def uri(self) -> str:
+        """The address of the file, which holds no secret."""
+        return self.path.as_uri()
+
+    def remove(self) -> None:
+        """Deletes the file and its folder; safe to call twice, and from any thread."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def redirect_to(address: str, title: str = "judge annotate") -> Iterator[Redirect]:
+    """A redirect to an address, in a private folder; deleted at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="judge-page-"))  # mode 0700
+    try:
+        yield Redirect(folder, address, title)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 MAX_ROW = 1_048_576
@@ -54,18 +55,87 @@ def _folded_letter(letter: str) -> str:
     return next((each for each in (letter.casefold(), letter.lower()) if len(each) == 1), letter)
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Window:
-    """A rectangle of a worksheet, 1-based and inclusive."""
+class Rectangle:
+    """Geometry of a rectangle of cells, 1-based and inclusive.
+
+    :class:`Window` and :class:`judge.workbook.cell.CellRange` are rectangles.
+    """
+
+    __slots__ = ()
 
     min_row: int
     min_column: int
     max_row: int
     max_column: int
 
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.max_row - self.min_row + 1
+
+    @property
+    def columns(self) -> int:
+        """How many columns it has."""
+        return self.max_column - self.min_column + 1
+
+    @property
+    def size(self) -> int:
+        """How many cells it has."""
+        return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
+
+    @property
+    def first(self) -> tuple[int, int]:
+        """Row and column of its top left cell."""
+        return self.min_row, self.min_column
+
     def holds(self, row: int, column: int) -> bool:
-        """Whether a cell is within."""
+        """Whether a cell is inside."""
         return self.min_row <= row <= self.max_row and self.min_column <= column <= self.max_column
+
+    def cells(self) -> Iterator[tuple[int, int]]:
+        """Row and column of every cell, in reading order."""
+        for row in range(self.min_row, self.max_row + 1):
+            for column in range(self.min_column, self.max_column + 1):
+                yield row, column
+
+    def covers(self, other: Rectangle) -> bool:
+        """Whether all cells of another rectangle are inside."""
+        return (
+            self.min_row <= other.min_row
+            and self.min_column <= other.min_column
+            and other.max_row <= self.max_row
+            and other.max_column <= self.max_column
+        )
+
+    def overlaps(self, other: Rectangle) -> bool:
+        """Whether the two have a cell in common."""
+        return (
+            self.min_row <= other.max_row
+            and other.min_row <= self.max_row
+            and self.min_column <= other.max_column
+            and other.min_column <= self.max_column
+        )
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window(Rectangle):
+    """A rectangle of a worksheet that somebody else names."""
+
+    min_row: int
+    min_column: int
+    max_row: int
+    max_column: int
+
+    def intersection(self, other: Rectangle) -> Window | None:
+        """The cells that both have; None without any."""
+        if not self.overlaps(other):
+            return None
+        return Window(
+            max(self.min_row, other.min_row),
+            max(self.min_column, other.min_column),
+            min(self.max_row, other.max_row),
+            min(self.max_column, other.max_column),
+        )
 
     def __str__(self) -> str:
         first = cell_name(self.min_row, self.min_column)

@@ -1,4 +1,4 @@
-"""Cells, their values and their places. Pure data, no reading."""
+"""Cells, their values and where they are. Pure data, no reading."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
+
+from judge.workbook.address import Rectangle, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class CellRef(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class CellRange:
+class CellRange(Rectangle):
     """A rectangle of cells on one sheet, 1-based and inclusive.
 
     Attributes:
@@ -48,10 +50,19 @@ class CellRange:
     max_row: int
     max_column: int
 
+    @classmethod
+    def of(cls, sheet: str, window: Rectangle) -> CellRange:
+        """A rectangle on a sheet."""
+        return cls(sheet, window.min_row, window.min_column, window.max_row, window.max_column)
+
     @property
-    def size(self) -> int:
-        """How many cells the rectangle has."""
-        return (self.max_row - self.min_row + 1) * (self.max_column - self.min_column + 1)
+    def window(self) -> Window:
+        """The rectangle without its sheet."""
+        return Window(self.min_row, self.min_column, self.max_row, self.max_column)
+
+    def has(self, cell: CellRef) -> bool:
+        """Whether a cell is inside, on the same sheet."""
+        return self.sheet == cell.sheet and self.holds(cell.row, cell.column)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,14 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from judge.errors import WorkbookError
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.dates import from_iso8601, from_serial, from_whole_serials
-from judge.workbook.number_formats import NumberFormats
+from judge.workbook.number_formats import (
+    NumberFormats,
+    from_iso8601,
+    from_serial,
+    from_whole_serials,
+)
 
 CELL_TYPES = frozenset({"n", "s", "str", "inlineStr", "b", "e", "d"})
 """The types of cells: ECMA-376 part 1, 18.18.11."""
@@ -155,3 +160,75 @@ class ValueReader:
         if number >= self._formats:
             self._fail(f"the cell format {number}, of which the workbook has {self._formats}")
         return number
+
+
+_CHILDREN = {
+    "": {"t", "r", "rPh", "phoneticPr"},
+    "r": {"t", "rPr"},
+    "rPh": {"t"},
+    "t": set(),
+    "phoneticPr": set(),
+}
+"""What may be within what; the format of a run may hold anything."""
+
+_DEEPEST = 64
+
+
+class InlineText:
+    """Text that consists of a plain part and formatted runs, without its phonetic hints.
+
+    Args:
+        part: name of the part, for messages.
+    """
+
+    __slots__ = ("_in_run", "_part", "_path", "_plain", "_runs", "_seen")
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+        self._plain = ""
+        self._runs: list[str] = []
+        self._path: list[str] = []
+        self._seen: set[str] = set()
+        self._in_run: set[str] = set()
+
+    def start(self, tag: str) -> None:
+        """Called for each element within, with its short name.
+
+        Raises:
+            WorkbookError: the element does not belong there, or is there twice.
+        """
+        above = self._path[-1] if self._path else ""
+        path = self._path
+        path.append(tag)
+        if "rPr" in path[:-1]:
+            if len(path) > _DEEPEST:
+                raise WorkbookError(f"a string of {self._part} nests too many elements")
+            return
+        misplaced = tag not in _CHILDREN.get(above, ())
+        if not above:
+            # The plain part comes first, and once.
+            misplaced = misplaced or (tag == "t" and bool(self._seen))
+            self._seen.add(tag)
+            self._in_run.clear()
+        elif above == "r":
+            misplaced = misplaced or tag in self._in_run
+            self._in_run.add(tag)
+        if misplaced:
+            raise WorkbookError(
+                f"{self._part} holds {tag[:80]} where it does not belong in a string"
+            )
+
+    def end(self, tag: str, text: list[str]) -> None:
+        """Called at the end of each element within, with the text since it began."""
+        path = self._path
+        path.pop()
+        if tag == "t" and "rPr" not in path:
+            if not path:
+                self._plain = read_string("".join(text))
+            elif path == ["r"]:
+                self._runs.append(read_string("".join(text)))
+
+    @property
+    def content(self) -> str:
+        """The text without formatting."""
+        return self._plain + "".join(self._runs) if self._runs else self._plain

@@ -2,11 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import datetime as dt
+import functools
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from judge.workbook.dates import is_date_format, is_elapsed_format
+EPOCH_1900 = dt.datetime(1899, 12, 30)  # noqa: DTZ001 - spreadsheet dates have no time zone
+EPOCH_1904 = dt.datetime(1904, 1, 1)  # noqa: DTZ001
+DAYS_BETWEEN_SYSTEMS = 1462
+_MS_PER_DAY = 86_400_000
+
+# Quoted text, and brackets (colours, locales, conditions) other than those of elapsed time.
+_NOT_A_CODE = re.compile(r'"[^"\n]*+"|\[(?!hh?\]|mm?\]|ss?\])[^\]]*+\]')
+_DATE_LETTER = re.compile(r"(?<![_\\])[dmhysDMHYS]")
+_ELAPSED = re.compile(r"\[(?:hh?|mm?|ss?)\]", re.IGNORECASE)
+
+_ISO = re.compile(
+    r"(?P<date>(\d{4})-(\d{2})-(\d{2}))?T?"
+    r"(?P<time>(\d{2}):(\d{2})(?::(\d{2})(\.\d{1,3})?)?)?Z?"
+)
+_ISO_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?")
+
+
+MAX_CODE_LENGTH = 255
+"""Characters that a number format can have; a longer one is cut to this length first."""
+
+
+@functools.lru_cache(maxsize=4096)
+def is_date_format(code: str) -> bool:
+    """Whether numbers under this number format are dates or times; its first section decides."""
+    section = code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]
+    return _DATE_LETTER.search(_NOT_A_CODE.sub("", section)) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def is_elapsed_format(code: str) -> bool:
+    """Whether this number format shows elapsed time, such as ``[h]:mm``."""
+    return _ELAPSED.search(code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]) is not None
+
+
+def from_serial(
+    serial: float, *, date_1904: bool = False, elapsed: bool = False
+) -> dt.datetime | dt.time | dt.timedelta:
+    """The date, time or duration that a serial number stands for.
+
+    Args:
+        serial: days since the workbook's epoch.
+        date_1904: whether the workbook counts from 1904.
+        elapsed: whether the number format shows elapsed time.
+
+    Returns:
+        A duration for elapsed time, a time of day for serials from 0 up to 1, otherwise a
+        date-time; all to the millisecond. Serials 1 to 59 count from 1900-01-01, since for Excel
+        1900-02-29 existed.
+
+    Raises:
+        OverflowError, ValueError: the serial is outside the range of dates.
+    """
+    if elapsed:
+        span = dt.timedelta(days=serial)
+        if span.microseconds:
+            # Whole seconds towards minus infinity, the rest rounded to milliseconds.
+            span = dt.timedelta(
+                seconds=span.total_seconds() // 1, microseconds=round(span.microseconds, -3)
+            )
+        return span
+    day, fraction = divmod(serial, 1)
+    of_day = dt.timedelta(milliseconds=round(fraction * _MS_PER_DAY))
+    if 0 <= serial < 1 and of_day.days == 0:
+        return (EPOCH_1900 + of_day).time()
+    epoch = EPOCH_1904 if date_1904 else EPOCH_1900
+    if 0 < serial < 60 and not date_1904:
+        day += 1
+    return epoch + dt.timedelta(days=day) + of_day
+
+
+def from_whole_serials(serials: Sequence[int], *, date_1904: bool = False) -> list[dt.datetime]:
+    """The dates of many whole serial numbers from 60 on, as :func:`from_serial` gives them.
+
+    Raises:
+        OverflowError, ValueError: a serial is below 60, or outside the range of dates.
+    """
+    if min(serials) < 60:
+        raise ValueError("days before March 1900 need a closer look")
+    epoch = EPOCH_1904 if date_1904 else EPOCH_1900
+    return [*map(dt.datetime.fromordinal, map(epoch.toordinal().__add__, serials))]
+
+
+def from_iso8601(text: str) -> dt.datetime | dt.date | dt.time | dt.timedelta:
+    """Reads the text of a cell of type ``d``.
+
+    Raises:
+        ValueError: the text is not a date, time or duration.
+    """
+    if (match := _ISO.match(text)) and (match["date"] or match["time"]):
+        _, year, month, day, _, hour, minute, second, fraction = match.groups()
+        microsecond = int(float(fraction or 0) * 1_000_000)
+        date = dt.date(int(year), int(month), int(day)) if match["date"] else None
+        time = (
+            dt.time(int(hour), int(minute), int(second or 0), microsecond)
+            if match["time"]
+            else None
+        )
+        if date is not None and time is not None:
+            return dt.datetime.combine(date, time)
+        return date or time or dt.time()
+    if (match := _ISO_DURATION.match(text)) and any(match.groups()):
+        hours, minutes, seconds = (float(part or 0) for part in match.groups())
+        return dt.timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    raise ValueError(f"{text!r} is not an ISO 8601 date or time")
+
+
+def to_serial(
+    value: dt.datetime | dt.date | dt.time | dt.timedelta, *, date_1904: bool = False
+) -> float:
+    """The serial number of a date, time or duration with its fraction, in days.
+
+    Args:
+        value: the value. 1900-02-28 becomes 59, although Excel shows 60 as well, since for Excel
+            1900-02-29 existed (see :func:`from_serial`).
+        date_1904: whether dates count from 1904; times and durations are the same in both systems.
+    """
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds() / 86_400
+    if isinstance(value, dt.time):
+        return (
+            value.hour * 3600 + value.minute * 60 + value.second + value.microsecond / 1e6
+        ) / 86_400
+    if not isinstance(value, dt.datetime):
+        value = dt.datetime.combine(value, dt.time())
+    span = value - (EPOCH_1904 if date_1904 else EPOCH_1900)
+    days = span.days - 1 if 0 < span.days <= 60 and not date_1904 else span.days
+    return days + (span.seconds + span.microseconds / 1e6) / 86_400
+
 
 _Predicate = Callable[[str], bool]
 

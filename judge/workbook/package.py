@@ -6,14 +6,396 @@ anything is inflated, and bytes are counted while they are inflated.
 
 from __future__ import annotations
 
+import re
+import struct
 import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
+from urllib.parse import unquote
 
 from judge.errors import WorkbookError
-from judge.workbook.archive import STORED, Entry, packed, read_entries
+from judge.workbook.address import folded
 from judge.workbook.budget import DEFAULT_LIMITS, Budget, ReadLimits
+
+STORED = 0
+DEFLATED = 8
+
+_ENCRYPTED_FLAG = 0x1
+_UTF8_FLAG = 0x800
+_OLE2_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_END_SIGNATURE = b"PK\x05\x06"
+_END = struct.Struct("<4s4H2IH")
+_END_64_SIGNATURE = b"PK\x06\x06"
+_END_64 = struct.Struct("<4sQ2H2I4Q")
+_LOCATOR_64_SIGNATURE = b"PK\x06\x07"
+_LOCATOR_64 = struct.Struct("<4sIQI")
+_CENTRAL_SIGNATURE = b"PK\x01\x02"
+_CENTRAL = struct.Struct("<4s6H3I5H2I")
+_LOCAL_SIGNATURE = b"PK\x03\x04"
+_LOCAL = struct.Struct("<4s5H3I2H")
+_LENGTHS = struct.Struct("<2H")
+_MAX_COMMENT_LENGTH = 0xFFFF
+_ENCRYPTED_STREAM = "EncryptedPackage".encode("utf-16-le")
+_TEXT_SAMPLE_BYTES = 512
+_PLAIN_TEXT = re.compile(rb"[\t\n\r\x20-\x7e\x80-\xff]+")
+_IN_EXTRA_16 = 0xFFFF
+_IN_EXTRA_32 = 0xFFFFFFFF
+_ZIP64_EXTRA = 0x0001
+_UNICODE_NAME_EXTRA = 0x7075
+_UNICODE_NAME = struct.Struct("<BI")
+_DESCRIPTOR_FLAG = 0x8
+_MASKED_FLAG = 0x2000
+_UNREAD_FLAGS = 0x20 | 0x40 | 0x8000
+"""Patches, strong encryption, and a flag without a meaning that LibreOffice refuses."""
+
+_FLAGS_OF_BOTH = _ENCRYPTED_FLAG | _DESCRIPTOR_FLAG | _UTF8_FLAG | _MASKED_FLAG | _UNREAD_FLAGS
+_NEWEST_VERSION = 63
+"""Version of the format that the newest features need, times ten; Python reads nothing newer."""
+_DESCRIPTOR_SIGNATURE = b"PK\x07\x08"
+_READ_AS_TEXT = (".xml", ".rels", ".vml")
+_PLAIN_NAME = re.compile(r"(?:\w[\w.-]*+/)*+\w[\w.-]*+")
+_PIECE = re.compile(r"/\[[0-9]+\](?:\.last)?\.piece\Z", re.IGNORECASE)
+_ODD_CHARACTER = re.compile(r"[\x00-\x1f\x7f\\]")
+_AMBIGUOUS_HINT = "Write the workbook with another program, or once more with this one."
+
+
+class Entry(NamedTuple):
+    """One entry of an archive.
+
+    Attributes:
+        name: its name.
+        encoded_name: its name as the archive has it.
+        method: how it is packed, :data:`STORED` or :data:`DEFLATED`.
+        packed_bytes: its size in the archive.
+        bytes: its declared size when inflated.
+        offset: where its local header begins.
+        checksum: CRC-32 of what it inflates to.
+        flags: its general purpose flags.
+        record: where its record in the directory begins.
+    """
+
+    name: str
+    encoded_name: bytes
+    method: int
+    packed_bytes: int
+    bytes: int
+    offset: int
+    checksum: int
+    flags: int
+    record: int
+
+
+def read_entries(data: bytes, *, most: int) -> list[Entry]:
+    """The entries of an archive, in the order of its directory.
+
+    Args:
+        data: the file.
+        most: how many entries there may be.
+
+    Raises:
+        WorkbookError: not an archive, a broken one, one with too many entries, an entry that is
+            encrypted or packed by a method that workbooks do not use, or an archive that two
+            programs could read differently.
+    """
+    if not data:
+        raise WorkbookError("the file is empty")
+    _refuse_other_formats(data)
+    try:
+        count, size, offset = _directory(data)
+        if count > most:
+            raise WorkbookError(f"the archive has more than {most:,} entries")
+        entries = _entries(data, count, offset, size)
+        _check_names(entries)
+        _check_places(data, entries, offset)
+    except struct.error as error:
+        raise WorkbookError(f"the archive's directory is broken: {error}") from error
+    return entries
+
+
+def _ambiguous(what: str) -> WorkbookError:
+    return WorkbookError(f"the archive can be read in two ways: {what}", hint=_AMBIGUOUS_HINT)
+
+
+def _refuse_other_formats(data: bytes) -> None:
+    """Says what a file is that is not an archive, if that can be determined."""
+    if data.startswith(_OLE2_SIGNATURE):
+        if _ENCRYPTED_STREAM in data:
+            raise WorkbookError(
+                "the workbook is encrypted with a password", hint="Save it without a password."
+            )
+        raise WorkbookError(
+            "the file is an old binary workbook (.xls), not an .xlsx package",
+            hint="Save it as .xlsx; giving it another name does not convert it.",
+        )
+    start = data[:_TEXT_SAMPLE_BYTES]
+    if not data.startswith(b"PK") and _PLAIN_TEXT.fullmatch(start) is not None:
+        kind = "HTML or XML" if start.lstrip(b"\xef\xbb\xbf \r\n\t").startswith(b"<") else "text"
+        raise WorkbookError(
+            f"the file is {kind}, not an .xlsx package",
+            hint="Save it as .xlsx; giving it another name does not convert it.",
+        )
+
+
+def _directory(data: bytes) -> tuple[int, int, int]:
+    """Number of entries, size and offset of the directory."""
+    end = data.rfind(_END_SIGNATURE, max(0, len(data) - _END.size - _MAX_COMMENT_LENGTH))
+    if end < 0:
+        raise WorkbookError("not a zip archive, or one that was cut short: it has no directory")
+    _, disk, first_disk, here, count, size, offset, comment = _END.unpack_from(data, end)
+    if end + _END.size + comment != len(data):
+        raise _ambiguous("its end record is not at its end")
+    _check_single_end(data, end)
+    stop = end
+    locator = end - _LOCATOR_64.size
+    if locator >= 0 and data.startswith(_LOCATOR_64_SIGNATURE, locator):
+        narrow = (here, count, size, offset)
+        end_64 = locator - _END_64.size
+        if end_64 < 0 or not data.startswith(_END_64_SIGNATURE, end_64):
+            raise WorkbookError("the archive's directory is broken: no 64-bit end record")
+        *_, disk, first_disk, here, count, size, offset = _END_64.unpack_from(data, end_64)
+        _, _, place, _ = _LOCATOR_64.unpack_from(data, locator)
+        ones = (_IN_EXTRA_16, _IN_EXTRA_16, _IN_EXTRA_32, _IN_EXTRA_32)
+        wide = (here, count, size, offset)
+        told = zip(narrow, ones, wide, strict=True)
+        if place != end_64 or any(short not in {all_ones, long} for short, all_ones, long in told):
+            raise _ambiguous("its two end records disagree")
+        stop = end_64
+    if disk or first_disk or here != count:
+        raise WorkbookError("the archive is one part of a split archive")
+    if offset + size > stop:
+        raise WorkbookError("the archive's directory is broken: it is outside the file")
+    if offset + size < stop:
+        # A self-extractor's program, say: some programs count offsets from its end, some do not.
+        raise _ambiguous("its directory is not where its end record says")
+    return count, size, offset
+
+
+def _check_single_end(data: bytes, end: int) -> None:
+    """Refuses a second end record that would also fit: some programs take the first of them."""
+    start = max(0, len(data) - _END.size - _MAX_COMMENT_LENGTH)
+    other = data.find(_END_SIGNATURE, start)
+    while 0 <= other < end:
+        if other + _END.size + _END.unpack_from(data, other)[-1] == len(data):
+            raise _ambiguous("it has two end records")
+        other = data.find(_END_SIGNATURE, other + 1)
+
+
+def _entries(data: bytes, count: int, start: int, size: int) -> list[Entry]:
+    entries = []
+    position, stop = start, start + size
+    for _ in range(count):
+        fields = _CENTRAL.unpack_from(data, position)
+        signature, _, version, flags, method, _, _, checksum, packed_bytes, plain_bytes = fields[
+            :10
+        ]
+        name_length, extra_length, comment_length, _, _, _, offset = fields[10:]
+        record = position
+        position += _CENTRAL.size
+        following = position + name_length + extra_length + comment_length
+        if signature != _CENTRAL_SIGNATURE or following > stop:
+            raise WorkbookError("the archive's directory is broken: an entry is not valid")
+        encoded = data[position : position + name_length]
+        name = encoded.decode("utf-8" if flags & _UTF8_FLAG else "cp437", "replace")
+        if extra_length:
+            extra = data[position + name_length : position + name_length + extra_length]
+            _check_other_name(extra, encoded, name)
+            plain_bytes, packed_bytes, offset = _wide_fields(
+                extra, plain_bytes, packed_bytes, offset
+            )
+        if flags & _ENCRYPTED_FLAG:
+            raise WorkbookError(f"the archive's entry {_cut(name)} is encrypted")
+        if flags & _UNREAD_FLAGS or version & 0xFF > _NEWEST_VERSION:
+            raise WorkbookError(
+                f"the archive's entry {_cut(name)} has the flags {flags:#06x} and needs version "
+                f"{(version & 0xFF) / 10} of the format, which programs read differently",
+                hint=_AMBIGUOUS_HINT,
+            )
+        if method not in {STORED, DEFLATED}:
+            raise WorkbookError(
+                f"the archive's entry {_cut(name)} is packed with method {method}; "
+                "workbooks use deflate"
+            )
+        entries.append(
+            Entry(name, encoded, method, packed_bytes, plain_bytes, offset, checksum, flags, record)
+        )
+        position = following
+    if position != stop:
+        raise _ambiguous("its directory holds more than the entries that are counted")
+    return entries
+
+
+def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
+    """Kind and content of the extra fields of an entry.
+
+    Raises:
+        WorkbookError: one is longer than all of them.
+    """
+    position = 0
+    while position + 4 <= len(extra):
+        kind, length = struct.unpack_from("<2H", extra, position)
+        position += 4
+        if position + length > len(extra):
+            raise WorkbookError(f"the archive is broken: an extra field {kind:#06x} is cut short")
+        yield kind, extra[position : position + length]
+        position += length
+
+
+def _wide_fields(extra: bytes, *fields: int) -> tuple[int, ...]:
+    """Sizes and offset of an entry, taken from the 64-bit field if it has them."""
+    if _IN_EXTRA_32 in fields:
+        for kind, content in _extra_fields(extra):
+            if kind == _ZIP64_EXTRA:
+                wide = list(struct.unpack_from(f"<{len(content) // 8}Q", content))
+                return tuple(
+                    wide.pop(0) if field == _IN_EXTRA_32 and wide else field for field in fields
+                )
+    return fields
+
+
+# -- what two programs could read differently ------------------------------------------------------
+
+
+def _check_names(entries: list[Entry]) -> None:
+    """Refuses names that mean the same to a program, and names that lead out of the archive."""
+    seen: dict[str, str] = {}
+    encoded: set[bytes] = set()
+    for entry in entries:
+        name = entry.name.removesuffix("/")
+        if entry.encoded_name in encoded:
+            raise _ambiguous(f"{_cut(name)} is in it twice")
+        encoded.add(entry.encoded_name)
+        if _PLAIN_NAME.fullmatch(name) is None and (
+            _ODD_CHARACTER.search(name)
+            or any(segment in {"", ".", ".."} for segment in name.split("/"))
+        ):
+            raise WorkbookError(
+                f"the archive's entry {_cut(entry.name)!a} has a name that is not a plain path",
+                hint=_AMBIGUOUS_HINT,
+            )
+        if "[" in name and _PIECE.search(name):
+            raise _ambiguous(f"{_cut(name)} is a piece of a part, which some programs put together")
+        if not entry.encoded_name.isascii():
+            is_text = name.casefold().endswith(_READ_AS_TEXT)
+            if (is_text and not entry.flags & _UTF8_FLAG) or "\ufffd" in name:
+                raise _ambiguous(f"nothing says how the name {_cut(name)} is encoded")
+        # By the package convention, names that differ only in case or escapes are the same.
+        key = folded(unquote(name) if "%" in name else name)
+        if key in seen:
+            what = (
+                f"{_cut(name)} is in it twice"
+                if seen[key] == name
+                else f"{_cut(seen[key])} and {_cut(name)} are one name"
+            )
+            raise _ambiguous(what)
+        seen[key] = name
+
+
+def _check_other_name(extra: bytes, encoded: bytes, name: str) -> None:
+    """Refuses a second name in an extra field, which some programs take instead of the first."""
+    for kind, content in _extra_fields(extra):
+        if kind == _UNICODE_NAME_EXTRA and content[_UNICODE_NAME.size :] != encoded:
+            raise _ambiguous(f"{_cut(name)} has a second name next to its own")
+
+
+def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
+    """Refuses entries that overlap, and headers that contradict the directory."""
+    position = 0
+    for entry in sorted(entries, key=lambda each: each.offset):
+        if entry.offset < position:
+            raise _ambiguous(f"{_cut(entry.name)} overlaps another entry")
+        if entry.offset > position and (
+            position == 0 or data.startswith(_LOCAL_SIGNATURE, position)
+        ):
+            raise _ambiguous(f"the bytes before {_cut(entry.name)} are not in the directory")
+        position = _end_of(data, entry)
+        if position > directory:
+            raise WorkbookError(f"the archive is cut short inside {_cut(entry.name)}")
+    if position != directory:
+        raise _ambiguous("there is something between its entries and its directory")
+
+
+def _end_of(data: bytes, entry: Entry) -> int:
+    """Where an entry ends, after its header was checked against the directory."""
+    start = _start_of(data, entry)
+    named = entry.offset + _LOCAL.size
+    if (
+        start == named + len(entry.encoded_name)
+        and not entry.flags & _DESCRIPTOR_FLAG
+        and data[entry.offset + 4 : entry.offset + 28] == data[entry.record + 6 : entry.record + 30]
+        and data.startswith(entry.encoded_name, named)
+    ):
+        return start + entry.packed_bytes  # word for word what the directory says
+    _, _, flags, method, _, _, *sizes, name_length, _ = _LOCAL.unpack_from(data, entry.offset)
+    if data[named : named + name_length] != entry.encoded_name:
+        raise _ambiguous(
+            f"the header of {_cut(entry.name)} has a different name than the directory"
+        )
+    extra = data[named + name_length : start]
+    if extra:
+        _check_other_name(extra, entry.encoded_name, entry.name)
+    checksum, packed_bytes, plain_bytes = sizes
+    plain_bytes, packed_bytes = _wide_fields(extra, plain_bytes, packed_bytes)
+    told = (checksum, packed_bytes, plain_bytes)
+    listed = (entry.checksum, entry.packed_bytes, entry.bytes)
+    if flags & _DESCRIPTOR_FLAG:
+        # In an entry that is written as a stream, values not known yet are 0 and follow its data.
+        agree = all(
+            one in {0, _IN_EXTRA_32, other} for one, other in zip(told, listed, strict=True)
+        )
+    else:
+        agree = told == listed
+    if (
+        not agree
+        or method != entry.method
+        or flags & _FLAGS_OF_BOTH != entry.flags & _FLAGS_OF_BOTH
+    ):
+        raise _ambiguous(f"the header of {_cut(entry.name)} contradicts the directory")
+    stop = start + entry.packed_bytes
+    return stop + _descriptor_bytes(data, stop, entry) if flags & _DESCRIPTOR_FLAG else stop
+
+
+def _descriptor_bytes(data: bytes, start: int, entry: Entry) -> int:
+    """Length of the record that follows an entry that was written as a stream."""
+    for sizes in ("<3I", "<I2Q"):
+        for signature in (_DESCRIPTOR_SIGNATURE, b""):
+            try:
+                record = signature + struct.pack(
+                    sizes, entry.checksum, entry.packed_bytes, entry.bytes
+                )
+            except struct.error:
+                continue  # sizes that take 64 bits
+            if data.startswith(record, start):
+                return len(record)
+    raise _ambiguous(f"the record after {_cut(entry.name)} contradicts the directory")
+
+
+def packed(data: bytes, entry: Entry) -> memoryview:
+    """The packed bytes of an entry.
+
+    Raises:
+        WorkbookError: there is no entry where it should be, or it is cut short.
+    """
+    start = _start_of(data, entry)
+    return memoryview(data)[start : start + entry.packed_bytes]
+
+
+def _start_of(data: bytes, entry: Entry) -> int:
+    """Where the packed bytes of an entry begin."""
+    behind = entry.offset + _LOCAL.size
+    if len(data) < behind or not data.startswith(_LOCAL_SIGNATURE, entry.offset):
+        raise WorkbookError(f"the archive is broken: no entry where {_cut(entry.name)} should be")
+    name_length, extra_length = _LENGTHS.unpack_from(data, behind - _LENGTHS.size)
+    start: int = behind + name_length + extra_length
+    if start + entry.packed_bytes > len(data):
+        raise WorkbookError(f"the archive is cut short inside {_cut(entry.name)}")
+    return start
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 80 else name[:79] + "…"
+
 
 _CHUNK_BYTES = 1 << 16
 _CHUNKS_BETWEEN_CLOCKS = 8

@@ -7,13 +7,22 @@ range by range, and each range once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.errors import WorkbookError
 from judge.files.documents import read_regular
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window, cell_key
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    MAX_COLUMN,
+    MAX_ROW,
+    WHOLE_SHEET,
+    Window,
+    cell_key,
+)
 from judge.workbook.budget import DEFAULT_LIMITS, ReadLimits
 from judge.workbook.cell import Cell, CellRange, CellValue, WorkbookFacts
 from judge.workbook.number_formats import NumberFormats
@@ -27,8 +36,7 @@ from judge.workbook.workbook_parts import Tab, WorkbookPart, read_application, r
 from judge.workbook.xml_parts import Relationship, relationships
 
 if TYPE_CHECKING:
-    from judge.workbook.styles.style import CellStyle
-    from judge.workbook.styles.style_sheet import FontColours, StyleSheet
+    from judge.workbook.styles.style_sheet import CellStyle, FontColours, StyleSheet
 
 
 def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) -> Workbook:
@@ -158,7 +166,7 @@ class Workbook:
         """
         by_sheet: dict[str, list[Window]] = {}
         for each in ranges:
-            by_sheet.setdefault(each.sheet, []).append(_window(each))
+            by_sheet.setdefault(each.sheet, []).append(each.window)
         for name, windows in by_sheet.items():
             self.sheet(name).load(windows, blanks=blanks)
 
@@ -171,7 +179,7 @@ class Workbook:
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
-        return _CellsView(self.sheet(cell_range.sheet), _window(cell_range))
+        return _CellsView(self.sheet(cell_range.sheet), cell_range.window)
 
     def first_rows(self, rows: int) -> list[tuple[str, SheetCells]]:
         """The stored cells of the first rows of every worksheet, for a look at the workbook.
@@ -241,7 +249,7 @@ class Workbook:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
         sheet = self.sheet(cell_range.sheet)
-        window = _window(cell_range)
+        window = cell_range.window
         keys = sheet.formula_keys(window)
         return [sheet.cell(key) for key in keys]
 
@@ -353,11 +361,91 @@ class _CellsView(Mapping[tuple[int, int], Cell]):
         return len(self._values)
 
 
-def _window(cell_range: CellRange) -> Window:
-    return Window(
-        cell_range.min_row, cell_range.min_column, cell_range.max_row, cell_range.max_column
-    )
-
-
 def _bounds(window: Window) -> tuple[int, int, int, int]:
     return window.min_row, window.min_column, window.max_row, window.max_column
+
+
+_MAX_LOOKS = 20_000_000
+"""Pairs of a linked cell and a merged range that may be checked: a few seconds at most."""
+
+
+def linked_keys(
+    workbook: Workbook, sheet: str, window: Window, *, merges: int = 0
+) -> Iterator[tuple[Window, list[int], str]]:
+    """Each hyperlink of a sheet with the cells of a window that it covers, and its target.
+
+    Args:
+        workbook: whose links count.
+        sheet: name of the sheet.
+        window: other cells are left out.
+        merges: how many merged ranges the caller checks for each link and cell.
+
+    Raises:
+        WorkbookError: the sheet is broken or over a limit, or its links cover too much.
+    """
+    cells_left = workbook.package.budget.limits.cells
+    looks_left = _MAX_LOOKS
+    for linked, target in workbook.hyperlinks(sheet):
+        rows = range(max(linked.min_row, window.min_row), min(linked.max_row, window.max_row) + 1)
+        columns = range(
+            max(linked.min_column, window.min_column),
+            min(linked.max_column, window.max_column) + 1,
+        )
+        cells = len(rows) * len(columns)
+        cells_left -= cells
+        looks_left -= max(cells, 1) * merges
+        if cells_left < 0 or looks_left < 0:
+            with workbook.package.blamed():
+                raise WorkbookError(
+                    f"the hyperlinks of the sheet {sheet!r} overlap each other or merged ranges "
+                    "too often"
+                )
+        whole = linked.window
+        yield whole, [cell_key(row, column) for row in rows for column in columns], target
+
+
+DATA_TABLE = "=TABLE()"
+"""The formula of the cells of a data table, which has no text."""
+
+UNCOMPUTED_TABLE = "=TABLE(#REF!)"
+"""The same if no engine computes it, as where the file does not name its input cells."""
+
+
+def filling_cells(workbook: Workbook, sheet: str) -> list[Cell]:
+    """The cells of a sheet whose formula fills other cells too, with the range that it fills.
+
+    A data table of one cell is one of them.
+
+    Raises:
+        WorkbookError: the sheet cannot be read.
+    """
+    if not workbook.sheet(sheet).fills:
+        return []
+    return [
+        cell
+        for cell in sheet_formulas(workbook, sheet)
+        if cell.array_range is not None
+        and (":" in cell.array_range or cell.formula in {DATA_TABLE, UNCOMPUTED_TABLE})
+    ]
+
+
+def sheet_formulas(workbook: Workbook, sheet: str) -> list[Cell]:
+    """Every formula cell of a sheet; a data table's first cell says what the table fills.
+
+    Raises:
+        WorkbookError: the sheet cannot be read.
+    """
+    target = workbook.sheet(sheet)
+    cells = []
+    for cell in workbook.formula_cells(_whole(sheet)):
+        raw = target.raw_formula(cell_key(cell.row, cell.column))
+        if raw is not None and raw.kind == "dataTable":
+            formula = DATA_TABLE if raw.computed_window else UNCOMPUTED_TABLE
+            cells.append(replace(cell, formula=formula, array_range=raw.reference))
+        else:
+            cells.append(cell)
+    return cells
+
+
+def _whole(sheet: str) -> CellRange:
+    return CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)

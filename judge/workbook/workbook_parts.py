@@ -9,11 +9,18 @@ from urllib.parse import unquote
 
 from judge.errors import WorkbookError
 from judge.workbook.address import folded
-from judge.workbook.namespaces import PROPERTY_NAMES, TYPE_NAMES, local_name
 from judge.workbook.package import Package
 from judge.workbook.styles.cell_formats import read_number_formats
-from judge.workbook.xml_numbers import whole_number
-from judge.workbook.xml_parts import PartParser, Relationship, relationships, scan_part
+from judge.workbook.xml_parts import (
+    PROPERTY_NAMES,
+    TYPE_NAMES,
+    PartParser,
+    Relationship,
+    local_name,
+    relationships,
+    scan_part,
+    whole_number,
+)
 
 _TRUTH = {"1": True, "true": True, "0": False, "false": False}
 _CONTENT_TYPES = "[Content_Types].xml"

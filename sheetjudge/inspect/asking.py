@@ -17,9 +17,9 @@ from judge.api.planning import plan_of
 from judge.core.limits import Limits
 from judge.errors import UsageError
 from judge.inference.config import ModelSpec
-from judge.inference.interview import Interviewer
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
+from judge.inference.solver import Solver
 from judge.sandbox import open_sandbox
 from sheetjudge.inspect.kept_open import KEPT_OPEN
 
@@ -161,7 +161,7 @@ class Room:
 
     Attributes:
         pictures: the pictures of messages.
-        interviewer: holds the conversations.
+        solver: holds the conversations.
     """
 
     def __init__(self, plan: InferencePlan, options: InferOptions, *, asks: bool = True) -> None:
@@ -175,8 +175,8 @@ class Room:
             if plan.fits_pictures or (asks and plan.executes):
                 opened = open_sandbox(options.sandbox, jobs=jobs)
                 sandbox = stack.enter_context(closing(opened))
-            self.interviewer = Interviewer(plan, sandbox, threads, self.pictures)
-            stack.callback(self.interviewer.close)
+            self.solver = Solver(plan, sandbox, threads, self.pictures)
+            stack.callback(self.solver.close)
             self._stack = stack.pop_all()
 
     def close(self) -> None:

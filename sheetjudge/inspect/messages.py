@@ -14,7 +14,7 @@ from inspect_ai.model import (
     ContentText,
 )
 
-from judge.core import messages as judged
+from judge.core import conversation as judged
 from judge.inference.chat import Message
 from judge.inference.pictures import PictureStore
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from judge.inference.asker import AskContext, Asker, Journal
-from judge.inference.interview import prompt_paths
+from judge.inference.calls import CallContext, Journal, TaskClient
+from judge.inference.conversation import Conversation
 from judge.inference.pacing import Budget
-from judge.inference.run_records import submission_of_talk
-from judge.inference.talk import Talk
+from judge.inference.run_records import submission_of_conversation
+from judge.inference.solver import prompt_paths
 from sheetjudge.inspect.asking import Asking, asking_of
 from sheetjudge.inspect.generating import GeneratingModel
 from sheetjudge.inspect.records import keep_record
@@ -44,7 +44,7 @@ async def _talk(asking: Asking, state: TaskState, generate: Generate) -> None:
     room = await asyncio.to_thread(asking.room)
     model = GeneratingModel(state, generate, room.pictures)
     budget = Budget(None, None)  # Inspect has limits of its own
-    context = AskContext(
+    context = CallContext(
         chat_model=model,
         model=str(state.model),
         params={},
@@ -53,20 +53,22 @@ async def _talk(asking: Asking, state: TaskState, generate: Generate) -> None:
         pictures=room.pictures,
     )
     sample = state.epoch - 1
-    talk, asker = Talk(), Asker(context, assignment.question.id, sample)
+    conversation, client = Conversation(), TaskClient(context, assignment.question.id, sample)
     typed = plan.typed_of(assignment.question) is not None
     paths = None if typed else prompt_paths(plan, assignment.question)
     is_finished = False
     try:
-        await room.interviewer.talk(assignment, talk, asker)
+        await room.solver.solve(assignment, conversation, client)
         is_finished = True
     finally:
         # Also where a limit of Inspect ends the sample: it is scored with what there is.
-        record = submission_of_talk(plan, assignment, sample, talk, _answered(asker), "", paths)
-        keep_record(state, record, talk.rounds, is_finished=is_finished)
+        record = submission_of_conversation(
+            plan, assignment, sample, conversation, _answered(client), "", paths
+        )
+        keep_record(state, record, conversation.rounds, is_finished=is_finished)
         if model.transcript:
             state.messages = model.transcript
 
 
-def _answered(asker: Asker) -> list[dict[str, Any]]:
-    return [call for call in asker.calls if "error" not in call]
+def _answered(client: TaskClient) -> list[dict[str, Any]]:
+    return [call for call in client.calls if "error" not in call]

@@ -12,8 +12,8 @@ from inspect_ai.model import ChatMessageUser, GenerateConfig
 
 from judge.errors import SuiteError, UsageError, WorkbookError
 from judge.inference.plan import InferencePlan
+from judge.suites.load import remember_suite
 from judge.suites.suite import Suite
-from judge.suites.whereabouts import remember_suite
 from sheetjudge.inspect.asking import ASKING_OPTIONS, Asking, Room, asking_of
 from sheetjudge.inspect.faults import shown_by_inspect
 from sheetjudge.inspect.messages import inspect_content
@@ -91,7 +91,7 @@ def _samples(asking: Asking, room: Room) -> Iterator[Sample]:
     for assignment in plan.assignments:
         question = assignment.question
         try:
-            content = room.interviewer.prompt(assignment, question.inputs[0])
+            content = room.solver.prompt(assignment, question.inputs[0])
         except (SuiteError, WorkbookError):
             content = question.instruction  # the solver says what is wrong, for this sample alone
         shown = inspect_content(content, room.pictures)

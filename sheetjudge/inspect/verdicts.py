@@ -10,10 +10,9 @@ from typing import Any
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score
 
-from judge.api.answers import JudgedSubmission
-from judge.core.causes import cause_without_golds
+from judge.api.judging import JudgedSubmission
 from judge.core.submission import Submission
-from judge.core.verdict import CaseResult, Verdict
+from judge.core.verdict import CaseResult, Verdict, cause_without_golds
 
 BAD_TEST = "bad_test"
 """Why a sample is not scored whose golds are at fault; Inspect has no word of its own for it."""

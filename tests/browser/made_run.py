@@ -15,14 +15,14 @@ from judge.core.limits import Limits
 from judge.core.records.runs import RunDocument
 from judge.grading.batch import Settings, grade
 from judge.grading.case import GradingRules
-from judge.grading.order import ExpectedCost, longest_first
+from judge.grading.jobs import ExpectedCost, longest_first
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.recalc.policy import Recalculator
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 from judge.suites.submissions import load_submissions
 
 Cells = Mapping[str, object]

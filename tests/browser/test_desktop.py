@@ -18,8 +18,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from judge.api import ScoreOptions, score
-from judge.desktop.episodes import EpisodeFiles, read_episodes
-from judge.desktop.records import EpisodeEnd
+from judge.desktop.episodes import EpisodeEnd, EpisodeFiles, read_episodes
 from judge.live.page import LivePage
 from judge.live.session import Ending, Result
 from judge.web.local_page import listen, server_of

@@ -9,11 +9,11 @@ from playwright.sync_api import Page, expect
 
 from judge.desktop.contract import Action, ActionOutcome, InputEvent
 from judge.report.build import build_report_data
-from judge.report.data import report_data
-from judge.report.files import inspect_files
 from judge.report.html import render
 from judge.report.html.render import json_form, render_report
 from judge.report.load import load_run
+from judge.report.report import report_data
+from judge.report.shapes import inspect_files
 from tests.browser.conftest import Watched
 from tests.browser.numbers import check_numbers
 from tests.episode_run import (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from judge.report.data import report_data
 from judge.report.html.render import json_form
+from judge.report.report import report_data
 from tests.browser.conftest import Watched
 from tests.browser.numbers import check_numbers, loose_numbers
 

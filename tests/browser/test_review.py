@@ -19,8 +19,15 @@ from judge.api.rejudging import rejudge
 from judge.errors import SuiteError
 from judge.suites.corrections import load_corrections
 from judge.suspects.decisions import read_decisions
-from judge.suspects.model import Audit, CaseFiles, Certainty, Evidence, EvidenceFile, Suspect
-from judge.suspects.records import write_suspects
+from judge.suspects.model import (
+    Audit,
+    CaseFiles,
+    Certainty,
+    Evidence,
+    EvidenceFile,
+    Suspect,
+    write_suspects,
+)
 from tests.browser.conftest import Watched
 from tests.conftest import REPOSITORY
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite

@@ -17,10 +17,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.data import report_data
 from judge.report.html.render import json_form
 from judge.report.load import load_run
 from judge.report.pairing import compare_loaded
+from judge.report.report import report_data
 from tests.browser.conftest import Watched
 from tests.browser.made_run import few_tasks, make_run
 from tests.browser.numbers import check_numbers

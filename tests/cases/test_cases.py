@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from judge.compare.cells.comparison import Comparison
-from judge.compare.cells.workbooks import compare_files
+from judge.compare.cells.computing import compare_files
 from judge.errors import WorkbookError
-from judge.workbook.workbook import ReferenceWorkbook
 from tests.cases.make_cases import Case, cases, files
+from tests.reference_workbook import ReferenceWorkbook
 
 FOLDERS = sorted(path.parent for path in Path(__file__).parent.glob("*/case.yaml"))
 

@@ -10,12 +10,12 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from judge.cluster import duties
+from judge.cluster import worker
 
 MARK = "JUDGE_TEST_MARK"
 """Environment variable: how the files begin that show that code was run."""
 
-honest = getattr(duties, "honest", duties.answer)  # a preload may be loaded twice
+honest = getattr(worker, "honest", worker.answer)  # a preload may be loaded twice
 
 MB = 1_000_000
 
@@ -107,7 +107,7 @@ def answer(data: bytes) -> object:
 
 def install() -> None:
     """Takes the worker over."""
-    duties.answer, duties.honest = answer, honest  # type: ignore[assignment,attr-defined]
+    worker.answer, worker.honest = answer, honest  # type: ignore[assignment,attr-defined]
 
 
 def dask_setup(worker: object) -> None:

@@ -203,7 +203,7 @@ def test_programs_end_with_the_client(
 def test_a_worker_of_another_version_is_refused(machine: Machine, tmp_path: Path) -> None:
     preload = tmp_path / "older.py"
     preload.write_text(
-        "import judge.cluster.hello as hello\nhello.Identity.__init__.__defaults__ = "
+        "import judge.cluster.messages as hello\nhello.Identity.__init__.__defaults__ = "
         "('0.0', *hello.Identity.__init__.__defaults__[1:])\n"
     )
     odd = machine.workers(1, DASK_DISTRIBUTED__WORKER__PRELOAD=str(preload))

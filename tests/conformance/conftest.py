@@ -13,11 +13,10 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
-from judge.sandbox.backends import images
 from judge.sandbox.backends.bubblewrap import BubblewrapSandbox
-from judge.sandbox.backends.docker import DockerSandbox
-from judge.sandbox.catalogue import ROOTS, SOLUTIONS
+from judge.sandbox.backends.docker import DockerSandbox, image_tags
 from judge.sandbox.contract import Sandbox, SandboxSession
+from judge.sandbox.roots import ROOTS, SOLUTIONS
 from tests.conformance import ways
 
 JOBS = 1
@@ -78,7 +77,7 @@ class _OrdinaryUser(BubblewrapSandbox):
 
 BACKENDS: dict[str, Callable[[], Sandbox]] = {
     "docker": lambda: open_sandbox("docker", jobs=JOBS),
-    ways.SINGLE_USE: lambda: DockerSandbox(images.tags(), jobs=JOBS, nested=False),
+    ways.SINGLE_USE: lambda: DockerSandbox(image_tags(), jobs=JOBS, nested=False),
     "bubblewrap": lambda: open_sandbox("bubblewrap", jobs=JOBS),
     ways.SAMPLED: lambda: BubblewrapSandbox(jobs=JOBS, reuse=True, control_groups=False),
     ways.ORDINARY_USER: _OrdinaryUser,

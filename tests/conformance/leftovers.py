@@ -11,9 +11,9 @@ from pathlib import Path
 import docker
 from docker.utils import kwargs_from_env
 
-from judge.sandbox.backends import images
 from judge.sandbox.backends.cgroups import find_groups
 from judge.sandbox.backends.daemon import Daemon
+from judge.sandbox.backends.docker import image_tags
 from judge.sandbox.owner import Owner
 
 _PARENT, _STARTED = 1, 19
@@ -80,7 +80,7 @@ def started_containers_of(pid: int) -> list[str]:
 
 def desktops_of(pid: int) -> list[str]:
     """Those of them that are desktops: sandboxes of other tests of a process have places ready."""
-    tag = images.tags()["desktop"]
+    tag = image_tags()["desktop"]
     with contextlib.closing(docker.APIClient(**kwargs_from_env())) as client:
         (image,) = (str(each["Id"]) for each in client.images() if tag in (each["RepoTags"] or ()))
     listed = _containers(ended=True)

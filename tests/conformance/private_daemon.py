@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from judge.sandbox.backends import images
+from judge.sandbox.backends.docker import python_tag
 from tests.conformance.leftovers import descendants, wait_until
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -76,7 +76,7 @@ class PrivateDaemon:
         there = docker.from_env(timeout=600)
         client = docker.DockerClient(self.address, timeout=600)
         with tempfile.TemporaryFile() as file:
-            for chunk in there.images.get(images.python_tag()).save(named=True):
+            for chunk in there.images.get(python_tag()).save(named=True):
                 file.write(chunk)
             file.seek(0)
             client.images.load(file)

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox.backends import images
-from judge.sandbox.backends.docker import DockerSandbox, WarmContainer
+from judge.sandbox.backends.docker import DockerSandbox, WarmContainer, image_tags
 from judge.sandbox.contract import RunRequest
 from tests.conformance.conftest import open_or_skip
 
@@ -31,7 +30,7 @@ class WithoutNamespaces(DockerSandbox):
 @pytest.fixture
 def poor() -> Iterator[WithoutNamespaces]:
     open_or_skip("docker").close()
-    sandbox = WithoutNamespaces(images.tags(), jobs=2)
+    sandbox = WithoutNamespaces(image_tags(), jobs=2)
     yield sandbox
     sandbox.close()
 

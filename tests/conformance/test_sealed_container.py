@@ -19,7 +19,7 @@ import openpyxl
 import pytest
 
 from judge.authoring.harbor import HarborImages, export_harbor
-from judge.sandbox.backends import images
+from judge.sandbox.backends.docker import python_tag
 from tests.conformance.conftest import open_or_skip
 from tests.conftest import REPOSITORY
 from tests.unit.report.runs import TaskSpec, book, make_suite
@@ -95,7 +95,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     volumes = {str(path): {"bind": place, "mode": "ro"} for path, place in mounts.items()}
     volumes[str(left)] = {"bind": "/found", "mode": "rw"}
     docker.from_env().containers.run(
-        images.python_tag(),
+        python_tag(),
         ["sh", "/given/script.sh"],
         remove=True,
         network_mode="none",

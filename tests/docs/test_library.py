@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import dis
+import importlib
 import inspect
 import json
 import re
@@ -117,7 +118,7 @@ OTHER_WORK: dict[str, set[str]] = {
     "rejudge": {"case", "sample", "verdict", "by", "why"},  # judge.change_verdict
     # judge.api.suspecting, and the page of a review
     "verify": {"audit", "submissions", "out", "review", "suspects", "by", "port", "no_browser"},
-    "compare": {"rules_path", "evaluator", "board_path"},  # judge.cli.compare_rules, compare_board
+    "compare": {"rules_path", "evaluator", "board_path"},  # judge.cli.compare, compare_board
 }
 RENAMED = {
     "run": {"task": "task_id", "solution": "program"},
@@ -332,6 +333,13 @@ def test_the_stub_is_the_table_of_names() -> None:
         assert dir(package) == sorted(package._HOMES)
     with pytest.raises(AttributeError, match="module 'judge' has no attribute 'nothing'"):
         _ = judge.nothing  # type: ignore[attr-defined]
+
+
+def test_a_name_of_the_library_is_not_a_package_of_the_same_name() -> None:
+    """``judge.api.suspects`` is the function, also after ``judge.suspects`` was imported."""
+    importlib.import_module("judge.suspects")
+
+    assert judge_api.suspects.__module__ == "judge.api.suspecting"
 
 
 def test_importing_and_asking_for_the_version_load_nothing() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from judge.annotate.durable_files import locked
+from judge.annotate.archive import locked
 from judge.cli.main import main
 from judge.errors import JudgeError
 from judge.sandbox import open_sandbox

@@ -14,10 +14,9 @@ import pytest
 from judge.core.limits import Limits
 from judge.core.records.cases import CaseRun
 from judge.core.verdict import Verdict
-from judge.grading.executors import ThreadExecutor
-from judge.grading.jobs import CaseJob, Job, JudgedCase
+from judge.grading.batch import WorkerRecipe
+from judge.grading.jobs import CaseJob, Job, JudgedCase, ThreadExecutor
 from judge.grading.keys import CaseKeys
-from judge.grading.recipe import WorkerRecipe
 from judge.suites import load_suite
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY

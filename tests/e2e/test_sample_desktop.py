@@ -17,10 +17,9 @@ from judge.desktop.contract import (
     Observation,
     WindowPlace,
 )
-from judge.desktop.playing import play
 from judge.desktop.sandboxed import SandboxDesktopHost
-from judge.desktop.steps import read_steps
-from judge.inference.desktop.opening import desktop_task
+from judge.desktop.steps import play, read_steps
+from judge.inference.desktop.setting import desktop_task
 from judge.sandbox import open_sandbox
 from judge.suites import load_suite
 from tests.conftest import REPOSITORY

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm
-from judge.desktop.scripted import DesktopScript, Opening, ScriptedDesktopHost
+from judge.desktop.contract import ActionSpace, DesktopOptions
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.desktop.setting import (
     DesktopWay,
@@ -18,10 +17,11 @@ from judge.inference.desktop.setting import (
     setting_name,
 )
 from judge.inference.plan import Assignment, InferencePlan
-from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import load_template
 from judge.inference.run import Resources, run_inference
-from judge.inference.scripted import Line, ScriptedModel
+from judge.inference.run_records import InferenceSummary
+from tests.fakes.chat_model import Line, ScriptedModel
+from tests.fakes.desktop import DesktopScript, Opening, ScriptedDesktopHost
 from tests.inference.planning import MakePlan
 
 CLICK = "I click.\n```python\npyautogui.click(1, 2)\n```"
@@ -40,8 +40,6 @@ def desktop_plan(
     """A plan over the first tasks and cases; changes are of the setting, or else of the plan."""
     setting = load_desktop_setting("spreadsheetbench-v0.1")
     own = {name: changes.pop(name) for name in list(changes) if hasattr(setting, name)}
-    if "observation" in own:
-        own["observation"] = ObservationForm(own["observation"])
     if "action_space" in own:
         own["action_space"] = ActionSpace(own["action_space"])
     setting = replace(setting, **own)

@@ -10,13 +10,13 @@ from typing import Any
 import openpyxl
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, InputFile, TaskQuestion
 from judge.inference.config import ModelSpec, Price, load_setting
 from judge.inference.content import ContentLimits
 from judge.inference.plan import Assignment, InferencePlan, SuiteReference
 from judge.inference.prompt import load_feedback, load_template
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 
 MakePlan = Callable[..., InferencePlan]
 

@@ -19,19 +19,17 @@ from werkzeug import Response
 from judge.cli.infer import infer
 from judge.errors import InferenceError, StoreError, UsageError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.asker import Journal, ReplyCache
-from judge.inference.attempts import RetryPolicy
-from judge.inference.batches.book import BATCHES_FILE, BatchBook
-from judge.inference.batches.carrier import BatchCarrier, Pace
-from judge.inference.batches.endpoint import BatchEndpoint
-from judge.inference.batches.lines import read_result
-from judge.inference.client import OpenAIChatModel
+from judge.inference.batches.ahead import read_result
+from judge.inference.batches.log import BATCHES_FILE, BatchBook
+from judge.inference.batches.server import BatchCarrier, BatchEndpoint, Pace
+from judge.inference.calls import Journal, ReplyCache
+from judge.inference.client import OpenAIChatModel, RetryPolicy
 from judge.inference.config import Price
 from judge.inference.pacing import Budget
 from judge.inference.plan import InferencePlan
-from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import Template
 from judge.inference.run import Resources, run_inference
+from judge.inference.run_records import InferenceSummary
 from tests.bounds import in_bounds
 from tests.inference.batch_server import BatchServer
 from tests.inference.planning import MakePlan

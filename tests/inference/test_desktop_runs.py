@@ -20,28 +20,28 @@ import pytest
 from click.testing import CliRunner, Result
 
 from judge.api.commands import score
-from judge.api.comparing import compare_runs
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan as plan_of_options
 from judge.api.options import ScoreOptions
+from judge.api.planning import resume
 from judge.api.rejudging import rejudge
 from judge.api.replaying import replay
-from judge.api.resuming import resume
+from judge.api.runs import compare_runs
 from judge.cli.infer import infer
 from judge.cli.score import score as score_command
 from judge.core.verdict import Verdict
 from judge.desktop.contract import ActionOutcome, DesktopTask
 from judge.desktop.episodes import EpisodeWriter, read_episodes
-from judge.desktop.scripted import DesktopScript, Opening, ScriptedDesktopHost
 from judge.errors import IncompleteRunError, SandboxError, UsageError
 from judge.grading.store import RunDirectory
 from judge.inference.plan import InferencePlan
 from judge.inference.run import Resources, run_inference
-from judge.inference.scripted import Line, ScriptedModel
 from judge.inference.started import StartedRuns
-from judge.report.data import report_data
+from judge.report.report import report_data
 from judge.suites import load_suite
 from tests.e2e.conftest import require_backend
+from tests.fakes.chat_model import Line, ScriptedModel
+from tests.fakes.desktop import DesktopScript, Opening, ScriptedDesktopHost
 from tests.inference.desktops import CLICK, DONE, FAIL, desktop_plan, run_desktop, submissions
 from tests.inference.planning import MakePlan
 from tests.unit.report.runs import TaskSpec, book, make_suite

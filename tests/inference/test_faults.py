@@ -16,13 +16,12 @@ from typing import Any
 from werkzeug import Response
 
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.attempts import RetryPolicy
-from judge.inference.client import OpenAIChatModel
+from judge.inference.client import OpenAIChatModel, RetryPolicy
 from judge.inference.config import ModelSpec
 from judge.inference.pacing import Pacer, RateLimits
 from judge.inference.plan import Assignment, InferencePlan
-from judge.inference.progress import InferenceSummary
 from judge.inference.run import Resources, run_inference
+from judge.inference.run_records import InferenceSummary
 from tests.inference.planning import MakePlan
 from tests.inference.scripted import (
     Reply,

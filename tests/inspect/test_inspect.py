@@ -22,18 +22,18 @@ import judge
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
 from judge.api.options import JudgingOptions
-from judge.api.resuming import Resumed
+from judge.api.planning import Resumed
 from judge.cli.main import main
 from judge.errors import SubmissionError, UsageError
 from judge.grading.store import RunDirectory
 from judge.inference import inspect_logs
 from judge.inference.inspect_logs import STORE_KEY, ImportedLog, import_inspect_log
 from judge.inference.run import Resources, run_inference
-from judge.inference.scripted import ScriptedModel
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
 from tests.conftest import REPOSITORY
+from tests.fakes.chat_model import ScriptedModel
 from tests.inspect.conftest import EXPECTED, GOLD, NUMBER, SECRET, Evaluated
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.options import position_of
-from judge.compare.cells.workbooks import compare_files
 from judge.core.task import Task
 from judge.grading.case import known_fault
 from judge.suites import load_suite

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from judge.errors import WorkbookError
-from judge.workbook.archive import read_entries
+from judge.workbook.package import read_entries
 
 
 def test_every_published_workbook_is_read_in_one_way(judge_data: Path) -> None:

@@ -15,9 +15,8 @@ from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET
 from judge.workbook.cell import Cell, CellRange
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.sheets.master_scan import find_masters
+from judge.workbook.sheets.shared_formulas import find_masters
 from judge.workbook.sheets.sheet_scan import scan_sheet
-from judge.workbook.workbook import ReferenceWorkbook
 from tests.parity.readings import (
     MAX_COLUMN,
     MAX_ROW,
@@ -26,6 +25,7 @@ from tests.parity.readings import (
     reading_of,
     recorded,
 )
+from tests.reference_workbook import ReferenceWorkbook
 from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple
 
 pytestmark = pytest.mark.data

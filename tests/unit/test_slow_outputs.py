@@ -16,13 +16,13 @@ import pytest
 
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
+from judge.core.submission import Answer, Origin
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import RecalcError, WorkbookError
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 from judge.workbook.address import column_letters
 from judge.workbook.budget import MIN_FORMULA_CHARS, Budget, ReadLimits
 from judge.workbook.cell import CellRange

@@ -10,26 +10,104 @@ import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from judge.annotate.annotator import Annotator, Preview
+from judge.annotate.answers import judge_workbooks
 from judge.annotate.casebook import CaseData, ConflictError, Draft
+from judge.annotate.edit import Edited, apply_edits
 from judge.annotate.edits import Edit, SetCell, edit_to_json
-from judge.annotate.web.books import Books, uncomputed
-from judge.annotate.web.colours import Recoloured, recoloured
-from judge.annotate.web.reference_check import wrong_references
+from judge.annotate.gold import FORMULAS
 from judge.annotate.web.typed import GOLD, INPUT, read_change
-from judge.annotate.web.view import show_window
+from judge.annotate.web.view import Recoloured, recoloured, show_window
 from judge.compare.cells.answer_range import prepare
-from judge.core.submission import Submission
+from judge.compare.profiles import get_profile
+from judge.core.submission import Origin, Submission
 from judge.core.task import Task
+from judge.core.verdict import Verdict
 from judge.errors import JudgeError, UsageError
+from judge.grading.case import CaseJudge, GradingRules
 from judge.workbook.address import Window
-from judge.workbook.cell import CellRange
+from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.reader import Workbook, open_workbook
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """The workbooks of a draft as they are shown.
+
+    Attributes:
+        revision: of the draft.
+        input, gold: the workbooks.
+        cells: cells of the input that were set.
+        notes: what could not be kept.
+        computed: whether formulas and gold have followed.
+    """
+
+    revision: str
+    input: Workbook
+    gold: Workbook
+    cells: Collection[CellRef]
+    notes: tuple[str, ...] = ()
+    computed: bool = False
+
+
+def uncomputed(base: CaseData, edits: Sequence[Edit], revision: str) -> Books:
+    """The workbooks with some edits of the input, quickly: nothing is computed.
+
+    Args:
+        base: the case that the edits begin from.
+        edits: changes of its input.
+        revision: what the books belong to.
+
+    Raises:
+        WorkbookError: the edits do not fit.
+    """
+    cells = [edit for edit in edits if isinstance(edit, SetCell)]
+    if len(cells) == len(edits):
+        edited = Edited(set_cells(base.input, cells), tuple(cell.ref for cell in cells))
+    else:
+        edited = apply_edits(base.input, edits)
+    shown, gold = open_workbook(edited.data), open_workbook(base.gold)
+    return Books(revision, shown, gold, edited.cells, edited.notes)
+
+
+def wrong_references(
+    annotator: Annotator, task: Task, base: CaseData, references: Sequence[Submission]
+) -> tuple[str, ...]:
+    """Runs each reference on a case whose gold is known.
+
+    Args:
+        annotator: runs and judges.
+        task: the task.
+        base: the case.
+        references: solutions that are presumed to be right.
+
+    Returns:
+        A line for each that gets the case wrong.
+
+    Raises:
+        SandboxError: the sandbox failed.
+    """
+    if not references:
+        return ()
+    proposal = annotator.maker.propose(task, base, (), references=references)
+    judge = CaseJudge(annotator.recalculator, GradingRules(get_profile("standard")))
+    wrong = []
+    for source in proposal.sources:
+        if source.name == FORMULAS or source.data is None:
+            continue
+        judgement = judge_workbooks(judge, task, base.gold, source.data, origin=Origin.SOLUTION)
+        if judgement.error is not None:
+            raise judgement.error
+        if judgement.verdict is not Verdict.AC:
+            wrong.append(
+                f"{source.name} gets case {base.number} wrong as it was: {judgement.cause}"
+            )
+    return tuple(wrong)
 
 
 class AnnotationSession:

@@ -1,24 +1,39 @@
-"""The client's side of a Dask cluster: bytes out, bytes in."""
+"""The client's side of a Dask cluster: connecting, sending requests and receiving answers as bytes.
+
+What connects also starts workers for one command, by :mod:`judge.cluster.engine.programs`, and
+registers the plugin that opens sandbox and engines on each worker.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import pickle
 import queue
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from distributed import Client, Future
+from distributed.diagnostics.plugin import WorkerPlugin
 from distributed.security import Security
 
-from judge.cluster.contract import Answered, WorkerFacts
-from judge.cluster.duties import answer
-from judge.cluster.engine.plugin import NAME, JudgePlugin
+from judge.cluster.config import Place
+from judge.cluster.dispatch import Answered, WorkerFacts
+from judge.cluster.engine.programs import ROLES
 from judge.cluster.engine.refusing import reading_plain_data, refusing_pickles
-from judge.errors import ClusterError
-from judge.grading.recipe import WorkerRecipe
+from judge.cluster.engine.security import security_of, settle
+from judge.cluster.worker import answer, workplace
+from judge.errors import ClusterError, JudgeError
+from judge.grading.batch import WorkerRecipe
+from judge.version import __version__
 
+NAME = "judge"
 _CONNECT_S = 15.0
 _CALL_S = 30.0
 _FETCH_S = 120.0
@@ -26,10 +41,63 @@ _CLOSE_S = 1.0
 _NEWS_S = 1.0
 _ENDED = frozenset({"erred", "memory"})
 _PLAIN = ["msgpack"]
+_STOP_S = 2.0
+_RELEASE_S = 30.0
+_WATCH_S = 0.2
+_WANTED = frozenset({"executing", "long-running"})
+
+
+class JudgePlugin(WorkerPlugin):
+    """Opens sandbox and engines on a worker, and ends what nobody waits for any more.
+
+    A cancelled task, and one whose client is gone, goes on in its thread as if nothing had
+    happened; only the worker's own record of the task says that it is not wanted.
+
+    Args:
+        recipe: a pickled :class:`judge.grading.batch.WorkerRecipe`; of another version of the
+            judge it is left alone, and the handshake refuses the worker.
+    """
+
+    name = NAME
+
+    def __init__(self, recipe: bytes) -> None:
+        self._version = __version__
+        self._recipe = recipe
+
+    def setup(self, worker: Any) -> None:
+        """Starts opening, and the watch, on threads: the worker introduces itself meanwhile."""
+        self._ended = threading.Event()
+        if self._version == __version__:
+            threading.Thread(target=self._open, daemon=True).start()
+        threading.Thread(target=self._watch, args=(worker,), daemon=True).start()
+
+    def teardown(self, worker: Any) -> None:
+        """Ends what runs, and closes sandbox and engines."""
+        del worker
+        self._ended.set()
+        place = workplace()
+        if (key := place.current) is not None:
+            place.abandon(key)
+        place.close()
+
+    def _open(self) -> None:
+        recipe = pickle.loads(self._recipe)  # noqa: S301  from the client, whose code this is
+        with contextlib.suppress(JudgeError):  # the handshake says so
+            workplace().open(recipe)
+
+    def _watch(self, worker: Any) -> None:
+        place = workplace()
+        while not self._ended.wait(_WATCH_S):
+            key = place.current
+            if key is None:
+                continue
+            task = worker.state.tasks.get(key)
+            if task is None or task.state not in _WANTED:
+                place.abandon(key)
 
 
 class Connection:
-    """A connection to a scheduler; see :class:`judge.cluster.contract.Cluster`.
+    """A connection to a scheduler; see :class:`judge.cluster.dispatch.Cluster`.
 
     Args:
         client: connected.
@@ -207,3 +275,66 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
             with contextlib.suppress(Exception):
                 client.close(timeout=_CLOSE_S)
             client.status = "closed"  # or it tries once more when it is destroyed, and says so
+
+
+@contextlib.contextmanager
+def reached(place: Place) -> Iterator[Connection]:
+    """A connection to the cluster of a place, which is started first if need be.
+
+    Raises:
+        ClusterError: it cannot be started or reached.
+    """
+    settle()
+    if place.kind == "address":
+        with connected(place.address, security_of(place.certificates)) as connection:
+            yield connection
+        return
+    with _host(place) as answer:
+        security = None
+        if answer["tls"] is not None:
+            fields = {f"tls_{name}": answer["tls"][name] for name in ROLES}
+            security = Security(require_encryption=True, **fields)
+        with connected(answer["address"], security) as connection:
+            yield connection
+
+
+@contextlib.contextmanager
+def _host(place: Place) -> Iterator[dict[str, Any]]:
+    """The process that starts the workers, and what it says of them."""
+    files = place.certificates
+    plan = {
+        "kind": place.kind,
+        "workers": place.workers,
+        "options": dict(place.options),
+        "certificates": files and {name: str(path) for name, path in asdict(files).items()},
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "judge.cluster.engine.programs"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        # It ends at once; what semaphores its own processes shared is nothing to tell a user.
+        env={**os.environ, "PYTHONWARNINGS": "ignore:resource_tracker"},
+        start_new_session=True,  # an interrupt at the terminal is the client's business
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(json.dumps(plan) + "\n")
+        process.stdin.flush()
+        line = process.stdout.readline()
+        if not line:
+            raise ClusterError(
+                f"{place.name}: the workers could not be started",
+                hint="What the program that starts them said is above.",
+            )
+        yield json.loads(line)
+    finally:
+        process.stdin.close()
+        wait_s = _STOP_S if place.kind == "local" else _RELEASE_S
+        try:
+            process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()

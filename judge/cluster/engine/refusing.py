@@ -28,7 +28,7 @@ from distributed.comm import tcp
 from distributed.protocol.serialize import msgpack_decode_default
 from distributed.protocol.utils import msgpack_opts
 
-from judge.cluster.work import MAX_ANSWER_BYTES
+from judge.cluster.messages import MAX_ANSWER_BYTES
 from judge.files.documents import MIB
 
 _HARMLESS = frozenset({("builtins", "bytes")})

@@ -8,7 +8,7 @@ import os
 import dask
 from distributed.security import Security
 
-from judge.cluster.place import Certificates
+from judge.cluster.config import Certificates
 
 SETTINGS = {
     # A worker's death is judge.cluster.dispatch's business, which knows who was at work.

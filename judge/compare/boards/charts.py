@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from judge.compare.boards.cells import BoardBook
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellRange, ErrorValue
-from judge.workbook.facts.chart_model import (
+from judge.workbook.facts.charts import (
     Axis,
     Chart,
     Labels,
@@ -18,8 +18,8 @@ from judge.workbook.facts.chart_model import (
     Title,
     Trendline,
 )
-from judge.workbook.facts.reading import number
 from judge.workbook.facts.references import MAX_VALUES, areas_of
+from judge.workbook.tree import number
 from judge.workbook.workbook_parts import Tab
 
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8

@@ -12,8 +12,7 @@ from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window
 from judge.workbook.sheets.sheet_tail import ConditionalRule
 from judge.workbook.styles.rule_formulas import origin_of
-from judge.workbook.styles.style import INDEXED_COLOURS
-from judge.workbook.styles.style_sheet import ConditionalStyle
+from judge.workbook.styles.style_sheet import INDEXED_COLOURS, ConditionalStyle
 from judge.workbook.workbook_parts import Tab
 
 _COMMON_ROW, _COMMON_COLUMN = 500_000, 8_000

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from judge.compare.boards.cells import SheetCells
+from judge.compare.boards.cells import FONT_FIELDS, BoardBook, SheetCells, differing_field
 from judge.compare.boards.charts import (
     ChartView,
     SeriesView,
@@ -15,13 +15,278 @@ from judge.compare.boards.charts import (
     without_blank_end,
 )
 from judge.compare.boards.conditions import RuleView, same_group
-from judge.compare.boards.pivots import PivotView, without_values
-from judge.compare.boards.table import values_agree
-from judge.compare.rules.matching import unmatched
-from judge.workbook.address import COLUMN_BITS, Window, parse_window
-from judge.workbook.facts.chart_model import Trendline
+from judge.compare.boards.differences import Differences, Shown, shown, where
+from judge.compare.rules.methods import unmatched
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    Window,
+    cell_key,
+    cell_name,
+    parse_window,
+)
+from judge.workbook.cell import CellValue
+from judge.workbook.facts.charts import Trendline
+from judge.workbook.facts.pivots import Pivot
 from judge.workbook.facts.sheets import filter_of
-from judge.workbook.styles.style import colours_agree
+from judge.workbook.styles.style_sheet import colours_agree
+from judge.workbook.workbook_parts import Tab
+
+
+class TableJudge:
+    """Compares the cells of two sheets.
+
+    Args:
+        gold: the sheet of the gold.
+        answer: the sheet of the answer.
+        number: number of the sheet in the board.
+        asked: which of ``values``, ``formatting`` and ``hyperlink`` are asked.
+        found: where differences go: the first of each property.
+    """
+
+    def __init__(
+        self,
+        gold: SheetCells,
+        answer: SheetCells,
+        number: int,
+        asked: Sequence[str],
+        found: Differences,
+    ) -> None:
+        self._gold = gold
+        self._answer = answer
+        self._number = number
+        self._open = dict.fromkeys(asked)
+        self._found = found
+
+    def judge(self) -> None:
+        """Lists what differs.
+
+        Raises:
+            WorkbookError: a workbook is over a limit.
+        """
+        columns = _width(self._gold), _width(self._answer)
+        if columns[0] != columns[1]:
+            name = "values" if "values" in self._open else next(iter(self._open))
+            said = Shown(f"{columns[0]} columns", f"{columns[1]} columns", "table at A1")
+            self._found.add((self._number, "cells", name), self._answer.tab.name, said)
+            return
+        matched = self._matched(columns[0])
+        if matched is None:
+            return
+        rows = self._gold.rows | self._answer.rows
+        package = self._answer.owner.book.workbook.package
+        with package.blamed():
+            package.budget.take_cells(len(rows) * columns[0])
+        for row in sorted(rows):
+            for column, match in enumerate(matched, start=1):
+                self._cell(cell_key(row, column), cell_key(row, match))
+                if not self._open:
+                    return
+        for key in sorted(self._gold.filled):
+            # What the answer has besides is its own affair.
+            if key & COLUMN_MASK > columns[0]:
+                self._cell(key, key)
+
+    def _matched(self, columns: int) -> list[int] | None:
+        """The column of the answer for each of the gold's, by its heading."""
+        free = list(range(1, columns + 1))
+        found = []
+        for column in range(1, columns + 1):
+            key = cell_key(1, column)
+            same = [
+                each
+                for each in free
+                if values_agree(self._gold, key, self._answer, cell_key(1, each))
+            ]
+            if not same:
+                name = "values" if "values" in self._open else next(iter(self._open))
+                said = Shown(shown(self._gold.values.get(key)), None, "no such heading")
+                self._found.add((self._number, "cells", name), self._answer.tab.name, said)
+                return None
+            match = column if column in same else same[0]
+            free.remove(match)
+            found.append(match)
+        return found
+
+    def _cell(self, expected: int, actual: int) -> None:
+        gold, answer = self._gold, self._answer
+        if "values" in self._open and not values_agree(gold, expected, answer, actual):
+            missing = answer.not_calculated.get(actual) or gold.not_calculated.get(expected)
+            said = Shown(
+                shown(gold.values.get(expected)), shown(answer.values.get(actual)), where(actual)
+            )
+            self._add("values", said, missing=missing)
+        if "formatting" in self._open:
+            said_look = self._look(expected, actual)
+            if said_look is not None:
+                self._add("formatting", said_look)
+        if "hyperlink" in self._open:
+            links = gold.links.get(expected, ()), answer.links.get(actual, ())
+            if sorted(links[0]) != sorted(links[1]):
+                self._add("hyperlink", Shown(list(links[0]), list(links[1]), where(actual)))
+
+    def _look(self, expected: int, actual: int) -> Shown | None:
+        """How two cells look different. Fonts and number formats of blank cells do not show."""
+        first, second = self._gold.look(expected), self._answer.look(actual)
+        if first == second:
+            return None
+        filled = expected in self._gold.filled or actual in self._answer.filled
+        names = (*FONT_FIELDS, "fill") if filled else ("fill",)
+        name = differing_field(first, second, names, rounded=True)
+        if name is not None:
+            return Shown(getattr(first, name), getattr(second, name), f"{name} of {where(actual)}")
+        if self._shows_format(expected, actual) and first.format_class != second.format_class:
+            return Shown(first.code, second.code, f"number format of {where(actual)}")
+        return None
+
+    def _shows_format(self, expected: int, actual: int) -> bool:
+        """Whether the number format of a cell shows: that of text does not."""
+        values = self._gold.values.get(expected), self._answer.values.get(actual)
+        return any(value is not None and not isinstance(value, str) for value in values)
+
+    def _add(self, name: str, said: Shown, *, missing: str | None = None) -> None:
+        del self._open[name]
+        place = (self._number, "cells", name)
+        self._found.add(place, self._answer.tab.name, said, missing=missing)
+
+
+def _width(sheet: SheetCells) -> int:
+    """How many columns the table at A1 has; without a heading there, all columns in use."""
+    return max(1, min(sheet.ends[1], sheet.last_column))
+
+
+def values_agree(gold: SheetCells, expected: int, answer: SheetCells, actual: int) -> bool:
+    """Whether two cells hold the same: dates are numbers, text counts without outer space."""
+    written, found = gold.values.get(expected), answer.values.get(actual)
+    if type(written) is type(found) and written == found:
+        return True
+    first, second = _plain(gold, expected), _plain(answer, actual)
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return numbers_agree(first, second) or numbers_agree(second, first)
+    return first == second
+
+
+def _plain(sheet: SheetCells, key: int) -> CellValue:
+    value = sheet.serial(sheet.values.get(key))
+    if isinstance(value, str):
+        return value.strip() or None
+    return value
+
+
+_MAX_PIVOTS = 300
+"""Pivot tables of a sheet that are read; a sheet with more never has as many as its gold."""
+
+
+@dataclass(frozen=True, slots=True)
+class PivotView:
+    """A pivot table.
+
+    Attributes:
+        name: its name.
+        written: its source as the file names it.
+        source: sheet and cells of its source, a table resolved and clipped to the cells in use.
+        fields: how many columns the source has.
+        rows, columns: headings on the axes; ``Values`` stands for the summarised fields.
+        pages: headings of the fields that filter the whole table.
+        hidden: heading and item of what is filtered out.
+        data: heading and function of each summarised field.
+    """
+
+    name: str
+    written: str
+    source: str
+    fields: int
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    pages: tuple[str, ...]
+    hidden: tuple[tuple[str, str], ...]
+    data: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return f"pivot table {self.name!r}"
+
+
+def pivots_of(owner: BoardBook, tab: Tab) -> list[PivotView]:
+    """The pivot tables of a sheet.
+
+    Raises:
+        WorkbookError: a part is broken or over a limit.
+        RecalcError: an engine cannot be started.
+    """
+    return [_view(owner, pivot) for pivot in owner.book.facts.pivots(tab)[:_MAX_PIVOTS]]
+
+
+def _view(owner: BoardBook, pivot: Pivot) -> PivotView:
+    rows, columns = (pivot.names_of(each) for each in (pivot.rows, pivot.columns))
+    hidden = sorted(
+        (field.name, str(item.index if item.value is None else item.value))
+        for field in pivot.fields
+        for item in field.items
+        if item.hidden and item.index is not None
+    )
+    return PivotView(
+        name=pivot.name,
+        written=pivot.source_name or f"{pivot.source_sheet}!{pivot.source_range}",
+        source=_source(owner, pivot),
+        fields=len(pivot.fields),
+        rows=rows,
+        columns=columns,
+        pages=pivot.names_of(pivot.pages),
+        hidden=tuple(hidden),
+        data=tuple((each.column, each.function) for each in pivot.data),
+    )
+
+
+def _source(owner: BoardBook, pivot: Pivot) -> str:
+    """Sheet and cells of the source, however they are named."""
+    sheet, place = pivot.source_sheet, pivot.source_range
+    if place is None and pivot.source_name is not None:
+        sheet, place = _named(owner, pivot.source_name)
+    cells = owner.named(sheet or "")
+    window = _window((place or "").replace("$", "").upper())
+    if cells is None or window is None:
+        return f"{sheet}!{place}".casefold()
+    last_row, last_column = cells.last_row, cells.last_column
+    return (
+        f"{sheet}!{cell_name(*window.first)}:"
+        f"{cell_name(min(window.max_row, last_row), min(window.max_column, last_column))}"
+    ).casefold()
+
+
+def _window(place: str) -> Window | None:
+    """A rectangle; whole columns such as ``A:F`` begin in row 1."""
+    first, _, last = place.partition(":")
+    if first.isalpha() and last.isalpha():
+        return parse_window(f"{first}1:{last}1048576")
+    return parse_window(place)
+
+
+def _named(owner: BoardBook, name: str) -> tuple[str | None, str | None]:
+    """Sheet and cells of a table or a defined name."""
+    wanted = name.casefold()
+    for tab in owner.tabs:
+        for table in owner.book.facts.sheet(tab).tables:
+            if table.name.casefold() == wanted:
+                return tab.name, table.place
+    for each in owner.book.facts.names:
+        if each.name.casefold() == wanted and "!" in each.refers_to:
+            sheet, _, place = each.refers_to.rpartition("!")
+            return sheet.strip("'").replace("''", "'"), place
+    return None, name
+
+
+def without_values(fields: tuple[str, ...]) -> tuple[str, ...]:
+    """Headings on an axis without the place of the summarised fields."""
+    return tuple(field for field in fields if field != "Values")
+
+
+def axes_agree(expected: PivotView, actual: PivotView) -> bool:
+    """Whether rows and columns have the same fields, possibly exchanged."""
+    first = (expected.rows, expected.columns)
+    return first in {(actual.rows, actual.columns), (actual.columns, actual.rows)}
+
 
 Compared = dict[str, tuple[object, object, bool]]
 

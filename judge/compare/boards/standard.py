@@ -16,15 +16,15 @@ from judge.compare.boards.charts import charts_of
 from judge.compare.boards.conditions import rules_of
 from judge.compare.boards.differences import Differences, Shown
 from judge.compare.boards.objects import (
+    TableJudge,
     chart_properties,
     filter_properties,
     merged_rules,
     pivot_properties,
+    pivots_of,
     rule_properties,
 )
-from judge.compare.boards.pivots import pivots_of
-from judge.compare.boards.table import TableJudge
-from judge.compare.rules.matching import unmatched
+from judge.compare.rules.methods import unmatched
 from judge.core.finding import FoundDifference
 from judge.workbook.address import folded
 from judge.workbook.facts.sheets import view_of

@@ -7,27 +7,22 @@ have formulas computed: the values that it passes in replace those in the files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from judge.compare.cells.comparison import CellGroup, Comparison, GroupShares
+from judge.compare.cells.comparison import Comparison, Differences, GroupsVerdict, tell_erased
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
-from judge.compare.cells.differences import Differences
-from judge.compare.cells.groups import Before, group_cells
-from judge.compare.cells.options import FAIL, GROUPS, OFF, CheckOptions, position_of
-from judge.compare.cells.range_check import RangeSide, ask_conditions, compare_range, differing_keys
-from judge.compare.cells.remarks import tell_erased
-from judge.compare.cells.task_rule import judge_groups
+from judge.compare.cells.options import FAIL, GROUPS, CheckOptions, position_of
+from judge.compare.cells.range_check import ask_conditions, compare_range, differing_keys
+from judge.compare.cells.sides import RangeSide, Side
 from judge.compare.cells.value import Agree, comparator
 from judge.compare.profiles import Profile, get_profile
 from judge.compare.published.spreadsheetbench import check_officially, officially_equal
-from judge.compare.published.spreadsheetbench2 import Mode, Side, check_ssb2
 from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, Window, cell_name
 from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellValue, ComputedValues
-from judge.workbook.position import Position, parse_position
+from judge.workbook.position import Position, SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook
-from judge.workbook.resolve import SheetIndex, resolve_position
 
 # -- what a solution changed outside the answer range ----------------------------------------------
 
@@ -55,7 +50,7 @@ def find_touched(
     touched = 0
     agree = comparator(get_profile("strict"))
     for name in before.sheet_names:
-        windows = [_window(each) for each in answer if each.sheet == name]
+        windows = [each.window for each in answer if each.sheet == name]
         if name not in output.sheet_names:
             lost = [key for key in _told(before, name) if not _within(key, windows)]
             touched += len(lost)
@@ -102,12 +97,6 @@ def _within(key: int, windows: Iterable[Window]) -> bool:
     return any(window.holds(row, column) for window in windows)
 
 
-def _window(cell_range: CellRange) -> Window:
-    return Window(
-        cell_range.min_row, cell_range.min_column, cell_range.max_row, cell_range.max_column
-    )
-
-
 # -- the answer range ------------------------------------------------------------------------------
 
 
@@ -145,7 +134,7 @@ def prepare(
         gold: the gold workbook.
         output: the output workbook, or None to prepare only the gold.
         typed: whether a person typed the position; see
-            :func:`judge.workbook.resolve.resolve_position`.
+            :func:`judge.workbook.position.resolve_position`.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -204,7 +193,7 @@ def needs_groups(options: CheckOptions, profile: Profile) -> bool:
 
 def reports_from_input(options: CheckOptions, profile: Profile) -> bool:
     """Whether the input workbook is of use to what is reported with the verdict."""
-    return not profile.published and not options.keep == options.formula_asked == OFF
+    return not profile.published and options.examines_scope
 
 
 def _sheet_index(workbook: Workbook) -> SheetIndex:
@@ -288,84 +277,109 @@ def check(
     """
     rules = plan.options.apply_to(profile)
     style = tuple(style) or plan.options.style
-    scripted = _Scripted(
-        plan,
-        rules,
-        style,
+    sides = _Sides(
         Side(gold, gold_computed),
         Side(output, output_computed),
         None if before is None else Side(before, before_computed),
     )
+    script = _Script(plan, rules, style, sides)
     if profile.published:
-        return scripted.check(max_differences)
-    found = Differences(max_differences)
-    differing: list[set[int] | None] = []
-    seen: list[str] = []
-    for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
-        if output_range is None:
-            found.add_missing_sheet(gold_range, output.sheet_names)
-            differing.append(None)
-            continue
-        differing.append(
-            compare_range(
-                RangeSide(gold, gold_range, gold_computed),
-                RangeSide(output, output_range, output_computed),
-                rules,
-                plan.options,
-                style=style,
-                found=found,
-                conditions=conditions,
-                notes=seen,
-            )
-        )
-    notes = [*plan.notes, *_computed_notes(gold_computed, output_computed), *seen]
+        return script.check(max_differences)
+    differences = Differences(max_differences)
+    differing, remarks = _compare_ranges(plan, sides, rules, style, conditions, differences)
+    notes = [*plan.notes, *_computed_notes(gold_computed, output_computed), *remarks]
     notes += [f"output: {remark}" for remark in output.remarks]
+    equal = not differences.cells
     touched: int | None = None
-    groups: tuple[CellGroup, ...] = ()
-    shares: GroupShares | None = None
-    equal = not found.cells
-    if before is not None:
-        groups = group_cells(
-            Before(before, before_computed),
-            gold,
-            plan.gold_ranges,
-            differing,
-            rules,
-            plan.options,
-            style,
-            gold_computed,
-        )
+    ruled: GroupsVerdict | None = None
+    if sides.before is not None:
+        ruled = _judge_groups(plan, sides.before, sides.gold, differing, rules, style)
         if plan.options.accept == GROUPS:
-            ruled = judge_groups(groups, published=False)
-            equal, shares = ruled.accepted, ruled.shares
+            equal = ruled.accepted
             notes += ruled.notes
         if plan.options.untouched:
-            answer = [each for each in plan.output_ranges if each is not None]
-            touched = find_touched(before, output, answer, found)
+            answer = [area for area in plan.output_ranges if area is not None]
+            touched = find_touched(sides.before.workbook, output, answer, differences)
     else:
         notes += _notes_without_input(plan.options)
-    if not found.cells and not any(_holds_values(gold, each) for each in plan.gold_ranges):
+    if not differences.cells and not any(_holds_values(gold, area) for area in plan.gold_ranges):
         notes.append("the answer range of the gold is blank")
-    official = scripted.verdict() if ask_official else None
     comparison = Comparison(
         equal=equal and not touched,
         profile=profile.name,
         ranges=plan.gold_ranges,
-        cells=sum(each.size for each in plan.gold_ranges),
-        differing_cells=found.cells,
-        difference_counts=found.counts,
-        differences=found.kept,
+        cells=sum(area.size for area in plan.gold_ranges),
+        differing_cells=differences.cells,
+        difference_counts=differences.counts,
+        differences=differences.kept,
         notes=tuple(dict.fromkeys(notes)),
-        official_equal=official,
+        official_equal=script.verdict() if ask_official else None,
         touched_cells=touched,
-        groups=groups,
-        shares=shares,
+        groups=() if ruled is None else ruled.groups,
+        shares=ruled.shares if ruled is not None and plan.options.accept == GROUPS else None,
     )
     return comparison if before is None else tell_erased(comparison, before)
 
 
 @dataclass(frozen=True, slots=True)
-class _Scripted:
+class _Sides:
+    gold: Side
+    output: Side
+    before: Side | None
+
+
+def _compare_ranges(
+    plan: Plan,
+    sides: _Sides,
+    rules: Profile,
+    style: tuple[str, ...],
+    conditions: ConditionAnswers,
+    differences: Differences,
+) -> tuple[list[set[int] | None], list[str]]:
+    """Compares the rectangles of a plan one after the other.
+
+    Returns:
+        For each rectangle the keys of the cells that differ, or None if the output lacks the
+        sheet; and notes on how conditional formats were compared.
+    """
+    differing: list[set[int] | None] = []
+    remarks: list[str] = []
+    for gold_range, output_range in zip(plan.gold_ranges, plan.output_ranges, strict=True):
+        if output_range is None:
+            differences.add_missing_sheet(gold_range, sides.output.workbook.sheet_names)
+            differing.append(None)
+            continue
+        differing.append(
+            compare_range(
+                sides.gold.area(gold_range),
+                sides.output.area(output_range),
+                rules,
+                plan.options,
+                style=style,
+                found=differences,
+                conditions=conditions,
+                notes=remarks,
+            )
+        )
+    return differing, remarks
+
+
+def _judge_groups(
+    plan: Plan,
+    before: Side,
+    gold: Side,
+    differing: Sequence[set[int] | None],
+    rules: Profile,
+    style: tuple[str, ...],
+) -> GroupsVerdict:
+    from judge.compare.cells.groups import group_cells, judge_groups  # noqa: PLC0415  few tasks
+
+    groups = group_cells(before, gold, plan.gold_ranges, differing, rules, plan.options, style)
+    return judge_groups(groups, published=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Script:
     """What the published scripts say about the same workbooks.
 
     SpreadsheetBench 2 is asked if its profile is, or if the groups of cells decide; its first
@@ -375,9 +389,7 @@ class _Scripted:
     plan: Plan
     rules: Profile
     style: tuple[str, ...]
-    gold: Side
-    output: Side
-    before: Side | None
+    sides: _Sides
 
     def check(self, max_differences: int) -> Comparison:
         """The comparison of the script of the profile.
@@ -387,29 +399,36 @@ class _Scripted:
         """
         if self.rules.groups:
             return self._ssb2(max_differences)
+        gold, output = self.sides.gold, self.sides.output
         return check_officially(
             self.plan.answer_position,
-            self.gold.workbook,
-            self.output.workbook,
-            gold_computed=self.gold.computed,
-            output_computed=self.output.computed,
+            gold.workbook,
+            output.workbook,
+            gold_computed=gold.computed,
+            output_computed=output.computed,
             max_differences=max_differences,
         )
 
     def verdict(self) -> bool | None:
         """Whether the script accepts the output; None without an input that it needs."""
         if self.plan.options.accept == GROUPS:
-            return None if self.before is None else self._ssb2(0).equal
+            return None if self.sides.before is None else self._ssb2(0).equal
+        gold, output = self.sides.gold, self.sides.output
         return officially_equal(
             self.plan.answer_position,
-            self.gold.workbook,
-            self.output.workbook,
-            self.gold.computed,
-            self.output.computed,
+            gold.workbook,
+            output.workbook,
+            gold.computed,
+            output.computed,
         )
 
     def _ssb2(self, max_differences: int) -> Comparison:
-        if self.before is None:
+        from judge.compare.published.spreadsheetbench2 import (  # noqa: PLC0415  few tasks
+            Mode,
+            check_ssb2,
+        )
+
+        if self.sides.before is None:
             raise UsageError(
                 "the published functions of SpreadsheetBench 2 compare with the input workbook",
                 hint="Add --input FILE.",
@@ -417,9 +436,9 @@ class _Scripted:
         return check_ssb2(
             self.plan.answer_position,
             # It reads the files as they are, whatever was computed for the other rules.
-            gold=replace(self.gold, computed=NOTHING_COMPUTED),
-            output=replace(self.output, computed=NOTHING_COMPUTED),
-            before=replace(self.before, computed=NOTHING_COMPUTED),
+            gold=Side(self.sides.gold.workbook),
+            output=Side(self.sides.output.workbook),
+            before=Side(self.sides.before.workbook),
             mode=Mode(formulas=self.rules.formulas, colours="font_color" in self.style),
             by_groups=self.plan.options.accept == GROUPS,
             max_differences=max_differences,

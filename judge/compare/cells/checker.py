@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.compare.cells.answer_range import Plan, needs_input, prepare, reports_from_input
-from judge.compare.cells.comparison import Comparison
+from judge.compare.cells.comparison import Comparison, tell_erased
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
     CELL_RANGE,
@@ -17,21 +17,20 @@ from judge.compare.cells.options import (
     CheckOptions,
     position_of,
 )
-from judge.compare.cells.remarks import tell_erased
 from judge.compare.cells.render import comparison_to_json, computed_to_json, first_difference
-from judge.compare.cells.scope import NO_INPUT, ScopeSources
+from judge.compare.cells.sides import NO_INPUT, ScopeSources
 from judge.compare.contract import (
     AnswerAreas,
     AnswerFaultError,
+    Checker,
     Examination,
-    FileChecker,
     GoldFaultError,
     Needs,
     Rules,
 )
 from judge.compare.profiles import PROFILES, RELATIVE_RULES_VERSION, Profile
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding, nearest
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.workbook.reader import Workbook, open_workbook
@@ -40,7 +39,7 @@ _COMPUTED_KEPT = 2000
 """How many computed values are kept of each workbook, for people who look at the verdict."""
 
 
-class CellRangeChecker(FileChecker):
+class CellRangeChecker(Checker):
     """Compares the cells of the answer position."""
 
     name = CELL_RANGE

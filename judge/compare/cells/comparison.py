@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import enum
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from judge.compare.cells.scope import Scope
-from judge.workbook.cell import CellRange, CellValue
+from judge.errors import WorkbookError
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, parse_cell
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
+from judge.workbook.number_formats import to_serial
+from judge.workbook.position import match_sheet
+from judge.workbook.reader import Workbook, open_workbook
+
+if TYPE_CHECKING:
+    from judge.compare.cells.scope import Scope
 
 
 class DifferenceClass(enum.StrEnum):
@@ -100,6 +110,23 @@ class GroupShares:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupsVerdict:
+    """What the rule for two groups of cells says.
+
+    Attributes:
+        accepted: whether the task is solved.
+        groups: the two groups.
+        shares: the shares of their cells that agree.
+        notes: what decided, where the cells alone do not show it.
+    """
+
+    accepted: bool
+    groups: tuple[CellGroup, ...]
+    shares: GroupShares
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """How an output compares with its gold under one profile.
 
@@ -139,3 +166,147 @@ class Comparison:
     def cell_accuracy(self) -> float:
         """Share of the compared cells that agree, from 0 to 1; 1 if no cell was compared."""
         return 1.0 if not self.cells else 1.0 - min(self.differing_cells, self.cells) / self.cells
+
+
+class Differences:
+    """The differences of one comparison.
+
+    Args:
+        limit: how many are kept.
+
+    Attributes:
+        cells: how many cells differ.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.cells = 0
+        self._limit = limit
+        self._counts: dict[DifferenceClass, int] = {}
+        self._kept: list[Difference] = []
+
+    @property
+    def counts(self) -> Mapping[DifferenceClass, int]:
+        """Class -> how many differences, in full."""
+        return dict(self._counts)
+
+    @property
+    def kept(self) -> tuple[Difference, ...]:
+        """The first differences, in reading order of each range."""
+        return tuple(self._kept)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further differences will only be counted."""
+        return len(self._kept) >= self._limit
+
+    def count(self, kind: DifferenceClass, cells: int = 1) -> None:
+        """Counts differing cells without keeping them."""
+        self.cells += cells
+        self._counts[kind] = self._counts.get(kind, 0) + cells
+
+    def add(self, difference: Difference) -> None:
+        """Counts a differing cell, and keeps it if there is room."""
+        self.count(difference.kind)
+        if not self.is_full:
+            self._kept.append(difference)
+
+    def add_missing_sheet(self, gold_range: CellRange, sheets: Sequence[str]) -> None:
+        """Counts all cells of a range as missing."""
+        self.count(DifferenceClass.MISSING_SHEET, gold_range.size)
+        if not self.is_full:
+            listed = ", ".join(repr(name) for name in sheets[:10])
+            detail = f"the output has no sheet {gold_range.sheet!r}; it has {listed}"
+            self._kept.append(
+                Difference(DifferenceClass.MISSING_SHEET, gold_range.sheet, "", detail=detail)
+            )
+
+    def note_touched(
+        self,
+        sheet: str,
+        cell: str,
+        detail: str,
+        *,
+        expected: CellValue = None,
+        actual: CellValue = None,
+        expected_formula: str | None = None,
+        actual_formula: str | None = None,
+    ) -> None:
+        """Keeps a cell outside the answer range; these are counted separately."""
+        kind = DifferenceClass.TOUCHED
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        if not self.is_full:
+            self._kept.append(
+                Difference(
+                    kind=kind,
+                    sheet=sheet,
+                    cell=cell,
+                    expected=expected,
+                    actual=actual,
+                    expected_formula=expected_formula,
+                    actual_formula=actual_formula,
+                    detail=detail,
+                )
+            )
+
+
+def remark_on(expected: CellValue, actual: CellValue, *, expected_1904: bool = False) -> str:
+    """What the two values do not show by themselves; empty if there is nothing to add.
+
+    Args:
+        expected: the gold's value.
+        actual: the output's value, which does not agree with it.
+        expected_1904: whether the gold counts dates from 1904.
+    """
+    if isinstance(expected, ErrorValue):
+        return "the gold itself holds an error value"
+    if isinstance(expected, dt.datetime | dt.date | dt.time | dt.timedelta) and (
+        isinstance(actual, int | float) and not isinstance(actual, bool)
+    ):
+        return f"the gold stores {to_serial(expected, date_1904=expected_1904):.10g}"
+    return ""
+
+
+def tell_erased(comparison: Comparison, before: Workbook | Path) -> Comparison:
+    """Adds to a comparison what the input holds in the cells that the output left blank.
+
+    This is only an explanation: an input that cannot be read leaves the comparison as it is.
+
+    Args:
+        comparison: the comparison of an output with its gold.
+        before: the input workbook, which is only opened if something is blank.
+    """
+    blank: dict[str, list[int]] = {}
+    for difference in comparison.differences:
+        place = parse_cell(difference.cell) if difference.kind is DifferenceClass.MISSING else None
+        if place is not None:
+            blank.setdefault(difference.sheet, []).append(cell_key(*place))
+    if not blank:
+        return comparison
+    held: dict[tuple[str, int], CellValue] = {}
+    try:
+        before = open_workbook(before) if isinstance(before, Path) else before
+        for sheet, keys in blank.items():
+            name = match_sheet(sheet, before.sheet_names)
+            if name is not None:
+                values = before.sheet(name).values(_around(keys))
+                held.update({(sheet, key): values.get(key) for key in keys})
+    except WorkbookError:
+        return comparison
+    return replace(
+        comparison,
+        differences=tuple(_with_input(difference, held) for difference in comparison.differences),
+    )
+
+
+def _with_input(difference: Difference, held: dict[tuple[str, int], CellValue]) -> Difference:
+    place = parse_cell(difference.cell)
+    if place is None or difference.kind is not DifferenceClass.MISSING:
+        return difference
+    value = held.get((difference.sheet, cell_key(*place)))
+    return replace(difference, erased=None if value == "" else value)
+
+
+def _around(keys: Sequence[int]) -> Window:
+    rows = [key >> COLUMN_BITS for key in keys]
+    columns = [key & COLUMN_MASK for key in keys]
+    return Window(min(rows), min(columns), max(rows), max(columns))

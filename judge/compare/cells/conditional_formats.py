@@ -19,7 +19,7 @@ from judge.compare.cells.value import text_as_number
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
-from judge.workbook.dates import to_serial
+from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 from judge.workbook.sheets.sheet_tail import ConditionalRule
@@ -33,8 +33,14 @@ from judge.workbook.styles.conditional import (
     spoken_rules,
 )
 from judge.workbook.styles.rule_formulas import AGGREGATES, UNDRAWN
-from judge.workbook.styles.style import CellStyle, Fill, Palette, attribute_agrees, resolve_colour
-from judge.workbook.xml_numbers import whole_number
+from judge.workbook.styles.style_sheet import (
+    CellStyle,
+    Fill,
+    Palette,
+    attribute_agrees,
+    resolve_colour,
+)
+from judge.workbook.xml_parts import whole_number
 
 # -- rules that look at all cells of their range ---------------------------------------------------
 # Rules that look at all cells of their range: duplicates, top and bottom, averages, scales. Pure.
@@ -496,7 +502,7 @@ class RuleComparison:
             if unlike.reason:
                 continue
             segment = unlike.segment
-            for row, column in _cells(segment.window):
+            for row, column in segment.window.cells():
                 if cell_key(row, column) not in skip:
                     gold.ask(segment.gold, row, column)
                     output.ask(segment.output, row + segment.rows_down, column)
@@ -514,8 +520,8 @@ class RuleComparison:
                 names = [name for name in self._names if not reads_alike(name, segment)]
                 if not names:
                     continue
-                work.take(_size(segment.window))
-                cost = _size(segment.window) * (len(segment.gold) + len(segment.output))
+                work.take(segment.window.size)
+                cost = segment.window.size * (len(segment.gold) + len(segment.output))
                 reason = ""
                 if not (gold and output):
                     reason = _ONE_SIDED
@@ -531,7 +537,7 @@ class RuleComparison:
             rules = [
                 rule
                 for rule in side.workbook.sheet(side.sheet).tail.rules
-                if any(_overlap(window, self._window) for window in rule.windows)
+                if any(window.overlaps(self._window) for window in rule.windows)
             ]
             if not rules:
                 return []
@@ -555,7 +561,7 @@ class RuleComparison:
         output = self._evaluator(self._output)
         for unlike in self._unlike():
             segment, down = unlike.segment, unlike.segment.rows_down
-            for row, column in _cells(segment.window):
+            for row, column in segment.window.cells():
                 key = cell_key(row, column)
                 if key in skip:
                     continue
@@ -600,22 +606,3 @@ def _told(name: str, shown: CellStyle, found: CellStyle) -> str:
         f"{name.replace('_', ' ')}: with conditional formats expected {getattr(shown, name)}, "
         f"found {getattr(found, name)}"
     )
-
-
-def _overlap(first: Window, second: Window) -> bool:
-    return (
-        first.min_row <= second.max_row
-        and second.min_row <= first.max_row
-        and first.min_column <= second.max_column
-        and second.min_column <= first.max_column
-    )
-
-
-def _size(window: Window) -> int:
-    return (window.max_row - window.min_row + 1) * (window.max_column - window.min_column + 1)
-
-
-def _cells(window: Window) -> Iterator[tuple[int, int]]:
-    for row in range(window.min_row, window.max_row + 1):
-        for column in range(window.min_column, window.max_column + 1):
-            yield row, column

@@ -3,47 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from judge.compare.cells.comparison import CellGroup
-from judge.compare.cells.differences import Differences
+from judge.compare.cells.comparison import CellGroup, Differences, GroupShares, GroupsVerdict
 from judge.compare.cells.options import CheckOptions
-from judge.compare.cells.range_check import RangeSide, compare_range, differing_keys
-from judge.compare.cells.task_rule import MODIFICATION, REGRESSION
+from judge.compare.cells.range_check import compare_range, differing_keys
+from judge.compare.cells.sides import Side
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import Profile
-from judge.workbook.cell import NOTHING_COMPUTED, CellRange, ComputedValues
-from judge.workbook.reader import Workbook
-from judge.workbook.resolve import match_sheet
+from judge.workbook.cell import CellRange
+
+MODIFICATION, REGRESSION = "modification", "regression"
+"""Names of the groups: cells in which the gold differs from the input, and all others."""
+
+KEPT_SHARE = 0.998
+"""From this share of the cells to keep on, all of them count as kept.
+
+Source: SpreadsheetBench 2, ``evaluation.py``.
+"""
+
+_DIGITS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """The input workbook.
+def judge_groups(groups: Sequence[CellGroup], *, published: bool) -> GroupsVerdict:
+    """Whether a task is solved: no cell to change is wrong, and hardly any cell to keep.
 
-    Attributes:
-        workbook: the workbook.
-        computed: computed values, which replace those in the file.
+    Args:
+        groups: the two groups of the task.
+        published: as the published script has it, which rounds to four decimals and takes a group
+            without cells for a share of 0, so that nothing can be accepted.
     """
+    by_name = {group.name: group for group in groups}
+    change, keep = by_name[MODIFICATION], by_name[REGRESSION]
+    shares = published_shares(change, keep) if published else exact_shares(change, keep)
+    notes = []
+    if published:
+        accepted = shares.modification == shares.regression == 1.0
+        notes += [
+            f"no cell of the range is to be {done}: the published rule counts that as a share of "
+            "0, so it accepts no output"
+            for group, done in ((change, "changed"), (keep, "kept"))
+            if not group.cells
+        ]
+    else:
+        accepted = shares.modification in {None, 1.0} and (
+            shares.regression is None or shares.regression >= KEPT_SHARE
+        )
+    wrong = change.differing_cells + keep.differing_cells
+    if accepted and wrong:
+        notes.append(
+            f"{wrong:,} of {change.cells + keep.cells:,} cells differ, which the rule of the task "
+            "allows"
+        )
+    return GroupsVerdict(accepted, tuple(groups), shares, tuple(notes))
 
-    workbook: Workbook
-    computed: ComputedValues = NOTHING_COMPUTED
 
-    def placed(self, cell_range: CellRange) -> CellRange | None:
-        """The same rectangle of the input; None if it lacks the sheet."""
-        sheet = match_sheet(cell_range.sheet, self.workbook.sheet_names)
-        return None if sheet is None else replace(cell_range, sheet=sheet)
+def published_shares(change: CellGroup, keep: CellGroup) -> GroupShares:
+    """The two ratios as the published script has them, each from 0 to 1.
+
+    Args:
+        change: the cells to change.
+        keep: the cells to keep.
+    """
+    kept = _rounded(keep)
+    return GroupShares(_rounded(change), 1.0 if kept >= KEPT_SHARE else kept)
+
+
+def exact_shares(change: CellGroup, keep: CellGroup) -> GroupShares:
+    """The shares of the cells that agree; None for a group without cells.
+
+    Args:
+        change: the cells to change.
+        keep: the cells to keep.
+    """
+    return GroupShares(_share(change), _share(keep))
+
+
+def _share(group: CellGroup) -> float | None:
+    return (group.cells - group.differing_cells) / group.cells if group.cells else None
+
+
+def _rounded(group: CellGroup) -> float:
+    return round(_share(group) or 0.0, _DIGITS)
 
 
 def group_cells(
-    before: Before,
-    gold: Workbook,
+    before: Side,
+    gold: Side,
     ranges: Sequence[CellRange],
     differing: Sequence[set[int] | None],
     profile: Profile,
     options: CheckOptions,
     style: tuple[str, ...],
-    gold_computed: ComputedValues,
 ) -> tuple[CellGroup, CellGroup]:
     """Splits the cells of an answer range into those to change and those to keep.
 
@@ -52,15 +103,14 @@ def group_cells(
     lacks is blank there, so that all that the gold has on it was to be added.
 
     Args:
-        before: the input workbook.
-        gold: the gold workbook.
+        before: the input.
+        gold: the gold.
         ranges: rectangles of the gold.
         differing: for each rectangle, keys of the cells in which the output differs, or
             None where it differs in all of them.
         profile: the rules by which gold and input are compared.
         options: options of the task's checker.
         style: style attributes that are compared in addition to the values.
-        gold_computed: computed values of the gold.
 
     Raises:
         WorkbookError: a sheet cannot be read.
@@ -68,13 +118,13 @@ def group_cells(
     rules = replace(profile, unordered_rows=False, ignore_extra=False)
     to_change = wrong_changes = cells = wrong = 0
     for each, wrong_keys in zip(ranges, differing, strict=True):
-        new = RangeSide(gold, each, gold_computed)
-        placed = before.placed(each)
+        new = gold.area(each)
+        placed = before.counterpart(each)
         if placed is None:
-            agree = comparator(rules, actual_1904=gold.date_1904)
+            agree = comparator(rules, actual_1904=gold.workbook.date_1904)
             changing = {*differing_keys({}, new.values(), agree), *new.uncomputed()}
         else:
-            old = RangeSide(before.workbook, placed, before.computed)
+            old = before.area(placed)
             changing = compare_range(old, new, rules, options, style=style, found=Differences(0))
         cells += each.size
         wrong += each.size if wrong_keys is None else len(wrong_keys)

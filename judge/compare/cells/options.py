@@ -83,7 +83,7 @@ class CheckOptions:
         style: style attributes to compare in addition to the values.
         formulas: whether formulas are compared instead of values.
         accept: ``cells`` if every cell has to agree; ``groups`` if the rule of
-            :mod:`judge.compare.cells.task_rule` decides, which requires the input.
+            :mod:`judge.compare.cells.groups` decides, which requires the input.
         untouched: whether cells outside the answer range must be as they were in the input.
         keep: what becomes of it if the output lost something that the input had and the gold
             kept: ``off`` (nothing is examined), ``note`` or ``fail``.
@@ -172,6 +172,11 @@ class CheckOptions:
                 )
             values[name] = _checked(name, value)
         return replace(CheckOptions(), **values)  # type: ignore[arg-type]
+
+    @property
+    def examines_scope(self) -> bool:
+        """Whether ``keep`` or ``formula_asked`` is set."""
+        return not self.keep == self.formula_asked == OFF
 
     def apply_to(self, profile: Profile) -> Profile:
         """The profile with the rules that these options set."""

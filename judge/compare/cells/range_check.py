@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from itertools import compress
 from operator import is_not, ne, or_
 
-from judge.compare.cells.comparison import Difference, DifferenceClass
-from judge.compare.cells.conditional_formats import RuleComparison, RuleSide, has_rules
-from judge.compare.cells.conditions import (
-    NO_ANSWERS,
-    Answers,
-    ConditionAnswers,
-    ConditionQuestions,
-)
-from judge.compare.cells.differences import Differences
+from judge.compare.cells.comparison import Difference, DifferenceClass, Differences, remark_on
+from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
 from judge.compare.cells.options import CheckOptions
-from judge.compare.cells.remarks import remark_on
-from judge.compare.cells.style_check import StyleChecker, conditional_names
+from judge.compare.cells.sides import Alignment, RangeSide
 from judge.compare.cells.value import Agree, classify, comparator
 from judge.compare.profiles import Profile
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name, folded
-from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.position import parse_position
-from judge.workbook.reader import Workbook
-from judge.workbook.sheets.sheet import Sheet
 
 # -- rows in any order -----------------------------------------------------------------------------
 
@@ -105,59 +94,6 @@ def _rows_agree(expected: _Row, actual: _Row, agree: Agree) -> bool:
 # -- rectangles ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RangeSide:
-    """One of the two sides of a comparison.
-
-    Attributes:
-        workbook: the workbook.
-        cell_range: the rectangle.
-        computed: values that replace those in the file.
-    """
-
-    workbook: Workbook
-    cell_range: CellRange
-    computed: ComputedValues
-
-    @property
-    def sheet(self) -> Sheet:
-        """The worksheet."""
-        return self.workbook.sheet(self.cell_range.sheet)
-
-    @property
-    def window(self) -> Window:
-        """The rectangle without its sheet."""
-        each = self.cell_range
-        return Window(each.min_row, each.min_column, each.max_row, each.max_column)
-
-    def values(self) -> Mapping[int, CellValue]:
-        """Values of the stored and the computed cells by key."""
-        stored = self.sheet.values(self.window)
-        computed = self._in_range(self.computed.values)
-        if not computed:
-            return stored
-        return {**stored, **{key: self.computed.values[ref] for key, ref in computed.items()}}
-
-    def uncomputed(self) -> dict[int, str]:
-        """Formula cells whose value is not known -> why."""
-        refused = self._in_range(self.computed.not_calculated)
-        unknown = {key: self.computed.not_calculated[ref] for key, ref in refused.items()}
-        known = self._in_range(self.computed.values)
-        for key in self.sheet.formula_keys(self.window):
-            raw = self.sheet.raw_formula(key)
-            if key not in known and raw is not None and not raw.cached:
-                unknown.setdefault(key, "the formula has no value, and nothing computed it")
-        return unknown
-
-    def _in_range(self, cells: Iterable[CellRef]) -> dict[int, CellRef]:
-        window, sheet = self.window, self.cell_range.sheet
-        return {
-            cell_key(cell.row, cell.column): cell
-            for cell in cells
-            if cell.sheet == sheet and window.holds(cell.row, cell.column)
-        }
-
-
 def compare_range(
     gold: RangeSide,
     output: RangeSide,
@@ -186,19 +122,16 @@ def compare_range(
     """
     comparison = _RangeComparison(gold, output, profile)
     differing = comparison.differing()
-    styles: dict[int, str] = {}
+    styles: Mapping[int, str] = {}
     if style:
-        checker = StyleChecker(gold.workbook, output.workbook, style)
-        rules = _rules(gold, output, comparison, style, conditions)
-        styles = checker.details(
-            gold.cell_range,
-            output.cell_range,
-            comparison.output_key,
-            skip=differing.keys(),
-            rules=rules,
+        # Most tasks compare values alone, and never need to read a style sheet.
+        from judge.compare.cells.style_check import compare_styles  # noqa: PLC0415
+
+        styles, remarks = compare_styles(
+            gold, output, comparison.alignment, style, skip=differing.keys(), conditions=conditions
         )
-        if rules is not None and notes is not None:
-            notes += rules.notes
+        if notes is not None:
+            notes += remarks
     ignored = _ignored(options.ignore, gold.cell_range)
     keys = sorted(
         key
@@ -234,41 +167,12 @@ def ask_conditions(
     Raises:
         WorkbookError: there are too many conditional formats.
     """
-    names = conditional_names(style)
-    sides = ((gold, names), (output, names))
-    if not names or not all(has_rules(side.sheet, side.workbook, each) for side, each in sides):
-        return
-    comparison = _RangeComparison(gold, output, profile)
-    rules = _rules(gold, output, comparison, style, NO_ANSWERS)
-    if rules is not None:
-        rules.ask(questions, skip=comparison.differing().keys())
+    from judge.compare.cells.style_check import ask_about_rules, have_rules  # noqa: PLC0415
 
-
-def _rules(
-    gold: RangeSide,
-    output: RangeSide,
-    comparison: _RangeComparison,
-    style: tuple[str, ...],
-    conditions: ConditionAnswers,
-) -> RuleComparison | None:
-    names = conditional_names(style)
-    if not names:
-        return None
-    return RuleComparison(
-        _rule_side(gold, conditions.gold),
-        _rule_side(output, conditions.output),
-        gold.window,
-        names,
-        comparison.moved_rows,
-    )
-
-
-def _rule_side(side: RangeSide, answers: Answers) -> RuleSide:
-    def values_of(area: CellRange) -> tuple[Mapping[int, CellValue], Mapping[int, str]]:
-        asked = RangeSide(side.workbook, area, answers.values)
-        return asked.values(), asked.uncomputed()
-
-    return RuleSide(side.workbook, side.cell_range.sheet, answers, values_of)
+    if have_rules(gold, output, style):
+        comparison = _RangeComparison(gold, output, profile)
+        skip = comparison.differing().keys()
+        ask_about_rules(gold, output, comparison.alignment, style, skip=skip, questions=questions)
 
 
 class _RangeComparison:
@@ -314,9 +218,9 @@ class _RangeComparison:
         return cell_key(self._rows.get(row, row), column)
 
     @property
-    def moved_rows(self) -> Mapping[int, int]:
-        """Row of the gold -> row of the output, if rows may be in any order."""
-        return self._rows
+    def alignment(self) -> Alignment:
+        """Which cells of the two sides are compared with each other."""
+        return Alignment(self.output_key, self._rows)
 
     def _forget_common_formulas(self) -> None:
         # Neither value is known, but the same formula gives the same value.

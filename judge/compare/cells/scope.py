@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from judge.compare.cells.options import FAIL, OFF, CheckOptions
+from judge.compare.cells.comparison import Comparison, Difference, DifferenceClass
+from judge.compare.cells.options import FAIL, NOTE, OFF, CheckOptions
+from judge.compare.cells.sides import ScopeSources
+from judge.core.records.cases import FormulaAskedRecord, KeptRecord
 from judge.errors import WorkbookError
 from judge.formulas.shift import formula_shape
 from judge.workbook.address import (
@@ -22,9 +25,9 @@ from judge.workbook.address import (
     parse_window,
 )
 from judge.workbook.cell import CellRange
-from judge.workbook.features.features import FeatureKind, Features, Held, read_features
+from judge.workbook.features import FeatureKind, Features, Held, read_features
+from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook
-from judge.workbook.resolve import match_sheet
 from judge.workbook.sheets.sheet import Sheet
 
 # -- what the input had, the gold kept, and the output lost ----------------------------------------
@@ -41,6 +44,7 @@ _MAX_ARRAYS = 200
 """How many array formulas of several cells are known of an output's sheet."""
 
 _SHOWN_CHARS = 60
+_MAX_NOTES = 5
 
 _WORDS = {
     FeatureKind.SHEET: "is gone",
@@ -163,11 +167,7 @@ def _lost_formulas(
 
 
 def _windows(answer: Sequence[CellRange], sheet: str) -> list[Window]:
-    return [
-        Window(each.min_row, each.min_column, each.max_row, each.max_column)
-        for each in answer
-        if each.sheet == sheet
-    ]
+    return [each.window for each in answer if each.sheet == sheet]
 
 
 def _kept_formulas(before: Sheet, gold: Sheet, answer: Sequence[Window]) -> list[int]:
@@ -369,7 +369,7 @@ def find_asked_formula(
         wanted += len(cells)
         if found is None:
             continue
-        window = Window(found.min_row, found.min_column, found.max_row, found.max_column)
+        window = found.window
         sheet = output.sheet(found.sheet)
         old = _old_formulas(before, found)
         here = {key: sheet.formula(key) for key in sheet.formula_keys(window)}
@@ -402,7 +402,7 @@ def _has_new_formula(before: Workbook, output: Workbook) -> bool:
 def _new_formulas(before: Workbook | None, gold: Workbook, expected: CellRange) -> list[int]:
     """Cells of the gold's answer with a formula that the input does not have there."""
     sheet = gold.sheet(expected.sheet)
-    window = Window(expected.min_row, expected.min_column, expected.max_row, expected.max_column)
+    window = expected.window
     old = _old_formulas(before, expected)
     return [key for key in sheet.formula_keys(window) if old.get(key) != sheet.formula(key)]
 
@@ -411,31 +411,13 @@ def _old_formulas(before: Workbook | None, cells: CellRange) -> dict[int, str | 
     if before is None or cells.sheet not in before.sheet_names:
         return {}
     sheet = before.sheet(cells.sheet)
-    window = Window(cells.min_row, cells.min_column, cells.max_row, cells.max_column)
+    window = cells.window
     return {key: sheet.formula(key) for key in sheet.formula_keys(window)}
 
 
 # -- both together ---------------------------------------------------------------------------------
 
 _Found = TypeVar("_Found", Kept, FormulaAsked)
-
-NO_INPUT = "that requires the input"
-
-
-@dataclass(frozen=True, slots=True)
-class ScopeSources:
-    """What is known besides gold and output.
-
-    Attributes:
-        before: the input workbook, or None.
-        question: the instruction of the task; None if there is none, in which case the caller who
-            sets ``formula_asked`` is believed to have asked for a formula.
-        problem: why the input is not known.
-    """
-
-    before: Workbook | None = None
-    question: str | None = None
-    problem: str = NO_INPUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,6 +438,83 @@ class Scope:
     formula: FormulaAsked | None
     problems: dict[str, str]
 
+    def applied_to(self, comparison: Comparison, max_differences: int) -> Comparison:
+        """The comparison with what was found: as notes, or as differences where the options say so.
+
+        Args:
+            comparison: the comparison of the answer.
+            max_differences: how many differences are kept.
+        """
+        notes = [*comparison.notes, *self._notes()]
+        differences = list(self._differences())
+        counts = dict(comparison.difference_counts)
+        for difference in differences:
+            counts[difference.kind] = counts.get(difference.kind, 0) + 1
+        if self.keep == FAIL and self.kept is not None and not self.kept.is_all:
+            counts[DifferenceClass.LOST] = sum(self.kept.counts.values())
+        room = max(0, max_differences - len(comparison.differences))
+        return replace(
+            comparison,
+            equal=comparison.equal and not differences,
+            difference_counts=counts,
+            differences=(*comparison.differences, *differences[:room]),
+            notes=tuple(notes),
+            scope=self,
+        )
+
+    def _differences(self) -> Iterator[Difference]:
+        if self.keep == FAIL and self.kept is not None:
+            for loss in self.kept.losses:
+                yield Difference(DifferenceClass.LOST, loss.sheet, "", detail=str(loss))
+        if self.formula_asked == FAIL and self.formula is not None and self.formula.is_missing:
+            yield Difference(DifferenceClass.NO_FORMULA, "", "", detail=str(self.formula))
+
+    def _notes(self) -> Iterator[str]:
+        if (problem := self.problems.get("keep")) is not None:
+            yield f"what the input had was not compared with the output: {problem}"
+        if (problem := self.problems.get("formula_asked")) is not None:
+            yield f"formulas of the answer were not examined: {problem}"
+        if self.keep == NOTE and self.kept is not None:
+            losses = self.kept.losses
+            yield from (f"lost: {loss}" for loss in losses[:_MAX_NOTES])
+            if (more := sum(self.kept.counts.values()) - min(len(losses), _MAX_NOTES)) > 0:
+                yield f"lost: {more:,} more"
+        if self.formula_asked == NOTE and self.formula is not None and self.formula.is_missing:
+            yield str(self.formula)
+
+    def kept_to_json(self) -> KeptRecord:
+        """What was lost, as it goes on record."""
+        record: KeptRecord = {"as": self.keep}
+        if (problem := self.problems.get("keep")) is not None:
+            record["problem"] = problem
+        if self.kept is not None:
+            record["lost"] = sum(self.kept.counts.values())
+            record["counts"] = dict(self.kept.counts)
+            record["losses"] = [
+                {
+                    "kind": loss.kind,
+                    "what": loss.label,
+                    "sheet": loss.sheet,
+                    "place": loss.place,
+                    "kept": loss.kept,
+                    "left": loss.left,
+                }
+                for loss in self.kept.losses
+            ]
+        return record
+
+    def formula_to_json(self) -> FormulaAskedRecord:
+        """What became of a formula that is requested, as it goes on record."""
+        record: FormulaAskedRecord = {"as": self.formula_asked}
+        if (problem := self.problems.get("formula_asked")) is not None:
+            record["problem"] = problem
+        if (found := self.formula) is not None:
+            record["asked"] = found.asked
+            record["words"] = found.words
+            record["gold_formulas"] = found.gold_formulas
+            record["constants"] = found.constants
+        return record
+
 
 def look_at_scope(
     options: CheckOptions,
@@ -463,7 +522,7 @@ def look_at_scope(
     gold: Workbook,
     output: Workbook,
     ranges: tuple[tuple[CellRange, ...], tuple[CellRange | None, ...]],
-) -> Scope | None:
+) -> Scope:
     """Looks for what a user would object to, as far as the options say so.
 
     As a note, it never changes what the comparison found: a part that cannot be read becomes the
@@ -479,8 +538,6 @@ def look_at_scope(
     Raises:
         WorkbookError: a workbook cannot be read, and the option makes it part of the verdict.
     """
-    if options.keep == OFF and options.formula_asked == OFF:
-        return None
     problems: dict[str, str] = {}
     before = sources.before
     kept = formula = None

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from judge.compare.cells.conditional_formats import RuleComparison
+from judge.compare.cells.conditional_formats import RuleComparison, RuleSide, has_rules
+from judge.compare.cells.conditions import (
+    NO_ANSWERS,
+    Answers,
+    ConditionAnswers,
+    ConditionQuestions,
+)
+from judge.compare.cells.sides import Alignment, RangeSide
 from judge.errors import UsageError
 from judge.workbook.address import Window
-from judge.workbook.cell import CellRange
-from judge.workbook.links import linked_keys
-from judge.workbook.reader import Workbook
+from judge.workbook.cell import CellRange, CellValue
+from judge.workbook.reader import Workbook, linked_keys
 from judge.workbook.styles.conditional import CONDITIONAL_ATTRIBUTES
-from judge.workbook.styles.style import STYLE_ATTRIBUTES, attribute_agrees
+from judge.workbook.styles.style_sheet import STYLE_ATTRIBUTES, attribute_agrees
 
 
 def check_style_names(names: Sequence[str]) -> None:
@@ -28,6 +34,103 @@ def check_style_names(names: Sequence[str]) -> None:
         )
 
 
+def compare_styles(
+    gold: RangeSide,
+    output: RangeSide,
+    alignment: Alignment,
+    style: tuple[str, ...],
+    *,
+    skip: Collection[int],
+    conditions: ConditionAnswers,
+) -> tuple[Mapping[int, str], Sequence[str]]:
+    """Compares the looks of the cells of a rectangle.
+
+    Args:
+        gold: the gold's side.
+        output: the output's side.
+        alignment: which cells are compared with each other.
+        style: the style attributes that count.
+        skip: keys of cells that are not compared.
+        conditions: which conditions of conditional formats hold.
+
+    Returns:
+        Key of the gold's cell -> which attributes differ and how; and notes on how conditional
+        formats were compared.
+
+    Raises:
+        UsageError: there is no such attribute.
+        WorkbookError: a style sheet is broken, or there are too many conditional formats.
+    """
+    checker = StyleChecker(gold.workbook, output.workbook, style)
+    rules = _rules(gold, output, alignment, style, conditions)
+    details = checker.details(
+        gold.cell_range, output.cell_range, alignment.output_key, skip=skip, rules=rules
+    )
+    return details, () if rules is None else rules.notes
+
+
+def have_rules(gold: RangeSide, output: RangeSide, style: tuple[str, ...]) -> bool:
+    """Whether both sheets have conditional formats that set one of some style attributes."""
+    names = conditional_names(style)
+    return bool(names) and all(
+        has_rules(side.sheet, side.workbook, names) for side in (gold, output)
+    )
+
+
+def ask_about_rules(
+    gold: RangeSide,
+    output: RangeSide,
+    alignment: Alignment,
+    style: tuple[str, ...],
+    *,
+    skip: Collection[int],
+    questions: ConditionQuestions,
+) -> None:
+    """Notes which conditions have to be known to compare the conditional formats of a rectangle.
+
+    Args:
+        gold: the gold's side.
+        output: the output's side.
+        alignment: which cells are compared with each other.
+        style: the style attributes that count.
+        skip: keys of cells that are not compared.
+        questions: where the conditions are noted; none are if the rules are the same text.
+
+    Raises:
+        WorkbookError: there are too many conditional formats.
+    """
+    rules = _rules(gold, output, alignment, style, NO_ANSWERS)
+    if rules is not None:
+        rules.ask(questions, skip=skip)
+
+
+def _rules(
+    gold: RangeSide,
+    output: RangeSide,
+    alignment: Alignment,
+    style: tuple[str, ...],
+    conditions: ConditionAnswers,
+) -> RuleComparison | None:
+    names = conditional_names(style)
+    if not names:
+        return None
+    return RuleComparison(
+        _rule_side(gold, conditions.gold),
+        _rule_side(output, conditions.output),
+        gold.window,
+        names,
+        alignment.rows,
+    )
+
+
+def _rule_side(side: RangeSide, answers: Answers) -> RuleSide:
+    def values_of(area: CellRange) -> tuple[Mapping[int, CellValue], Mapping[int, str]]:
+        cells = RangeSide(side.workbook, area, answers.values)
+        return cells.values(), cells.uncomputed()
+
+    return RuleSide(side.workbook, side.cell_range.sheet, answers, values_of)
+
+
 class StyleChecker:
     """Compares style attributes of two workbooks.
 
@@ -38,7 +141,7 @@ class StyleChecker:
     Args:
         gold: the gold workbook.
         output: the output workbook.
-        attributes: names of :data:`judge.workbook.styles.style.STYLE_ATTRIBUTES`.
+        attributes: names of :data:`judge.workbook.styles.style_sheet.STYLE_ATTRIBUTES`.
 
     Raises:
         UsageError: there is no such attribute.
@@ -75,12 +178,7 @@ class StyleChecker:
         Raises:
             WorkbookError: a style sheet is broken, or there are too many conditional formats.
         """
-        window = Window(
-            gold_range.min_row,
-            gold_range.min_column,
-            gold_range.max_row,
-            gold_range.max_column,
-        )
+        window = gold_range.window
         found: dict[int, list[str]] = {}
 
         def note(key: int, what: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.profiles import Dates, Profile, TextNumbers, Times
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.dates import to_serial
+from judge.workbook.number_formats import to_serial
 
 Agree = Callable[[CellValue, CellValue], bool]
 """Whether an expected and an actual value agree."""

@@ -9,20 +9,28 @@ from dataclasses import dataclass, replace
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
     AnswerFaultError,
+    Checker,
     Examination,
-    FileChecker,
     GoldFaultError,
     Rules,
 )
 from judge.compare.files.asked import Asked, UnreadableAnswerError
-from judge.compare.files.options import NAME, MetricCall, MetricOptions
-from judge.compare.files.registry import FAIL, INFEASIBLE, METRICS, RULES_FROM_TASK, WORKBOOK
+from judge.compare.files.options import (
+    FAIL,
+    INFEASIBLE,
+    METRICS,
+    NAME,
+    RULES_FROM_TASK,
+    WORKBOOK,
+    MetricCall,
+    MetricOptions,
+)
 from judge.compare.rules.checker import check_workbook, open_gold
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.sealed import Remembering, SealedFiles, sealed
-from judge.core.answer import Answer, AnswerFile, Origin
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
 # -- several metrics of one task -------------------------------------------------------------------
@@ -140,7 +148,7 @@ def with_score(found: Finding, published: tuple[float | None, PublishedError | N
 # -- the checker -----------------------------------------------------------------------------------
 
 
-class MetricsChecker(FileChecker):
+class MetricsChecker(Checker):
     """Checks one metric, all of several, or any of several.
 
     The golds of a case are no alternatives here: each metric names its own.

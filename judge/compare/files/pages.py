@@ -24,9 +24,8 @@ from judge.compare.files.asked import (
     Wrong,
     first_difference,
 )
-from judge.compare.rules.methods import matches
+from judge.compare.rules.methods import matches, ratio
 from judge.compare.rules.raised import PublishedError, Side
-from judge.compare.rules.texts import ratio
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
 

@@ -3,7 +3,7 @@
 The rules are those of ``cal_eval_metric.py`` (FFD8FFE/babelbench at 3204319); ``int`` truncates,
 any number in text may be the right one, lists are compared within 1e-4 whatever the suite says,
 and text in place of a number ends the script with an exception. Nothing is executed: see
-:mod:`judge.compare.values.arithmetic` for what that leaves open.
+:mod:`judge.compare.values.rules` for what that leaves open.
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from judge.compare.values.arithmetic import UNKNOWN, ExpressionError, UnboundedError, evaluate
-from judge.compare.values.rules import AnswerType, Match, VariableRule
+from judge.compare.values.rules import (
+    UNKNOWN,
+    AnswerType,
+    ExpressionError,
+    Match,
+    UnboundedError,
+    VariableRule,
+    evaluate,
+)
 
 _USUAL_TOLERANCE = 0.00001
 _RELATIVE_TOLERANCE = 0.001

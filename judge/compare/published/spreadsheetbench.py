@@ -21,10 +21,15 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.compare.cells.comparison import Comparison, Difference, DifferenceClass
-from judge.compare.cells.differences import Differences
-from judge.compare.cells.range_check import RangeSide, differing_keys
-from judge.compare.cells.remarks import remark_on
+from judge.compare.cells.comparison import (
+    Comparison,
+    Difference,
+    DifferenceClass,
+    Differences,
+    remark_on,
+)
+from judge.compare.cells.range_check import differing_keys
+from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import classify
 from judge.compare.profiles import get_profile
 from judge.workbook.address import (
@@ -37,9 +42,8 @@ from judge.workbook.address import (
     parse_cell,
 )
 from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
-from judge.workbook.dates import EPOCH_1900
-from judge.workbook.links import linked_keys
-from judge.workbook.reader import Workbook
+from judge.workbook.number_formats import EPOCH_1900
+from judge.workbook.reader import Workbook, linked_keys
 
 _LAST_COLUMN = 18_278  # ZZZ, the last column that openpyxl names
 
@@ -273,9 +277,7 @@ def check_officially(
 def _cell_range(part: OfficialPart) -> CellRange:
     window = part.window
     assert window is not None
-    return CellRange(
-        part.sheet, window.min_row, window.min_column, window.max_row, window.max_column
-    )
+    return CellRange.of(part.sheet, window)
 
 
 def _load(ranges: list[CellRange], gold: Workbook, output: Workbook) -> None:
@@ -330,7 +332,7 @@ def _filled_keys(linked: Window, keys: Sequence[int], merges: Sequence[Window]) 
     if not merges:
         return keys
     if _first_key(linked) == cell_key(linked.max_row, linked.max_column):
-        row, column = linked.min_row, linked.min_column
+        row, column = linked.first
         covering = next((merge for merge in merges if merge.holds(row, column)), linked)
         # A link on a covered cell moves to the first cell of the merged range.
         return [_first_key(covering)]
@@ -345,7 +347,7 @@ def _filled_keys(linked: Window, keys: Sequence[int], merges: Sequence[Window]) 
 
 
 def _first_key(window: Window) -> int:
-    return cell_key(window.min_row, window.min_column)
+    return cell_key(*window.first)
 
 
 def _with_nan(

@@ -27,12 +27,13 @@ from judge.compare.cells.comparison import (
     Comparison,
     Difference,
     DifferenceClass,
+    Differences,
     GroupShares,
+    remark_on,
 )
-from judge.compare.cells.differences import Differences
-from judge.compare.cells.range_check import RangeSide, unequal_keys
-from judge.compare.cells.remarks import remark_on
-from judge.compare.cells.task_rule import MODIFICATION, REGRESSION, judge_groups
+from judge.compare.cells.groups import MODIFICATION, REGRESSION, judge_groups
+from judge.compare.cells.range_check import unequal_keys
+from judge.compare.cells.sides import Side
 from judge.compare.cells.value import classify, is_not_meaningful
 from judge.compare.profiles import get_profile
 from judge.compare.published.spreadsheetbench import (
@@ -43,8 +44,7 @@ from judge.compare.published.spreadsheetbench import (
 )
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, cell_name
-from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
-from judge.workbook.reader import Workbook
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
 
 _TOLERANCE = 0.01
 _ERRORS = frozenset({"#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NULL!", "#N/A", "#NUM!"})
@@ -257,19 +257,6 @@ _MAX_COLOURED = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """A workbook of the comparison.
-
-    Attributes:
-        workbook: the workbook.
-        computed: computed values, which replace those in the file.
-    """
-
-    workbook: Workbook
-    computed: ComputedValues
-
-
-@dataclass(frozen=True, slots=True)
 class Mode:
     """What is compared.
 
@@ -376,9 +363,7 @@ class _Count:
         if window is None:
             self.notes.append("a range holds no cell as the published script reads it")
             return
-        placed = CellRange(
-            expected_name, window.min_row, window.min_column, window.max_row, window.max_column
-        )
+        placed = CellRange.of(expected_name, window)
         wanted = _RangeCells(gold, expected_name, window, self.mode)
         changing = _differing(_RangeCells(before, old_name, window, self.mode), wanted)
         if actual_name is None:
@@ -441,15 +426,11 @@ class _RangeCells:
         if sheet not in side.workbook.sheet_names:
             raise ScriptError(f"TypeError: {sheet!r} is a chart sheet")
         self.workbook, self.sheet, self.window, self.mode = side.workbook, sheet, window, mode
-        placed = CellRange(
-            sheet, window.min_row, window.min_column, window.max_row, window.max_column
-        )
+        placed = CellRange.of(sheet, window)
         self._sheet = side.workbook.sheet(sheet)
         if mode.colours:
             self._sheet.load([window], blanks=True)
-        self.values: Mapping[int, CellValue] = script_values(
-            RangeSide(side.workbook, placed, side.computed)
-        )
+        self.values: Mapping[int, CellValue] = script_values(side.area(placed))
         self.cells: Mapping[int, Written] = self._written() if mode.formulas else self.values
 
     def _written(self) -> dict[int, Written]:
@@ -523,7 +504,7 @@ class _RangeCells:
             keys: Iterable[int] = (cell_key(row, column) for row in rows for column in columns)
             if size > len(stored):
                 keys = [key for key in stored if merge.holds(key >> COLUMN_BITS, key & COLUMN_MASK)]
-            first = cell_key(merge.min_row, merge.min_column)
+            first = cell_key(*merge.first)
             yield from (key for key in keys if key != first)
 
     def _colour_of(self, style: int) -> str:

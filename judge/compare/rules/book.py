@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path, PurePath
+from typing import Any
 
 from judge.compare.published.spider2v.cell_text import CellTexts
-from judge.compare.rules.raised import Side
+from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
+from judge.core.submission import AnswerFile
 from judge.errors import RecalcError, WorkbookError
+from judge.files.documents import read_regular
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.reader import Workbook
 from judge.workbook.workbook_parts import Tab
@@ -93,3 +97,90 @@ class SheetRef:
 
     book: Book | None
     name: str
+
+
+Rule = Mapping[str, Any]
+"""A rule of a rule list, as it is written."""
+
+
+def option_of(rule: Rule, name: str) -> Any:
+    """An option that a rule must have.
+
+    Raises:
+        PublishedError: it has not.
+    """
+    if name not in rule:
+        raise PublishedError("KeyError", repr(name), Side.RULES)
+    return rule[name]
+
+
+def nth(names: Sequence[str], index: int) -> str:
+    """The name at a place, which may count from the end; empty beyond the names."""
+    return names[index] if -len(names) <= index < len(names) else ""
+
+
+def sheet_named(index: object, answer: Book, gold: Book | None) -> SheetRef:
+    """The book and the sheet that a rule names; an index beyond the sheets gives an empty name.
+
+    Raises:
+        PublishedError: it is not a way to name a sheet.
+    """
+    if isinstance(index, int):
+        return SheetRef(answer, nth(answer.names, index))
+    if isinstance(index, str) and index[:2] in {"RI", "EI", "RN", "EN"}:
+        book = answer if index[0] == "R" else gold
+        if index[1] == "N" or book is None:
+            return SheetRef(book, index[2:])
+        try:
+            return SheetRef(book, nth(book.names, int(index[2:])))
+        except ValueError:
+            pass
+    raise PublishedError("ValueError", f"unrecognized sheet {index!r}", Side.RULES)
+
+
+_MAX_BYTES = 32 << 20
+_MAX_FILES = 200
+
+
+def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
+    """Name of a sheet -> its lines, from the files next to a workbook.
+
+    Raises:
+        WorkbookError: a file is too large or cannot be read.
+    """
+    found = {}
+    start = f"{workbook.stem}-"
+    try:
+        listed = sorted(
+            each
+            for each in workbook.parent.iterdir()
+            if each.name.startswith(start) and each.suffix == ".csv"
+        )
+    except OSError:
+        return {}
+    for path in listed[:_MAX_FILES]:
+        data = read_regular(path, WorkbookError, most_bytes=_MAX_BYTES) or b""
+        lines = _lines(data)
+        if lines is not None:
+            found[path.stem[len(start) :]] = lines
+    return found
+
+
+def prints_of(files: Sequence[AnswerFile]) -> Mapping[str, Sequence[str]]:
+    """Name of a sheet -> its lines, from what was handed in with a workbook, which is the first."""
+    found = {}
+    start = f"{PurePath(files[0].name).stem}-" if files else ""
+    for file in files[1 : _MAX_FILES + 1]:
+        name = PurePath(file.name)
+        if name.suffix == ".csv" and name.name.startswith(start) and len(file.data) <= _MAX_BYTES:
+            lines = _lines(file.data)
+            if lines is not None:
+                found[name.stem[len(start) :]] = lines
+    return found
+
+
+def _lines(data: bytes) -> list[str] | None:
+    try:
+        return data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        return None

@@ -12,11 +12,17 @@ from dataclasses import dataclass
 from itertools import islice
 
 from judge.compare.published.spider2v.looks import name_of
+from judge.compare.rules.book import Rule, option_of
 from judge.compare.rules.judged import MAX_CELLS, NOT_CALCULATED, Judged, Said, Target
-from judge.compare.rules.methods import asked_of, method_holds, places_of, window_of
-from judge.compare.rules.naming import Rule, option_of
+from judge.compare.rules.methods import (
+    asked_of,
+    method_holds,
+    places_of,
+    prepared_text,
+    texts_alike,
+    window_of,
+)
 from judge.compare.rules.raised import PublishedError, Side
-from judge.compare.rules.texts import prepared_text, texts_alike
 from judge.compare.rules.values import text_of, values_agree
 from judge.compare.rules.whole_looks import WholeLooks
 from judge.compare.rules.words import method_in_words, property_in_words

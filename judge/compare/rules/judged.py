@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judge.compare.cells.computing import Compute
-from judge.compare.rules.book import Book
-from judge.compare.rules.naming import Rule, option_of, sheet_named
+from judge.compare.rules.book import Book, Rule, option_of, sheet_named
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.rules.values import Grid, Grids
-from judge.core.answer import Origin
 from judge.core.finding import DifferingCell
+from judge.core.submission import Origin
 from judge.workbook.workbook_parts import Tab
 
 NOT_CALCULATED = "not_calculated"

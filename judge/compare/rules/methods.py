@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from judge.compare.rules import patterns
 from judge.compare.rules.raised import PublishedError, Side
@@ -137,17 +137,8 @@ def _within_ranges(value: object, ref: Any) -> bool:
         raise PublishedError("TypeError", f"{type(value).__name__!r} object is not iterable")
     inner, outer = (places_of(each).windows() for each in ref[:2])
     windows = value.windows()
-    return all(any(_holds(window, place) for window in windows) for place in inner) and all(
-        any(_holds(each, place) for each in outer) for place in windows
-    )
-
-
-def _holds(outer: Window, inner: Window) -> bool:
-    return (
-        outer.min_row <= inner.min_row
-        and outer.max_row >= inner.max_row
-        and outer.min_column <= inner.min_column
-        and outer.max_column >= inner.max_column
+    return all(any(window.covers(place) for window in windows) for place in inner) and all(
+        any(each.covers(place) for each in outer) for place in windows
     )
 
 
@@ -180,3 +171,112 @@ def method_holds(value: object, method: Mapping[str, Any]) -> bool:
         if error.side is Side.RULES:
             raise
         return False
+
+
+# -- how alike two strings are ---------------------------------------------------------------------
+# How alike two strings are: ``rapidfuzz.fuzz.ratio``.
+
+_MAX_CHARS = 32_768
+"""A cell holds no more."""
+
+
+def ratio(first: str, second: str) -> float:
+    """Twice the length of the longest common subsequence over both lengths, from 0 to 100."""
+    first, second = first[:_MAX_CHARS], second[:_MAX_CHARS]
+    total = len(first) + len(second)
+    if not total:
+        return 100.0
+    return 100.0 - 100.0 * ((total - 2 * _common(first, second)) / total)
+
+
+def _common(first: str, second: str) -> int:
+    """Length of the longest common subsequence, by a row of bits for each character (Hyyrö)."""
+    places: dict[str, int] = {}
+    for index, character in enumerate(first):
+        places[character] = places.get(character, 0) | 1 << index
+    row = mask = (1 << len(first)) - 1
+    for character in second:
+        shared = row & places.get(character, 0)
+        row = ((row + shared) | (row - shared)) & mask
+    return len(first) - row.bit_count()
+
+
+# -- texts of a rule -------------------------------------------------------------------------------
+
+
+def texts_alike(rule: Mapping[str, Any], actual: str, expected: str) -> bool | None:
+    """Whether two strings are alike in the way that a rule asks; None for an unknown way."""
+    kind = rule.get("type")
+    if kind == "includes":
+        return expected in actual
+    if kind == "included_by":
+        return actual in expected
+    if kind == "fuzzy_match":
+        return bool(ratio(actual, expected) >= rule.get("threshold", 85.0))
+    return actual == expected if kind == "exact_match" else None
+
+
+def prepared_text(rule: Mapping[str, Any], text: str) -> str:
+    """A string after the replacements of a rule, in the published order."""
+    for before, after in rule.get("normalization", ()):
+        text = text.replace(before, after)
+    if "trim_leadings" in rule:
+        text = text.lstrip(rule["trim_leadings"])
+    if "trim_trailings" in rule:
+        text = text.rstrip(rule["trim_trailings"])
+    if "ignore_chars" in rule:
+        ignored = set(rule["ignore_chars"])
+        text = "".join(each for each in text if each not in ignored)
+    return text.lower() if rule.get("ignore_case", False) else text
+
+
+_First = TypeVar("_First")
+_Second = TypeVar("_Second")
+_MOST = 1000
+
+
+def unmatched(
+    wanted: Sequence[_First], found: Sequence[_Second], agree: Callable[[_First, _Second], bool]
+) -> tuple[list[_First], list[_Second]]:
+    """Matches things one to one, as many as possible.
+
+    Args:
+        wanted: what has to be found.
+        found: what there is.
+        agree: whether two of them belong together.
+
+    Returns:
+        Those of both sides that are left over; of more than a thousand, the rest is left over.
+    """
+    partner: dict[int, int] = {}
+    edges = [
+        [place for place, each in enumerate(found[:_MOST]) if agree(one, each)]
+        for one in wanted[:_MOST]
+    ]
+
+    def place_for(index: int, tried: set[int]) -> bool:
+        waiting = [(index, iter(edges[index]))]
+        path: list[tuple[int, int]] = []
+        while waiting:
+            here, candidates = waiting[-1]
+            place = next((candidate for candidate in candidates if candidate not in tried), None)
+            if place is None:
+                waiting.pop()
+                if path:
+                    path.pop()
+                continue
+            tried.add(place)
+            path.append((here, place))
+            if place not in partner:
+                partner.update({taken: one for one, taken in path})
+                return True
+            waiting.append((partner[place], iter(edges[partner[place]])))
+        return False
+
+    for index in range(len(edges)):
+        place_for(index, set())
+    matched = set(partner.values())
+    return (
+        [each for index, each in enumerate(wanted) if index not in matched],
+        [each for index, each in enumerate(found) if index not in partner],
+    )

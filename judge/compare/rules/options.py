@@ -2,15 +2,326 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from judge.compare.published.spider2v.compare_table import RULE_TYPES, Evaluator
-from judge.compare.rules.catalogue import faults_of
-from judge.compare.rules.naming import Rule
+from judge.compare.published.spider2v.looks import PROPERTIES
+from judge.compare.rules import patterns
+from judge.compare.rules.book import Rule
 from judge.core.finding import DifferencePlace, PlaceKind
 from judge.errors import UsageError
 from judge.files.documents import written
+from judge.workbook.address import parse_cell, parse_window
+
+_Check = Callable[[object], Iterator[str]]
+"""Says what is wrong with the value of an option, one line each."""
+
+_COMPARISONS = ("eq", "ne", "le", "lt", "ge", "gt")
+METHODS = (
+    *_COMPARISONS,
+    *("re", "approx:T", "range.te", "spreadsheet_range", "str_list_eq", "str_set_eq"),
+)
+_RANGE_METHOD = re.compile(r"range\.[te][te]")
+_SEARCH_METHOD = re.compile(r"re(\.[A-Z]+)*")
+_MAX_DECIMALS = 15
+
+CHART_PROPERTIES = (
+    *("type", "title", "legend", "direction", "anchor", "width", "height"),
+    *("xtitle", "ytitle", "ztitle"),
+    *("series_names", "trendlines", "labels"),
+)
+"""Properties of charts. The last three are the judge's own: no published function knows them."""
+PIVOT_PROPERTIES = (
+    *("row_fields", "col_fields", "data_fields", "data_fields_name", "filter", "selection"),
+    *("ordered", "name", "location", "show_total", "show_empty_row", "show_empty_col"),
+    "show_headers",
+)
+ROW_PROPERTIES = (
+    *("hidden", "height", "ht", "collapsed", "outline_level", "outlineLevel"),
+    *("thickBot", "thickTop"),
+)
+COLUMN_PROPERTIES = (
+    *("hidden", "width", "collapsed", "outline_level", "outlineLevel", "auto_size", "bestFit"),
+    *("customWidth", "min", "max"),
+)
+STYLE_PROPERTIES = tuple(sorted(PROPERTIES))
+VALIDATION_PROPERTIES = (
+    *("ranges", "sqref", "cells", "validation_type", "type", "operator", "formula1", "formula2"),
+    *("allow_blank", "allowBlank", "hide_drop_down", "showDropDown", "showInputMessage"),
+    *("showErrorMessage", "errorStyle", "errorTitle", "error", "promptTitle", "prompt", "imeMode"),
+)
+_FUZZY_TYPES = ("includes", "included_by", "fuzzy_match", "exact_match")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleType:
+    """A type of rule.
+
+    Attributes:
+        required: options that it needs -> what is checked of them.
+        optional: other options.
+        whole: what is checked of several options together.
+    """
+
+    required: Mapping[str, _Check] = field(default_factory=dict)
+    optional: Mapping[str, _Check] = field(default_factory=dict)
+    whole: Callable[[Mapping[str, object]], Iterator[str]] | None = None
+
+
+def faults_of(rules: Sequence[Mapping[str, object]]) -> Iterator[str]:
+    """What is wrong with a rule list, one line each: the rule, the option, what is allowed.
+
+    Args:
+        rules: objects with a ``type``.
+    """
+    for number, rule in enumerate(rules, start=1):
+        kind = str(rule["type"])
+        known = RULE_CATALOGUE.get(kind)
+        if known is None:
+            yield f"rule {number}: there is no type {kind!r}; there are {_listed(RULE_CATALOGUE)}"
+            continue
+        for fault in _faults_of_rule(rule, known):
+            yield f"rule {number} ({kind}): {fault}"
+
+
+def _faults_of_rule(rule: Mapping[str, object], known: RuleType) -> Iterator[str]:
+    options = {**known.required, **known.optional}
+    for name in rule:
+        if name != "type" and name not in options:
+            allowed = _listed(options) if options else "none besides the type"
+            yield f"option {name!r} is unknown; there are {allowed}"
+    for name in known.required:
+        if name not in rule:
+            yield f"option {name!r} is missing"
+    for name, check in options.items():
+        if name in rule:
+            yield from (f"option {name!r} {fault}" for fault in check(rule[name]))
+    if known.whole is not None and all(name in rule for name in known.required):
+        yield from known.whole(rule)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names)
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# -- values of options ----------------------------------------------------------------------------
+
+
+def _sheet(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        named = value[:2] in {"RN", "EN"} and bool(value[2:].strip())
+        right = named or (value[:2] in {"RI", "EI"} and value[2:].isdecimal())
+    else:
+        right = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not right:
+        yield (
+            f"must be a sheet, not {_shown(value)}: n or 'RIn' (the n-th of the output, from 0), "
+            f"'EIn' (of the gold), 'RNname' or 'ENname'"
+        )
+
+
+def _whole(least: int, most: int) -> _Check:
+    def check(value: object) -> Iterator[str]:
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            yield f"must be a whole number from {least} to {most}, not {_shown(value)}"
+
+    return check
+
+
+def _truth(value: object) -> Iterator[str]:
+    if not isinstance(value, bool):
+        yield f"must be true or false, not {_shown(value)}"
+
+
+def _text(value: object) -> Iterator[str]:
+    if not isinstance(value, str):
+        yield f"must be text, not {_shown(value)}"
+
+
+def _number(value: object) -> Iterator[str]:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        yield f"must be a number, not {_shown(value)}"
+
+
+def _one_of(*allowed: str) -> _Check:
+    def check(value: object) -> Iterator[str]:
+        if value not in allowed:
+            yield f"must be one of {_listed(allowed)}, not {_shown(value)}"
+
+    return check
+
+
+def _properties(allowed: Sequence[str], *, needed: bool = True) -> _Check:
+    def check(value: object) -> Iterator[str]:
+        if not isinstance(value, list | tuple):
+            yield f"must be a list of properties, not {_shown(value)}"
+            return
+        if needed and not value:
+            yield f"is empty, so nothing would be compared; there are {_listed(allowed)}"
+        for each in value:
+            if each not in allowed:
+                yield f"has no property {_shown(each)}; there are {_listed(allowed)}"
+
+    return check
+
+
+def _cell(value: object) -> Iterator[str]:
+    if not isinstance(value, str) or parse_cell(value) is None:
+        yield f"must be a cell such as 'B2', not {_shown(value)}"
+
+
+def _ranges(value: object) -> Iterator[str]:
+    places = value.split() if isinstance(value, str) else value
+    if not isinstance(places, list | tuple) or not places:
+        yield f"must be ranges such as 'A1:B9', not {_shown(value)}"
+        return
+    for each in places:
+        if not isinstance(each, str) or parse_window(each.replace("$", "").upper()) is None:
+            yield f"must be ranges such as 'A1:B9', not {_shown(each)}"
+
+
+def _pairs(value: object) -> Iterator[str]:
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(each, list | tuple) and len(each) == 2 and all(isinstance(x, str) for x in each)
+        for each in value
+    ):
+        yield f"must be a list of pairs of text, not {_shown(value)}"
+
+
+def _objects(required: Mapping[str, _Check], optional: Mapping[str, _Check]) -> _Check:
+    """A list of objects with options of their own."""
+    inner = RuleType(required, optional)
+
+    def check(value: object) -> Iterator[str]:
+        if not isinstance(value, list | tuple) or not value:
+            yield f"must be a list of objects, not {_shown(value)}"
+            return
+        for number, each in enumerate(value, start=1):
+            if not isinstance(each, Mapping):
+                yield f"entry {number}: must be an object, not {_shown(each)}"
+                continue
+            yield from (f"entry {number}: {fault}" for fault in _faults_of_rule(each, inner))
+
+    return check
+
+
+def _asked(allowed: Sequence[str]) -> _Check:
+    """An object: name of a property -> method and reference."""
+
+    def check(value: object) -> Iterator[str]:
+        if not isinstance(value, Mapping) or not value:
+            yield f"must be an object of properties with method and ref, not {_shown(value)}"
+            return
+        for name, asked in value.items():
+            if name not in allowed:
+                yield f"has no property {_shown(name)}; there are {_listed(allowed)}"
+            elif not isinstance(asked, Mapping) or set(asked) != {"method", "ref"}:
+                yield f"{name}: must be an object with 'method' and 'ref', not {_shown(asked)}"
+            else:
+                yield from (f"{name}: {fault}" for fault in _method(asked))
+
+    return check
+
+
+def _listed_asked(allowed: Sequence[str]) -> _Check:
+    one = _asked(allowed)
+
+    def check(value: object) -> Iterator[str]:
+        if not isinstance(value, list | tuple):
+            yield f"must be a list of objects, not {_shown(value)}"
+            return
+        for number, each in enumerate(value, start=1):
+            yield from (f"entry {number}: {fault}" for fault in one(each))
+
+    return check
+
+
+def _method(asked: Mapping[str, object]) -> Iterator[str]:
+    """A method with its reference."""
+    method, ref = asked["method"], asked["ref"]
+    if method in _COMPARISONS:
+        if isinstance(ref, list | tuple | Mapping):
+            yield f"the ref of {method} must be one value, not {_shown(ref)}"
+    elif isinstance(method, str) and _SEARCH_METHOD.fullmatch(method):
+        try:
+            patterns.check_pattern(str(ref))
+        except patterns.PatternError as error:
+            yield f"the ref {_shown(ref)} is not a regular expression: {error}"
+    elif isinstance(method, str) and method.startswith("approx:"):
+        yield from _approx(method, ref)
+    elif isinstance(method, str) and _RANGE_METHOD.fullmatch(method):
+        if not _is_list(ref, 2) or any(True for each in ref for _ in _number(each)):  # type: ignore[attr-defined]
+            yield f"the ref of {method} must be two numbers, not {_shown(ref)}"
+    elif method == "spreadsheet_range":
+        if not _is_list(ref, 2) or any(True for each in ref for _ in _ranges(each)):  # type: ignore[attr-defined]
+            yield f"the ref of {method} must be the least and the most ranges, not {_shown(ref)}"
+    elif method in {"str_list_eq", "str_set_eq"}:
+        if not isinstance(ref, list | tuple):
+            yield f"the ref of {method} must be a list, not {_shown(ref)}"
+    else:
+        yield f"there is no method {_shown(method)}; there are {_listed(METHODS)}"
+
+
+def _approx(method: str, ref: object) -> Iterator[str]:
+    try:
+        float(method.partition(":")[2])
+    except ValueError:
+        yield f"the method {method!r} must be 'approx:' and a number"
+    yield from (f"the ref of {method} {fault}" for fault in _number(ref))
+
+
+def _is_list(value: object, length: int) -> bool:
+    return isinstance(value, list | tuple) and len(value) == length
+
+
+def _anything(value: object) -> Iterator[str]:  # noqa: ARG001
+    return iter(())
+
+
+# -- the types ------------------------------------------------------------------------------------
+
+_PAIR: Mapping[str, _Check] = {"sheet_idx0": _sheet, "sheet_idx1": _sheet}
+_ONE: Mapping[str, _Check] = {"sheet_idx": _sheet}
+_FUZZY = _objects(
+    {"range": _ranges, "type": _one_of(*_FUZZY_TYPES)},
+    {
+        "threshold": _number,
+        "ignore_case": _truth,
+        "ignore_chars": _text,
+        "trim_leadings": _text,
+        "trim_trailings": _text,
+        "normalization": _pairs,
+    },
+)
+
+RULE_CATALOGUE: Mapping[str, RuleType] = {
+    "sheet_name": RuleType(),
+    "sheet_data": RuleType(_PAIR, {"precision": _whole(0, _MAX_DECIMALS)}),
+    "sheet_print": RuleType(_PAIR, {"ignore_case": _truth}),
+    "sheet_fuzzy": RuleType({**_PAIR, "rules": _FUZZY}),
+    "sparkline": RuleType(_PAIR),
+    "chart": RuleType(_PAIR, {"chart_props": _properties(CHART_PROPERTIES, needed=False)}),
+    "style": RuleType({**_PAIR, "props": _properties(STYLE_PROPERTIES)}),
+    "freeze": RuleType(_PAIR),
+    "zoom": RuleType({**_ONE, "method": _anything, "ref": _anything}, whole=_method),
+    "data_validation": RuleType({**_ONE, "dv_props": _listed_asked(VALIDATION_PROPERTIES)}),
+    "row_props": RuleType({**_PAIR, "props": _properties(ROW_PROPERTIES)}),
+    "col_props": RuleType({**_PAIR, "props": _properties(COLUMN_PROPERTIES)}),
+    "filter": RuleType(_PAIR),
+    "pivot_table": RuleType(_PAIR, {"pivot_props": _properties(PIVOT_PROPERTIES, needed=False)}),
+    "check_cell": RuleType(
+        {**_ONE, "coordinate": _cell, "props": _asked((*STYLE_PROPERTIES, "value"))}
+    ),
+}
+"""Name of a type -> its options."""
+
 
 NAME = "rules"
 PROFILES = ("standard", "official")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from judge.compare.cells.computing import Compute
 from judge.compare.rules.book import Book
-from judge.core.answer import Origin
-from judge.workbook.address import Window, cell_key
+from judge.core.submission import Origin
+from judge.workbook.address import cell_key
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
-from judge.workbook.dates import to_serial
+from judge.workbook.number_formats import to_serial
 
 _RELATIVE = 1e-9
 _DAYS = 1e-6
@@ -65,11 +65,11 @@ class Grids:
         used = workbook.used_range(name)
         if used is None:
             return Grid({}, {})
-        window = CellRange(name, 1, 1, used.max_row, used.max_column)
-        computed = self._compute.fill(workbook, [window], origin=self._origin)
+        cells = CellRange(name, 1, 1, used.max_row, used.max_column)
+        computed = self._compute.fill(workbook, [cells], origin=self._origin)
         sheet = workbook.sheet(name)
         values: dict[int, CellValue] = {
-            key: value for key, value in sheet.values(_window(window)).items() if value is not None
+            key: value for key, value in sheet.values(cells.window).items() if value is not None
         }
         for ref, value in computed.values.items():
             if ref.sheet == name:
@@ -81,7 +81,7 @@ class Grids:
         }
         not_tried = frozenset(
             key
-            for key in sheet.formula_keys(_window(window))
+            for key in sheet.formula_keys(cells.window)
             if key not in values
             and key not in missing
             and (raw := sheet.raw_formula(key)) is not None
@@ -91,10 +91,6 @@ class Grids:
         return Grid(
             {key: each for key, each in values.items() if not is_blank(each)}, missing, not_tried
         )
-
-
-def _window(cells: CellRange) -> Window:
-    return Window(cells.min_row, cells.min_column, cells.max_row, cells.max_column)
 
 
 def is_blank(value: CellValue) -> bool:

@@ -13,12 +13,12 @@ from judge.compare.profiles import get_profile
 from judge.compare.published.spider2v.looks import PROPERTIES, StyleParts, style_parts
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError, Side
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellRange
-from judge.workbook.facts.reading import number
-from judge.workbook.links import linked_keys
-from judge.workbook.styles.style import attribute_agrees
+from judge.workbook.reader import linked_keys
+from judge.workbook.styles.style_sheet import attribute_agrees
+from judge.workbook.tree import number
 
 _ATTRIBUTES = {
     "number_format": "number_format",
@@ -68,7 +68,7 @@ class WholeLooks:
         """Keys of the cells of merged ranges."""
         found: set[int] = set()
         for merge in self.book.workbook.sheet(self.name).tail.merges:
-            size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+            size = merge.size
             with self.book.workbook.package.blamed():
                 self.book.workbook.package.budget.take_cells(size)
             found.update(

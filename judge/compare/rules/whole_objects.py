@@ -11,11 +11,11 @@ from judge.compare.published.spider2v.objects import column_property, row_proper
 from judge.compare.rules.book import Book
 from judge.compare.rules.values import text_of
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
-from judge.workbook.facts.chart_model import Anchor, Axis, Chart, Plot, Series, Source, Title
-from judge.workbook.facts.pivot_model import Pivot
-from judge.workbook.facts.reading import is_on, number, whole
+from judge.workbook.facts.charts import Anchor, Axis, Chart, Plot, Series, Source, Title
+from judge.workbook.facts.pivots import Pivot
 from judge.workbook.facts.references import read_reference
-from judge.workbook.facts.sheet_model import Filter
+from judge.workbook.facts.sheets import Filter
+from judge.workbook.tree import is_on, number, whole
 from judge.workbook.workbook_parts import Tab
 
 # -- how large a chart is on its sheet -------------------------------------------------------------

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from judge.compare.rules.book import Rule
 from judge.compare.rules.methods import places_of
-from judge.compare.rules.naming import Rule
 
 LONGEST = 600
 """Characters of a sentence; longer ones end with an ellipsis."""

@@ -10,8 +10,14 @@ from dataclasses import dataclass
 
 from judge.compare.profiles import Profile, TextNumbers
 from judge.compare.published.babelbench import published_verdict
-from judge.compare.values.arithmetic import ExpressionError, UnboundedError, evaluate
-from judge.compare.values.rules import AnswerType, Match, VariableRule
+from judge.compare.values.rules import (
+    AnswerType,
+    ExpressionError,
+    Match,
+    UnboundedError,
+    VariableRule,
+    evaluate,
+)
 from judge.replies.relaxed import NotLiteralError, number_of, read_literal
 
 # -- the number that a string states ---------------------------------------------------------------

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
-    AnswerAreas,
     AnswerFaultError,
+    Checker,
     ComparedValue,
     Examination,
     GoldFaultError,
@@ -19,9 +19,17 @@ from judge.compare.contract import (
 from judge.compare.profiles import PROFILES, Profile
 from judge.compare.published.babelbench import named_verdict
 from judge.compare.values.agreement import AGREES, WRONG_VALUE, Agreement, compare_value
-from judge.compare.values.arithmetic import UNKNOWN, ExpressionError, UnboundedError, evaluate
-from judge.compare.values.rules import AnswerType, Match, VariableRule, problem_of_gold, read_rules
-from judge.core.answer import Answer, Origin
+from judge.compare.values.rules import (
+    UNKNOWN,
+    AnswerType,
+    ExpressionError,
+    Match,
+    UnboundedError,
+    VariableRule,
+    evaluate,
+    problem_of_gold,
+    read_rules,
+)
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -31,11 +39,11 @@ from judge.core.finding import (
     nearest,
 )
 from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, Origin
 from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from judge.files.documents import dump_json
 from judge.replies.answers import StatedAnswer, named_answer, published_answer, stated_answer
-from judge.workbook.reader import Workbook
 
 # -- values as records and messages show them ------------------------------------------------------
 
@@ -92,7 +100,7 @@ _NO_ANSWER = "no_answer"
 _MISSING = "missing_variable"
 
 
-class TypedAnswerChecker:
+class TypedAnswerChecker(Checker):
     """Compares the values of variables.
 
     The value of a gold is an object: name of a variable -> its right value.
@@ -185,10 +193,6 @@ class TypedAnswerChecker:
             answers[f"values{which}"] = Answer(Origin.GOLD, values=chosen)
             answers[f"reply{which}"] = Answer(Origin.GOLD, text=reply)
         return answers
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
-        """A typed answer is in no cells."""
-        return AnswerAreas()
 
     def compared(
         self, task: Task, golds: Sequence[Gold], answer: Answer, rules: Rules

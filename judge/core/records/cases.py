@@ -13,7 +13,7 @@ class CaseRun(TypedDict, total=False):
     that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for what was
     left on a desktop; ``ended`` says how that episode did, ``gui_only`` whether it claims to have
     used nothing but mouse and keyboard, and ``origin`` whether the values in a file were trusted
-    (:class:`judge.core.answer.Origin`). ``stdout`` and ``stderr`` are the first, or last,
+    (:class:`judge.core.submission.Origin`). ``stdout`` and ``stderr`` are the first, or last,
     characters.
     """
 

@@ -103,7 +103,7 @@ class Latencies(TypedDict):
 
 
 class UsageReport(TypedDict):
-    """What the requests to the chat model took: see :func:`judge.report.usage.usage_of`."""
+    """What the requests to the chat model took: see :class:`judge.report.counts.UsageTally`."""
 
     submissions: int
     calls: int
@@ -258,7 +258,7 @@ class ReportHead(FurtherReports):
 
 
 class ReportDocument(ReportHead):
-    """The document of report.json, as :func:`judge.report.summary.build_report` makes it.
+    """The document of report.json, as :func:`judge.report.report_json.build_report` makes it.
 
     The entries of a large run are read from the file when they are needed.
     """

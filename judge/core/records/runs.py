@@ -1,9 +1,9 @@
-"""run.json and the files next to it, as types: submissions, changed verdicts, references."""
+"""run.json and the files next to it, as types: submissions and changed verdicts."""
 # Without `from __future__ import annotations`: see judge.files.forms.
 
 from typing import Required, TypedDict
 
-from judge.files.forms import Amount, Count, TaskId
+from judge.files.forms import Count, TaskId
 
 # -- run.json -------------------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class SubmissionRecord(TypedDict, total=False):
     """A record of submissions.jsonl, as far as every reader may rely on it.
 
     Other programs may write such files, with fields of their own; what they say about requests is
-    read by :func:`judge.core.asking.asking_of`.
+    read by :func:`judge.core.conversation.asking_of`.
     """
 
     id: Required[TaskId]
@@ -146,7 +146,7 @@ class SubmissionRecord(TypedDict, total=False):
     conversation: object
 
 
-# -- overrides.jsonl, reference.json, audits.jsonl ------------------------------------------------
+# -- overrides.jsonl ------------------------------------------------------------------------------
 
 
 class OverrideRecord(TypedDict, total=False):
@@ -162,22 +162,6 @@ class OverrideRecord(TypedDict, total=False):
     why: Required[str]
     output_sha256: str | None
     run_key: str | None
-
-
-class ReferenceTimeRecord(TypedDict):
-    """The time of one reference solution, on its slowest case."""
-
-    digest: str
-    cpu_s: Amount
-    wall_s: Amount
-
-
-class ReferenceDocument(TypedDict):
-    """The document of reference.json; times are by task id."""
-
-    host: str
-    image: str
-    tasks: dict[str, ReferenceTimeRecord]
 
 
 def served_model(run: RunDocument) -> str | None:

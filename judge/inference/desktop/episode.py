@@ -1,59 +1,127 @@
-"""One episode: turns of looking, asking and acting, until the model or a limit ends it."""
+"""Episodes: a chat model works on a desktop, turn by turn, until it or a limit ends the episode.
+
+A turn shows the model the desktop, asks for actions, and performs them. Each case of a task has an
+episode of its own. An episode that is on record is not repeated; one whose desktop breaks starts
+again.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
-from judge.core.messages import Content, Picture, content_of
+from judge.core.conversation import Content, Picture, content_of
+from judge.core.submission import AnswerForm
+from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import (
+    HOME,
     Action,
     ActionOutcome,
     ActionSpace,
     Desktop,
+    DesktopHost,
     DesktopTask,
     Observation,
-    ObservationForm,
     Signal,
 )
-from judge.desktop.episodes import EpisodeWriter
-from judge.desktop.replies import ParsedReply, parse_reply, with_marks
-from judge.desktop.tables import TreeTable, mark_places, marks_table, tree_table
-from judge.errors import SandboxError
-from judge.inference.answers import writable
-from judge.inference.chat import CallError, ChatReply, estimate_tokens
-from judge.inference.desktop.setting import DesktopWay
-from judge.inference.desktop.window import Window
+from judge.desktop.episodes import (
+    Episode,
+    EpisodeEnd,
+    EpisodeWriter,
+    SeenRecord,
+    episode_path,
+    head_of,
+    output_record,
+    read_episode,
+)
+from judge.desktop.observations import ObservationForm, TreeTable, mark_places
+from judge.desktop.replies import parse_reply, with_marks
+from judge.errors import SandboxError, StoreError
+from judge.files.documents import utc_now
+from judge.grading.store import RunDirectory
+from judge.inference.calls import TaskClient
+from judge.inference.chat import ChatReply, Message, estimate_tokens, writable
+from judge.inference.conversation import Conversation, Environment, converse, try_sandboxes
+from judge.inference.desktop.setting import DesktopWay, desktop_task, setting_name
 from judge.inference.pictures import PictureStore
+from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.prompt import Feedback
-from judge.inference.talk import Ask, Talk, end_over_length, note_reply
 
-_T = TypeVar("_T")
-_FORMS = {
-    ObservationForm.SCREENSHOT: "screenshot",
-    ObservationForm.TREE: "tree",
-    ObservationForm.BOTH: "both",
-    ObservationForm.MARKS: "som",
-}
+
+class Window:
+    """A conversation of which each request sends only the beginning and the end.
+
+    Each message is the same in all requests that contain it. So a conversation keeps it once, and
+    each request as the numbers of its messages.
+
+    Args:
+        messages: the list of messages; may hold those of earlier episodes.
+        first: the first message, with the task.
+        history: earlier turns that each request repeats.
+    """
+
+    def __init__(self, messages: list[Message], first: Content, history: int) -> None:
+        self._messages = messages
+        self._first = len(messages)
+        self._history = history
+        self._turns: list[tuple[int, int]] = []
+        self._shown = -1
+        messages.append({"role": "system", "content": first})
+
+    def show(self, content: Content) -> list[int]:
+        """Adds the message of this turn.
+
+        Args:
+            content: the message.
+
+        Returns:
+            The numbers of the messages that the next request sends.
+        """
+        self._shown = self._add("user", content)
+        kept = self._turns[-self._history :] if self._history else []
+        return [self._first, *(number for turn in kept for number in turn), self._shown]
+
+    def replied(self) -> None:
+        """Notes that the message that was added last is the reply of this turn."""
+        self._turns.append((self._shown, len(self._messages) - 1))
+
+    def sent(self, numbers: list[int]) -> tuple[Message, ...]:
+        """The messages with these numbers."""
+        return tuple(self._messages[number] for number in numbers)
+
+    def _add(self, role: str, content: Content) -> int:
+        self._messages.append({"role": role, "content": content})
+        return len(self._messages) - 1
+
+
 CODE_BLOCKS = "code-blocks"
 """Name of the correction that takes code blocks whole."""
+
+PAUSE_S = 1.0
+"""Seconds to wait before the second attempt at an episode; the third waits twice as long."""
+
+_ENDINGS = frozenset({Signal.DONE, Signal.FAIL})
+_RESPONSES = {"fail": "FAIL", "done": "DONE"}
 
 Fill = Callable[[dict[str, str]], str]
 Done = tuple[Action, ActionOutcome]
 
 
-@dataclass(slots=True)
-class EpisodeHands:
-    """What an episode works with.
+class DesktopEnvironment(Environment):
+    """A desktop that a model is shown, and whose mouse and keyboard it uses.
 
-    Attributes:
+    Args:
         way: how the model works.
         desktop: the desktop, open.
+        conversation: filled as the episode proceeds; may hold episodes on earlier cases.
+        case: number of the case.
+        first: the first message.
         writer: keeps turns.
         pictures: keeps the pictures of messages.
         threads: run what blocks.
@@ -61,82 +129,125 @@ class EpisodeHands:
         clock: seconds.
     """
 
-    way: DesktopWay
-    desktop: Desktop
-    writer: EpisodeWriter
-    pictures: PictureStore
-    threads: Executor
-    feedback: bool = True
-    clock: Callable[[], float] = field(default=time.monotonic)
+    out_of_rounds = "turns"
 
-    async def blocking(self, work: Callable[[], _T]) -> _T:
-        """Runs what blocks on a thread."""
-        return await asyncio.get_running_loop().run_in_executor(self.threads, work)
+    def __init__(
+        self,
+        way: DesktopWay,
+        desktop: Desktop,
+        conversation: Conversation,
+        case: int,
+        first: Content,
+        *,
+        writer: EpisodeWriter,
+        pictures: PictureStore,
+        threads: Executor,
+        feedback: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(conversation, way.setting.rounds, threads)
+        self._way = way
+        self._desktop = desktop
+        self._case = case
+        self._writer = writer
+        self._pictures = pictures
+        self._gives_feedback = feedback
+        self._clock = clock
+        self._window = Window(conversation.messages, first, way.setting.history)
+        self._started = self._turn_started = clock()
+        self._feedback = ""
+        self._sent: list[int] = []
+        self._observation: Observation | None = None
+        self._kept: SeenRecord | None = None
 
+    @property
+    def seconds(self) -> float:
+        """How long the episode has taken."""
+        return self._clock() - self._started
 
-async def hold_episode(
-    hands: EpisodeHands, talk: Talk, case: int, first: Content, ask: Ask
-) -> tuple[str, float]:
-    """Has a model work until the episode ends.
+    async def show(self, number: int) -> tuple[Message, ...] | str:
+        """What the desktop shows; no turn begins after the time limit of the episode."""
+        self._turn_started = self._clock()
+        if self._turn_started - self._started > self._way.setting.minutes * 60:
+            return "time"
+        observation = await self.blocking(partial(look, self._desktop, self._way.setting.form))
+        table = table_of(self._way, observation)
+        self._observation = observation
+        self._kept = self._writer.files.keep(observation, table.text, cut=table.cut)
+        self._sent = self._window.show(self._message(observation, table, number))
+        return self._window.sent(self._sent)
 
-    Args:
-        hands: what it works with.
-        talk: the conversation, which may hold episodes on earlier cases.
-        case: number of the case.
-        first: the first message.
-        ask: asks the model.
+    def round_facts(self, number: int) -> dict[str, Any]:
+        """The case and the turn, and the numbers of the messages that were sent."""
+        return {"case": self._case, "turn": number, "sent": self._sent}
 
-    Returns:
-        Why it ended, as in :class:`judge.desktop.records.EpisodeEnd`, and when by the clock it
-        began.
-
-    Raises:
-        CallError: no reply could be obtained.
-        BudgetReachedError: the budget does not allow a call.
-        SandboxError: the desktop broke.
-        StoreError: a record cannot be written.
-    """
-    setting = hands.way.setting
-    window = Window(talk.messages, first, setting.history)
-    started = hands.clock()
-    told, ended = "", "turns"
-    for number in range(1, setting.rounds + 1):
-        turn_started = hands.clock()
-        if turn_started - started > setting.minutes * 60:
-            ended = "time"
-            break
-        seen = await hands.blocking(partial(look, hands.desktop, setting.observation))
-        table = table_of(hands.way, seen)
-        kept = hands.writer.files.keep(seen, table.text, cut=table.cut)
-        content = _shown(hands, seen, table, told, number)
-        sent = window.show(content)
-        try:
-            reply = await ask(window.sent(sent), number)
-        except CallError as error:
-            end_over_length(talk, error)
-            talk.rounds[-1] |= {"case": case, "turn": number, "sent": sent}
-            ended = "context-length"
-            break
-        note_reply(talk, reply, "actions")
-        talk.rounds[-1] |= {"case": case, "turn": number, "sent": sent}
-        talk.reply, talk.truncated = reply.text, reply.is_truncated
-        window.replied()
-        parsed = _parsed(hands.way, reply)
-        done = await _act(hands, seen, parsed.actions, started)
-        told = _told(hands, parsed.problem, done)
-        hands.writer.turn(
-            kept,
+    async def act(self, reply: ChatReply, number: int) -> str | None:
+        """Performs the actions of a reply, and keeps the turn."""
+        conversation = self.conversation
+        conversation.note_reply(reply, "actions", **self.round_facts(number))
+        conversation.reply, conversation.truncated = reply.text, reply.is_truncated
+        self._window.replied()
+        parsed = parse_reply(
+            reply.text,
+            self._way.setting.action_space,
+            is_truncated=reply.is_truncated,
+            as_published=CODE_BLOCKS in self._way.options.as_published,
+        )
+        done = await self._perform(parsed.actions)
+        self._feedback = self._feedback_on(parsed.problem, done)
+        assert self._kept is not None
+        self._writer.turn(
+            self._kept,
             done,
             reply=reply.text,
             problem=parsed.problem,
-            feedback=told,
-            seconds=hands.clock() - turn_started,
+            feedback=self._feedback,
+            seconds=self._clock() - self._turn_started,
         )
-        if done and (signal := done[-1][0].signal) in {Signal.DONE, Signal.FAIL}:
-            ended = str(signal).lower()
-            break
-    talk.ended = ended
-    return ended, started
+        signal = done[-1][0].signal if done else None
+        return str(signal).lower() if signal in _ENDINGS else None
+
+    def _message(self, observation: Observation, table: TreeTable, number: int) -> Content:
+        """The message with an observation, after feedback on the actions before it."""
+        left = str(self.rounds - number + 1)
+        text = self._way.say("seen", table=table.text, left=left)
+        text = writable("\n\n".join(filter(None, [self._feedback, text])))
+        if not self._way.setting.form.shows_screenshot:
+            return text
+        assert observation.screenshot is not None
+        picture = self._pictures.add_made(observation.screenshot, f"turn-{number}.png")
+        if not isinstance(picture, Picture):
+            raise SandboxError("the desktop's screenshot is not a picture")
+        return content_of(text, (picture,))
+
+    async def _perform(self, actions: tuple[Action, ...]) -> list[Done]:
+        """Performs the actions of a reply, one after the other."""
+        assert self._observation is not None
+        places = mark_places(self._observation.elements or (), self._observation.marks or {})
+        done: list[Done] = []
+        for action in actions:
+            if action.signal in _ENDINGS:
+                done.append((action, ActionOutcome()))
+                break
+            if self.seconds > self._way.setting.minutes * 60:
+                break
+            named = with_marks(action, places)
+            done.append((named, await self.blocking(partial(self._desktop.perform, named))))
+        return done
+
+    def _feedback_on(self, problem: str, done: list[Done]) -> str:
+        """What the next message says of the reply and its actions; empty for nothing."""
+        words = self._way.words
+        if problem:
+            return words.say("no_action", problem=problem)
+        if not self._gives_feedback:
+            return ""
+        lines = [
+            line
+            for number, (_, outcome) in enumerate(done, start=1)
+            for line in _outcome_lines(words, number, outcome, self._way.setting.printed_chars)
+        ]
+        return words.say("outcomes", outcomes="\n".join(lines)) if lines else ""
 
 
 def look(desktop: Desktop, form: ObservationForm) -> Observation:
@@ -145,92 +256,31 @@ def look(desktop: Desktop, form: ObservationForm) -> Observation:
     Raises:
         SandboxError: the desktop broke, or shows nothing.
     """
-    seen = desktop.observe(screenshot=True, tree=True, marks=form is ObservationForm.MARKS)
-    if seen.screenshot is None or seen.elements is None:
+    observation = desktop.observe(screenshot=True, tree=True, marks=form.has_marks)
+    if observation.screenshot is None or observation.elements is None:
         raise SandboxError("the desktop shows nothing")
-    return seen
+    return observation
 
 
-def table_of(way: DesktopWay, seen: Observation) -> TreeTable:
+def table_of(way: DesktopWay, observation: Observation) -> TreeTable:
     """The table of what a desktop shows, cut as the setting says."""
-    elements, limit = seen.elements or (), way.setting.tree_tokens
-    if way.setting.observation is ObservationForm.MARKS:
-        return marks_table(elements, seen.marks or {}, most_tokens=limit, tokens_of=estimate_tokens)
-    return tree_table(
-        elements,
+    return way.setting.form.table(
+        observation,
         as_published=way.options.as_published,
-        most_tokens=limit,
+        most_tokens=way.setting.tree_tokens,
         tokens_of=estimate_tokens,
     )
 
 
-def _shown(
-    hands: EpisodeHands, seen: Observation, table: TreeTable, told: str, number: int
-) -> Content:
-    """The message that shows what there is to see."""
-    setting = hands.way.setting
-    left = str(setting.rounds - number + 1)
-    text = hands.way.words.say(f"seen_{_FORMS[setting.observation]}", table=table.text, left=left)
-    text = writable("\n\n".join(filter(None, [told, text])))
-    if setting.observation is ObservationForm.TREE:
-        return text
-    assert seen.screenshot is not None
-    picture = hands.pictures.add_made(seen.screenshot, f"turn-{number}.png")
-    if not isinstance(picture, Picture):
-        raise SandboxError("the desktop's screenshot is not a picture")
-    return content_of(text, (picture,))
-
-
-def _parsed(way: DesktopWay, reply: ChatReply) -> ParsedReply:
-    return parse_reply(
-        reply.text,
-        way.setting.action_space,
-        is_truncated=reply.is_truncated,
-        as_published=CODE_BLOCKS in way.options.as_published,
-    )
-
-
-async def _act(
-    hands: EpisodeHands, seen: Observation, actions: tuple[Action, ...], started: float
-) -> list[Done]:
-    """Performs the actions of a reply, one after the other."""
-    places = mark_places(seen.elements or (), seen.marks or {})
-    done: list[Done] = []
-    for action in actions:
-        if action.signal in {Signal.DONE, Signal.FAIL}:
-            done.append((action, ActionOutcome()))
-            break
-        if hands.clock() - started > hands.way.setting.minutes * 60:
-            break
-        named = with_marks(action, places)
-        done.append((named, await hands.blocking(partial(hands.desktop.perform, named))))
-    return done
-
-
-def _told(hands: EpisodeHands, problem: str, done: list[Done]) -> str:
-    """What the next message says of the reply and its actions; empty for nothing."""
-    words = hands.way.words
-    if problem:
-        return words.say("no_action", problem=problem)
-    if not hands.feedback:
-        return ""
-    said = [
-        line
-        for number, (_, outcome) in enumerate(done, start=1)
-        for line in _of_outcome(words, number, outcome, hands.way.setting.printed_chars)
-    ]
-    return words.say("outcomes", outcomes="\n".join(said)) if said else ""
-
-
-def _of_outcome(words: Feedback, number: int, outcome: ActionOutcome, chars: int) -> list[str]:
-    said = []
+def _outcome_lines(
+    words: Feedback, number: int, outcome: ActionOutcome, chars: int
+) -> Iterator[str]:
     if outcome.printed.strip():
-        said.append(words.say("printed", number=str(number), printed=outcome.printed[:chars]))
+        yield words.say("printed", number=str(number), printed=outcome.printed[:chars])
     if outcome.error:
         occasion = "refused" if outcome.refused else "failed"
         # What went wrong is at the end of a traceback.
-        said.append(words.say(occasion, number=str(number), error=outcome.error[-chars:]))
-    return said
+        yield words.say(occasion, number=str(number), error=outcome.error[-chars:])
 
 
 def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fill) -> str:
@@ -244,7 +294,7 @@ def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fi
     """
     setting, words = way.setting, way.words
     actions = words.say(f"actions_{setting.action_space}")
-    if setting.observation is ObservationForm.MARKS:
+    if setting.form.has_marks:
         actions = f"{actions}\n{words.say('actions_pyautogui_som')}"
     access = "access_any"
     if way.options.gui_only and setting.action_space is ActionSpace.PYAUTOGUI:
@@ -255,7 +305,7 @@ def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fi
                 "instruction": instruction,
                 "file": task.opened,
                 "wanted": task.collected,
-                "observation": words.say(f"observation_{_FORMS[setting.observation]}"),
+                "observation": way.say("observation"),
                 "action_space": actions,
                 "access": words.say(access),
                 "screen_width": str(way.options.width),
@@ -266,3 +316,301 @@ def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fi
             }
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodePart:
+    """A finished episode, with its part of the conversation.
+
+    Attributes:
+        episode: the episode.
+        messages: its messages.
+        rounds: the records of its turns, with numbers of messages from its first.
+        calls: the calls for its replies.
+    """
+
+    episode: Episode
+    messages: list[Message]
+    rounds: list[dict[str, Any]]
+    calls: list[dict[str, Any]]
+
+
+class DesktopSolver:
+    """Has a chat model solve tasks on desktops, with a bound on desktops at a time.
+
+    Args:
+        plan: the run.
+        host: opens desktops.
+        store: the results directory.
+        pictures: keeps the pictures of messages.
+        threads: run what blocks.
+        jobs: desktops at a time.
+    """
+
+    def __init__(
+        self,
+        plan: InferencePlan,
+        host: DesktopHost,
+        store: RunDirectory,
+        pictures: PictureStore,
+        threads: Executor,
+        *,
+        jobs: int = 1,
+    ) -> None:
+        assert plan.desktop is not None, "only runs on a desktop have episodes"
+        self._plan = plan
+        self._way: DesktopWay = plan.desktop
+        self._host = host
+        self._store = store
+        self._pictures = pictures
+        self._threads = threads
+        self._slots = asyncio.Semaphore(jobs)
+
+    async def solve(
+        self,
+        assignment: Assignment,
+        conversation: Conversation,
+        client: TaskClient,
+        before: Mapping[str, Any] | None,
+        keep: Callable[[], None],
+    ) -> None:
+        """Has an episode for each case of a task, unless it is on record.
+
+        Args:
+            assignment: the task.
+            conversation: filled as the episodes proceed.
+            client: asks the model for this task and sample.
+            before: the conversation on record; None if there is none.
+            keep: writes the conversation so far; called before an episode is finished.
+
+        Raises:
+            CallError: no reply could be obtained.
+            BudgetReachedError: the budget does not allow a call.
+            SandboxError: desktops broke, one after the other.
+            SuiteError: a file of the task cannot be read.
+        """
+        question = assignment.question
+        end: EpisodeEnd | None = None
+        for case in question.inputs:
+            task = desktop_task(question, case)
+            part = self._recorded(assignment, client.sample, case, before)
+            if part is not None:
+                _take(part, case.number, conversation, client)
+                end = part.episode.end
+            else:
+                async with self._slots:
+                    end = await self._episode(assignment, case, task, conversation, client, keep)
+            assert end is not None
+            conversation.outputs[case.number] = self._output(
+                task, assignment, client.sample, case, end
+            )
+            conversation.ended = end["ended"]
+        if question.answer is AnswerForm.TEXT and end is not None:
+            conversation.response = _RESPONSES.get(end["ended"])
+
+    async def check(self) -> None:
+        """Checks that desktops can be opened at all.
+
+        Raises:
+            SandboxError: they cannot.
+        """
+        probe = f"{HOME}/probe.csv"
+        desktop = await self._opened(DesktopTask({probe: b"1\n"}, probe, probe))
+        await self._closed(desktop)
+
+    # -- one episode ------------------------------------------------------------------------------
+
+    async def _episode(
+        self,
+        assignment: Assignment,
+        case: CaseInput,
+        task: DesktopTask,
+        conversation: Conversation,
+        client: TaskClient,
+        keep: Callable[[], None],
+    ) -> EpisodeEnd:
+        """Has an episode; starts it again if its desktop breaks."""
+        lists: tuple[list[Any], ...] = (
+            conversation.messages,
+            conversation.rounds,
+            conversation.parts,
+            client.calls,
+        )
+        lengths = [len(entries) for entries in lists]
+
+        def undo() -> None:
+            for entries, length in zip(lists, lengths, strict=True):
+                del entries[length:]
+
+        async def once(attempt: int) -> EpisodeEnd:
+            return await self._once(assignment, case, task, conversation, client, keep, attempt)
+
+        return await try_sandboxes(once, undo, PAUSE_S)
+
+    async def _once(
+        self,
+        assignment: Assignment,
+        case: CaseInput,
+        task: DesktopTask,
+        conversation: Conversation,
+        client: TaskClient,
+        keep: Callable[[], None],
+        attempt: int,
+    ) -> EpisodeEnd:
+        plan, way, question = self._plan, self._way, assignment.question
+        desktop = await self._opened(task)
+        try:
+            head = head_of(
+                assignment.raw_id,
+                client.sample,
+                case.number,
+                model=plan.model.name,
+                setting=setting_name(way.setting),
+                instruction=question.instruction,
+                task=task,
+                options=way.options,
+                info=desktop.info,
+                started=utc_now(),
+                attempt=attempt,
+            )
+            with EpisodeWriter(self._store.path, head) as writer:
+                conversation.parts.append((case.number, len(conversation.messages)))
+                episode = DesktopEnvironment(
+                    way,
+                    desktop,
+                    conversation,
+                    case.number,
+                    opening_message(plan, question, task),
+                    writer=writer,
+                    pictures=self._pictures,
+                    threads=self._threads,
+                    feedback=plan.execution_feedback,
+                )
+                await converse(episode, _asking(client, case))
+                collected = await episode.blocking(desktop.save)
+                if collected.data is not None:
+                    self._store.put_workbook(collected.data)
+                # An episode is finished with its last line: everything else is there by then.
+                keep()
+                return writer.end(conversation.ended, collected, episode.seconds)
+        finally:
+            await self._closed(desktop)
+
+    async def _opened(self, task: DesktopTask) -> Desktop:
+        opening = asyncio.get_running_loop().run_in_executor(
+            self._threads, partial(self._host.open, task, self._way.options)
+        )
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opening.add_done_callback(_close_unused)
+            raise
+
+    async def _closed(self, desktop: Desktop) -> None:
+        # Not on a thread of the run's: all of them may wait for desktops that hang.
+        await asyncio.shield(asyncio.to_thread(desktop.close))
+
+    # -- what is on record -------------------------------------------------------------------------
+
+    def _recorded(
+        self,
+        assignment: Assignment,
+        sample: int,
+        case: CaseInput,
+        before: Mapping[str, Any] | None,
+    ) -> EpisodePart | None:
+        """The finished episode of a case, with its part of the conversation; None if not on record.
+
+        An episode that cannot be read is repeated.
+        """
+        path = episode_path(self._store.path, assignment.question.id, sample, case.number)
+        try:
+            episode = read_episode(path)
+        except StoreError:
+            return None
+        end = episode.end
+        if end is None or episode.head["model"] != self._plan.model.name or before is None:
+            return None
+        if end["output"] is not None and self._store.get_workbook(end["output"]) is None:
+            # A damaged file would be kept in place of the new one.
+            self._store.workbook_path(end["output"]).unlink(missing_ok=True)
+            return None
+        return _part_of(episode, case.number, before)
+
+    def _output(
+        self,
+        task: DesktopTask,
+        assignment: Assignment,
+        sample: int,
+        case: CaseInput,
+        end: EpisodeEnd,
+    ) -> dict[str, Any]:
+        """The record of an episode in its submission."""
+        path = episode_path(self._store.path, assignment.question.id, sample, case.number)
+        return output_record(end, task, self._way.options, path)
+
+
+def opening_message(plan: InferencePlan, question: TaskQuestion, task: DesktopTask) -> str:
+    """The first message about a task on a desktop.
+
+    Args:
+        plan: the run.
+        question: the task.
+        task: what the desktop is opened for.
+    """
+    assert plan.desktop is not None, "only runs on a desktop have episodes"
+    fields = plan.background.fields(plan.template, question, question.instruction)
+    return first_message(
+        plan.desktop,
+        task,
+        fields["instruction"],
+        lambda values: plan.template.fill({**fields, **values}),
+    )
+
+
+def _asking(
+    client: TaskClient, case: CaseInput
+) -> Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]:
+    def ask(messages: tuple[Message, ...], number: int) -> Awaitable[ChatReply]:
+        return client.ask(messages, number, case.number)
+
+    return ask
+
+
+def _close_unused(opening: asyncio.Future[Desktop]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
+def _take(part: EpisodePart, case: int, conversation: Conversation, client: TaskClient) -> None:
+    """Adds a finished episode to a conversation."""
+    start = len(conversation.messages)
+    conversation.parts.append((case, start))
+    conversation.messages += part.messages
+    for record in part.rounds:
+        conversation.rounds.append(
+            {**record, "sent": [number + start for number in record["sent"]]}
+        )
+    client.calls += part.calls
+    if part.rounds:
+        conversation.finish_reason = part.rounds[-1].get("finish_reason")
+        conversation.truncated = bool(part.rounds[-1].get("truncated"))
+
+
+def _part_of(episode: Episode, case: int, before: Mapping[str, Any]) -> EpisodePart | None:
+    """The part of a conversation on record that belongs to an episode; None if it is not there."""
+    with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+        parts = [(int(number), int(start)) for number, start in before["parts"]]
+        index = [number for number, _ in parts].index(case)
+        start = parts[index][1]
+        end = parts[index + 1][1] if index + 1 < len(parts) else len(before["messages"])
+        rounds = [
+            {**record, "sent": [int(number) - start for number in record["sent"]]}
+            for record in before["rounds"]
+            if record.get("case") == case
+        ]
+        messages = list(before["messages"][start:end])
+        calls = [call for call in before["calls"] if call.get("case") == case]
+        if messages and sum("error" not in record for record in rounds) == len(episode.turns):
+            return EpisodePart(episode, messages, rounds, calls)
+    return None

@@ -1,16 +1,23 @@
-"""How a chat model works in a desktop: its setting, its words and the desktop's own options."""
+"""How a chat model works on a desktop: the setting, its wording, and the files of a case."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
-from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm
-from judge.desktop.recording import options_record
-from judge.errors import InferenceError
+from judge.core.submission import AnswerForm
+from judge.core.task import CaseInput, FileKind, TaskQuestion
+from judge.desktop.contract import HOME, ActionSpace, DesktopOptions, DesktopTask
+from judge.desktop.episodes import options_record
+from judge.desktop.observation_forms import OBSERVATION_FORMS
+from judge.desktop.observations import ObservationForm
+from judge.errors import InferenceError, SuiteError
+from judge.files.documents import MIB, read_regular
 from judge.files.yaml_documents import read_yaml
 from judge.inference.config import Setting, check_one_of, inference_folder, setting_entry
-from judge.inference.prompt import Feedback, load_feedback
+from judge.inference.prompt import Feedback, Template, load_feedback
+from judge.suites.desktop import ASKED_FILE
 
 MODE = "desktop"
 
@@ -20,7 +27,7 @@ class DesktopSetting(Setting):
     """What the mode ``desktop`` means; ``rounds`` are turns.
 
     Attributes:
-        observation: what the model is shown.
+        observation: name of what the model is shown.
         action_space: the language of its actions.
         history: earlier turns that a request shows.
         minutes: of an episode; no turn begins after them.
@@ -29,13 +36,18 @@ class DesktopSetting(Setting):
         printed_chars: characters of a printout, and of an error, that the model is shown.
     """
 
-    observation: ObservationForm
+    observation: str
     action_space: ActionSpace
     history: int
     minutes: float
     tree_tokens: int
     reply_tokens: int | None
     printed_chars: int
+
+    @property
+    def form(self) -> ObservationForm:
+        """What the model is shown."""
+        return OBSERVATION_FORMS[self.observation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +69,24 @@ class DesktopWay:
     @property
     def identity(self) -> dict[str, object]:
         """What may not change between two halves of a run."""
+        wording = self.setting.form.wording
         return {
             "setting": _plain(self.setting),
             "options": _plain_values(options_record(self.options)),
             "words_sha256": self.words.digest,
+            **(
+                {"observation_wording": dict(wording)}
+                if (wording := self.setting.form.wording)
+                else {}
+            ),
         }
+
+    def say(self, occasion: str, **values: str) -> str:
+        """The wording of an observation: its own, or that of ``prompts/desktop.yaml``."""
+        form = self.setting.form
+        if (own := form.wording.get(occasion)) is not None:
+            return Template(occasion, own).fill(values).strip()
+        return self.words.say(f"{occasion}_{form.entry}", **values)
 
 
 def _plain(setting: DesktopSetting) -> dict[str, Any]:
@@ -87,9 +112,8 @@ def load_desktop_setting(suite_format: str) -> DesktopSetting:
     own = f"{MODE}/{suite_format}"
     name = own if isinstance(document, dict) and own in document else MODE
     entry = setting_entry(path, name, DesktopSetting)
-    check_one_of(path, name, "observation", entry["observation"], tuple(ObservationForm))
+    check_one_of(path, name, "observation", entry["observation"], tuple(OBSERVATION_FORMS))
     check_one_of(path, name, "action_space", entry["action_space"], tuple(ActionSpace))
-    entry["observation"] = ObservationForm(entry["observation"])
     entry["action_space"] = ActionSpace(entry["action_space"])
     return DesktopSetting(name=MODE, **entry)
 
@@ -106,3 +130,60 @@ def load_words() -> Feedback:
         InferenceError: the file is broken.
     """
     return load_feedback(MODE)
+
+
+MAX_FILE_BYTES = 64 * MIB
+"""The longest file that is put on a desktop."""
+
+
+def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
+    """What a desktop is opened for: all files of a case in the home folder, the workbook opened.
+
+    What is brought back is that workbook, or the file that the task asks for in its place.
+
+    Args:
+        question: the task.
+        case: one of its cases.
+
+    Raises:
+        SuiteError: no desktop can be opened for it, or a file cannot be read.
+    """
+    if (problem := why_not(case)) is not None:
+        raise SuiteError(f"task {question.id}, case {case.number}: {problem}")
+    files: dict[str, bytes] = {}
+    for file in case.files:
+        data = read_regular(file.path, SuiteError, most_bytes=MAX_FILE_BYTES)
+        if data is None:
+            raise SuiteError(f"{file.path}: the file is missing")
+        files[f"{HOME}/{file.path.name}"] = data
+    opened = f"{HOME}/{_workbook(case)}"
+    asked = question.details.get(ASKED_FILE)
+    return DesktopTask(files, opened, f"{HOME}/{PurePosixPath(asked).name}" if asked else opened)
+
+
+def why_not(case: CaseInput) -> str | None:
+    """Why no desktop can be opened for a case; None if one can."""
+    if case.absent:
+        return f"the files are not there: {', '.join(file.name for file in case.absent)}"
+    if _workbook(case) is None:
+        return "it has no workbook that could be opened"
+    if len({file.path.name for file in case.files}) < len(case.files):
+        return "two of its files have one name"
+    return None
+
+
+def why_not_asked(question: TaskQuestion) -> str | None:
+    """Why a task cannot be asked on a desktop; None if it can."""
+    if question.answer is AnswerForm.TEXT and not question.signals:
+        return "its answer is typed, which nobody can do on a desktop"
+    problems = (why_not(case) for case in question.inputs)
+    return next((problem for problem in problems if problem is not None), None)
+
+
+def _workbook(case: CaseInput) -> str | None:
+    """The name of the file that is opened: the first workbook, or table."""
+    for kind in (FileKind.WORKBOOK, FileKind.TABLE):
+        for file in case.files:
+            if file.kind is kind:
+                return file.path.name
+    return None

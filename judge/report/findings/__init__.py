@@ -1,1 +1,1 @@
-"""What a rule over a whole workbook found, as a page shows it: from the record and the files."""
+"""What a rule about a whole workbook found, shown from the record and from the files."""

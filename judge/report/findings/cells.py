@@ -1,4 +1,4 @@
-"""Sheets whose values differ, as the grid that ranges of cells have."""
+"""Cells that differ: their values in a grid or a table, their formats as swatches."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from judge.compare.cells.comparison import DifferenceClass
-from judge.compare.rules.values import values_agree
+from judge.compare.rules.book import Book
+from judge.compare.rules.values import text_of, values_agree
+from judge.compare.rules.whole_looks import WholeLooks, differing_formats
 from judge.core.records.cases import AboutRecord, DifferenceRecord, DifferingCellRecord
-from judge.report.findings.rows import row
+from judge.report.findings.tables import clip, row
 from judge.report.grid import GridRules, Sides, encode_block
 from judge.report.grid_marks import Marks
 from judge.report.grid_window import Block, GridBounds
@@ -57,24 +59,26 @@ def show_values(
 
 def _window(*sheets: tuple[Workbook, str]) -> Window:
     """The rectangle of the cells in use on one of the sheets."""
-    used = [found for book, name in sheets if (found := book.sheet(name).used_window()) is not None]
+    used = [
+        window for book, name in sheets if (window := book.sheet(name).used_window()) is not None
+    ]
     return Window(
         1,
         1,
-        max((each.max_row for each in used), default=1),
-        max((each.max_column for each in used), default=1),
+        max((window.max_row for window in used), default=1),
+        max((window.max_column for window in used), default=1),
     )
 
 
 def _marks(gold: tuple[Workbook, str], output: tuple[Workbook, str], about: AboutRecord) -> Marks:
-    """What differs: the cells on record; of the others, what the files tell."""
+    """The cells that differ: those on record, and those that the files show."""
     sheet = gold[1]
     recorded: dict[tuple[str, int], DifferenceRecord] = {}
-    for each in about.get("cells", ()):
-        place = parse_cell(each["cell"])
-        if place is not None:
-            recorded[sheet, cell_key(*place)] = _difference(sheet, each)
-    kinds = {place: each["kind"] for place, each in recorded.items()}
+    for cell in about.get("cells", ()):
+        position = parse_cell(cell["cell"])
+        if position is not None:
+            recorded[sheet, cell_key(*position)] = _difference(sheet, cell)
+    kinds = {position: difference["kind"] for position, difference in recorded.items()}
     doubtful = not recorded or about.get("all_cells", 0) > len(recorded)
     if doubtful:
         for key, kind in _stored_differences(gold, output, about.get("decimals", 4)).items():
@@ -108,3 +112,105 @@ def _stored_differences(
         for key in first.keys() | second.keys()
         if key not in computed and not values_agree(first.get(key), second.get(key), decimals)
     }
+
+
+_MAX_CELLS = 50
+_SAMPLE = "Abc 123"
+_MAX_SAMPLE_LENGTH = 24
+
+
+class StyledSheet:
+    """A sheet with the styles of its cells.
+
+    Args:
+        book: the workbook.
+        sheet: name of the sheet.
+    """
+
+    def __init__(self, book: Book, sheet: str) -> None:
+        self.looks = WholeLooks(book, sheet)
+        self._values = book.workbook.sheet(sheet).values(WHOLE_SHEET)
+
+    def swatch(self, key: int) -> dict[str, Any]:
+        """The look of a cell.
+
+        Returns:
+            ``text`` (what the cell shows, or a sample), ``blank``, ``fill`` and ``ink`` (six
+            hexadecimal digits; null without a fill), ``pattern``, ``bold``, ``italic``,
+            ``underline``, ``font`` (name and size) and ``number_format``.
+
+        Raises:
+            WorkbookError: the style sheet is broken or over a limit.
+        """
+        look = self.looks.book.workbook.style(self.looks.styles.get(key, 0))
+        shown = text_of(self._values.get(key))
+        size = self.looks.property("font_size", key)
+        font = [
+            self.looks.property("font_name", key),
+            f"{size:g}" if isinstance(size, float) else "",
+        ]
+        return {
+            "text": (shown or _SAMPLE)[:_MAX_SAMPLE_LENGTH],
+            "blank": not shown,
+            "fill": next((colour for colour in look.fill.colours if colour), None),
+            "pattern": look.fill.pattern,
+            "ink": look.font_color,
+            "bold": look.bold,
+            "italic": look.italic,
+            "underline": look.underline != "none",
+            "font": " ".join(str(part) for part in font if part)[:60],
+            "number_format": look.number_format[:60],
+        }
+
+
+def show_looks(
+    gold: StyledSheet | None,
+    output: StyledSheet,
+    asked: Sequence[str],
+    cells: Sequence[DifferingCellRecord],
+    all_cells: int,
+) -> dict[str, Any]:
+    """Differing cells as swatches.
+
+    Args:
+        gold: the sheet that shows what is right; None without one.
+        output: the sheet that is judged.
+        asked: names of the properties that count.
+        cells: the first cells that differ, as they are on record; empty if it does not say.
+        all_cells: how many differ.
+
+    Returns:
+        ``cells``, each with ``cell``, ``how`` (a line), ``gold`` and ``output`` (see
+        :meth:`StyledSheet.swatch`; null without one), and ``more``: how many are not shown.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    listed: list[tuple[str, str]]
+    if cells or gold is None:
+        listed = [(cell["cell"], _how(cell)) for cell in cells]
+    else:
+        listed = list(differing_formats(gold.looks, output.looks, asked).items())
+        all_cells = len(listed)
+    shown = []
+    for name, how in listed[:_MAX_CELLS]:
+        position = parse_cell(name)
+        if position is None:
+            continue
+        key = cell_key(*position)
+        shown.append(
+            {
+                "cell": name,
+                "how": clip(how),
+                "gold": None if gold is None else gold.swatch(key),
+                "output": output.swatch(key),
+            }
+        )
+    return {"cells": shown, "more": max(0, all_cells - len(shown))}
+
+
+def _how(cell: DifferingCellRecord) -> str:
+    if "detail" in cell:
+        return cell["detail"]
+    return f"{cell.get('expected')}; found {cell.get('actual')!r}"

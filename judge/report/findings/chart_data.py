@@ -1,18 +1,116 @@
-"""A chart with the values that its series refer to, as far as they can be drawn."""
+"""A chart with the values that its series refer to, and the scales to draw them on."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from judge.compare.rules.values import text_of
 from judge.errors import WorkbookError
-from judge.report.findings.scales import drawable
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.dates import to_serial
-from judge.workbook.facts.chart_model import Axis, Chart, Plot, Series, Source, Title
-from judge.workbook.facts.reading import number
+from judge.workbook.facts.charts import Axis, Chart, Plot, Series, Source, Title
 from judge.workbook.facts.references import read_reference
+from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
+from judge.workbook.tree import number
+
+_STEPS = (1, 2, 2.5, 5, 10)
+_TICKS = 5
+_MAX_DRAWABLE = 1e200
+"""Larger values cannot be drawn next to others."""
+
+
+def drawable(value: object) -> float | None:
+    """A value as a number that can be drawn; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) and abs(number) <= _MAX_DRAWABLE else None
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A stretch of values on a line.
+
+    Attributes:
+        low, high: the values at its ends.
+        start, end: where the ends are.
+        ticks: round values between.
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+    ticks: tuple[float, ...]
+
+    def at(self, value: float) -> float:
+        """The position of a value; values beyond the ends are at the ends."""
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return self.start + share * (self.end - self.start)
+
+    @property
+    def base(self) -> float:
+        """The position at which bars begin: zero, or the end that is next to it."""
+        return self.at(0.0)
+
+
+def scale_of(
+    values: Iterable[float],
+    start: float,
+    end: float,
+    *,
+    from_zero: bool = True,
+    bounds: Sequence[float | None] = (None, None),
+) -> Scale:
+    """A scale that holds some values.
+
+    Args:
+        values: what has to be on it.
+        start: where its low end is.
+        end: where its high end is.
+        from_zero: whether zero has to be on it.
+        bounds: its ends, if they are set.
+    """
+    numbers = [*values, *([0.0] if from_zero else [])] or [0.0, 1.0]
+    low, high = min(numbers), max(numbers)
+    if low == high:
+        low, high = (min(low, 0.0), max(high, 0.0)) if low else (0.0, 1.0)
+    step = _step((high - low) / _TICKS)
+    low, high = math.floor(low / step) * step, math.ceil(high / step) * step
+    first, last = (drawable(bound) for bound in bounds)
+    if first is not None or last is not None:
+        ends = low if first is None else first, high if last is None else last
+        if ends[0] < ends[1]:
+            low, high = ends
+            step = _step((high - low) / _TICKS)
+    count = min(50, int((high - low) / step + 1.000001))
+    begin = math.ceil(low / step - 1e-9) * step
+    ticks = tuple(begin + index * step for index in range(count + 1))
+    return Scale(low, high, start, end, tuple(tick for tick in ticks if low <= tick <= high))
+
+
+def _step(rough: float) -> float:
+    power: float = 10.0 ** math.floor(math.log10(rough))
+    return next(factor * power for factor in (*_STEPS, 20) if factor * power >= rough * 0.999)
+
+
+def tick_label(value: float) -> str:
+    """A value along an axis, short."""
+    size = abs(value)
+    if size < 1e-12:
+        return "0"
+    for limit, unit in ((1e12, "T"), (1e9, "G"), (1e6, "M")):
+        if limit <= size < limit * 1e3:
+            return f"{value / limit:.4g}{unit}"
+    if size >= 1e15 or size < 1e-4:
+        return f"{value:.3g}"
+    return f"{round(value, 6):,.6g}" if size < 1e3 else f"{value:,.0f}"
+
 
 MAX_SERIES = 12
 """Series of a chart that are drawn."""
@@ -73,12 +171,12 @@ class DrawnPlot:
 
 
 def kind_in_words(plot: Plot) -> str:
-    """What people call a kind of chart: ``column chart, stacked``."""
-    said = _KINDS.get(plot.kind, f"{plot.kind} chart")
+    """The name of a kind of chart for people: ``column chart, stacked``."""
+    words = _KINDS.get(plot.kind, f"{plot.kind} chart")
     if plot.kind in {"barChart", "bar3DChart"} and plot.direction != "bar":
-        said = said.replace("bar", "column", 1)
+        words = words.replace("bar", "column", 1)
     grouping = _GROUPINGS.get(plot.grouping or "")
-    return f"{said}, {grouping}" if grouping else said
+    return f"{words}, {grouping}" if grouping else words
 
 
 def title_text(title: Title | None) -> str:
@@ -88,8 +186,8 @@ def title_text(title: Title | None) -> str:
 
 def axis_title(chart: Chart, letter: str) -> str:
     """The title of the ``x`` or ``y`` axis of a chart's first part."""
-    found = axis_of(chart, letter)
-    return "" if found is None else title_text(found.title)
+    axis = axis_of(chart, letter)
+    return "" if axis is None else title_text(axis.title)
 
 
 def axis_of(chart: Chart, letter: str) -> Axis | None:
@@ -99,46 +197,46 @@ def axis_of(chart: Chart, letter: str) -> Axis | None:
     plot = chart.plots[0]
     listed = [axis for name in plot.axes for axis in chart.axes if axis.identifier == name]
     if plot.kind in {"scatterChart", "bubbleChart"}:
-        place = "xy".index(letter)
-        return listed[place] if place < len(listed) else None
+        index = "xy".index(letter)
+        return listed[index] if index < len(listed) else None
     kinds = {"x": {"catAx", "dateAx"}, "y": {"valAx"}}[letter]
     return next((axis for axis in listed if axis.kind in kinds), None)
-
-
-def drawn_plot(workbook: Workbook, plot: Plot, most_points: int) -> DrawnPlot:
-    """A part of a chart with its values.
-
-    Args:
-        workbook: where the cells are.
-        plot: the part.
-        most_points: how many points of a series are drawn.
-
-    Raises:
-        WorkbookError: a sheet is broken or over a limit.
-    """
-    series = tuple(
-        _drawn(workbook, each, number, most_points, numbered=plot.kind in _NUMBERED)
-        for number, each in enumerate(plot.series[:MAX_SERIES], start=1)
-    )
-    kind = plot.kind.replace("3D", "")
-    return DrawnPlot(kind, plot.direction, plot.grouping, series, plot.axes)
 
 
 _NUMBERED = {"scatterChart", "bubbleChart"}
 
 
+def drawn_plot(workbook: Workbook, plot: Plot, max_points: int) -> DrawnPlot:
+    """A part of a chart with its values.
+
+    Args:
+        workbook: where the cells are.
+        plot: the part.
+        max_points: how many points of a series are drawn.
+
+    Raises:
+        WorkbookError: a sheet is broken or over a limit.
+    """
+    series = tuple(
+        _drawn(workbook, series, number, max_points, numbered=plot.kind in _NUMBERED)
+        for number, series in enumerate(plot.series[:MAX_SERIES], start=1)
+    )
+    kind = plot.kind.replace("3D", "")
+    return DrawnPlot(kind, plot.direction, plot.grouping, series, plot.axes)
+
+
 def _drawn(
-    workbook: Workbook, series: Series, place: int, most_points: int, *, numbered: bool
+    workbook: Workbook, series: Series, number: int, max_points: int, *, numbered: bool
 ) -> Drawn:
     values = _numbers(workbook, series.values)
     labels = _read(workbook, series.categories)
-    xs = tuple(map(_number, labels))[:most_points] if numbered else ()
+    xs = tuple(map(_number, labels))[:max_points] if numbered else ()
     return Drawn(
-        name=_name(workbook, series.name) or f"series {place}",
-        labels=tuple(_label(label) for label in labels[:most_points]),
-        values=values[:most_points],
+        name=_name(workbook, series.name) or f"series {number}",
+        labels=tuple(_label(label) for label in labels[:max_points]),
+        values=values[:max_points],
         xs=xs,
-        sizes=_numbers(workbook, series.sizes)[:most_points] if numbered else (),
+        sizes=_numbers(workbook, series.sizes)[:max_points] if numbered else (),
         points=len(values),
     )
 
@@ -146,7 +244,7 @@ def _drawn(
 def _name(workbook: Workbook, source: Source | None) -> str:
     if source is None:
         return ""
-    return " ".join(_label(each) for each in _read(workbook, source)[:3] if each is not None)
+    return " ".join(_label(value) for value in _read(workbook, source)[:3] if value is not None)
 
 
 def _label(value: CellValue) -> str:
@@ -166,14 +264,14 @@ def _number(value: CellValue) -> float | None:
 
 
 def _read(workbook: Workbook, source: Source | None) -> tuple[CellValue, ...]:
-    """What the cells of a source hold now; what the chart keeps of them where they tell nothing."""
+    """The values of the cells of a source; the chart's own copy if the cells have none."""
     if source is None:
         return ()
     try:
-        found = read_reference(workbook, source.reference) if source.reference else None
+        values = read_reference(workbook, source.reference) if source.reference else None
     except WorkbookError:
         workbook.package.budget.check()
-        found = None  # one broken sheet leaves the rest of a chart
-    if found is None or all(each is None for each in found):
+        values = None  # one broken sheet leaves the rest of a chart
+    if values is None or all(value is None for value in values):
         return source.cached
-    return found
+    return values

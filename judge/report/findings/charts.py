@@ -16,11 +16,10 @@ from judge.report.findings.chart_data import (
     kind_in_words,
     title_text,
 )
-from judge.report.findings.chart_drawing import draw_chart
-from judge.report.findings.chart_frame import DRAWN_KINDS, Frame
-from judge.report.findings.rows import Property, pair, rows_of
+from judge.report.findings.chart_drawing import DRAWN_KINDS, Frame, draw_chart
+from judge.report.findings.tables import Property, pair, rows_of
 from judge.workbook.address import cell_name
-from judge.workbook.facts.chart_model import Anchor, Chart, Labels, Series, Source
+from judge.workbook.facts.charts import Anchor, Chart, Labels, Series, Source
 from judge.workbook.reader import Workbook
 
 _LEGENDS = {"r": "right", "l": "left", "t": "top", "b": "bottom", "tr": "top right"}
@@ -33,8 +32,8 @@ def show_charts(
     output: tuple[Workbook, Sequence[Chart]],
     asked: Collection[str],
     *,
-    most_pairs: int,
-    most_points: int,
+    max_pairs: int,
+    max_points: int,
 ) -> dict[str, Any]:
     """The charts of two sheets that do not agree, in pairs.
 
@@ -42,28 +41,28 @@ def show_charts(
         gold: the workbook that shows what is right, and the charts of its sheet.
         output: the workbook that is judged, and those of its sheet.
         asked: names of the properties that count.
-        most_pairs: how many pairs are shown.
-        most_points: how many points of a series are drawn.
+        max_pairs: how many pairs are shown.
+        max_points: how many points of a series are drawn.
 
     Returns:
         ``agreeing`` and ``more`` (how many charts agree, and are not shown) and ``pairs``, each
-        with ``rows`` (see :func:`judge.report.findings.rows.rows_of`), ``gold`` and ``output``: an
-        object with ``drawing``, or null, and ``notes``; null where there is no chart.
+        with ``rows`` (see :func:`judge.report.findings.tables.rows_of`), ``gold`` and ``output``:
+        an object with ``drawing``, or null, and ``notes``; null where there is no chart.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
     """
-    paired = pair(gold[1], output[1], lambda each: _properties(each, asked))
+    paired = pair(gold[1], output[1], lambda chart: _properties(chart, asked))
     shown = []
-    for first, second in paired.pairs[:most_pairs]:
+    for first, second in paired.pairs[:max_pairs]:
         charts = (
             None if first is None else gold[1][first],
             None if second is None else output[1][second],
         )
-        rows = rows_of(*(None if each is None else _properties(each, asked) for each in charts))
+        rows = rows_of(*(None if chart is None else _properties(chart, asked) for chart in charts))
         differing = {row["name"] for row in rows if row["state"] == "differs"}
         sides = [
-            None if chart is None else _side(book, chart, differing, most_points)
+            None if chart is None else _side(book, chart, differing, max_points)
             for book, chart in zip((gold[0], output[0]), charts, strict=True)
         ]
         shown.append({"rows": rows, "gold": sides[0], "output": sides[1]})
@@ -75,17 +74,17 @@ def show_charts(
 
 
 def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
-    """What is compared of a chart, and what people like to know besides."""
+    """The properties of a chart that are compared, and others that help people."""
 
     def named(name: str, value: object, text: str, *names: str) -> Property:
-        return Property(name, value, text, any(each in asked for each in names))
+        return Property(name, value, text, any(option in asked for option in names))
 
     data = "series" in asked or not _BOARD.intersection(asked)
-    place = chart.anchor
+    anchor = chart.anchor
     kinds = "; ".join(map(kind_in_words, chart.plots))
-    directions = [each.direction for each in chart.plots]
+    directions = [plot.direction for plot in chart.plots]
     lying = {"col": "columns", "bar": "bars"}
-    found = [
+    properties = [
         named("kind", chart_property(chart, "type"), kinds, "type", "chart_type"),
         named(
             "direction",
@@ -107,18 +106,18 @@ def _properties(chart: Chart, asked: Collection[str]) -> list[Property]:
             *("ytitle", "axes"),
         ),
         named("legend", chart.legend, _LEGENDS.get(chart.legend or "", ""), "legend"),
-        named("place", chart_property(chart, "anchor"), _place(place), "anchor"),
+        named("place", chart_property(chart, "anchor"), _place(anchor), "anchor"),
     ]
-    found += [
+    properties += [
         named(name, chart_property(chart, name), _cells_of(chart_property(chart, name)), name)
         for name in ("width", "height")
         if name in asked
     ]
-    series = [each for plot in chart.plots for each in plot.series]
-    found.append(Property("series", len(series), str(len(series)), data))
-    for number, each in enumerate(series[:MAX_SERIES], start=1):
-        found += _series_properties(each, f"series {number}", asked, data=data)
-    return found
+    series = [one for plot in chart.plots for one in plot.series]
+    properties.append(Property("series", len(series), str(len(series)), data))
+    for number, one in enumerate(series[:MAX_SERIES], start=1):
+        properties += _series_properties(one, f"series {number}", asked, data=data)
+    return properties
 
 
 def _series_properties(
@@ -144,7 +143,7 @@ def _series_properties(
 def _reference(source: Source | None) -> str:
     if source is None:
         return ""
-    return source.reference or ", ".join(each or "" for each in source.cached[:12])
+    return source.reference or ", ".join(value or "" for value in source.cached[:12])
 
 
 def _labels(labels: Labels | None) -> str:
@@ -166,20 +165,20 @@ def _cells_of(size: object) -> str:
 
 
 def _side(
-    book: Workbook, chart: Chart, differing: Collection[str], most_points: int
+    book: Workbook, chart: Chart, differing: Collection[str], max_points: int
 ) -> dict[str, Any]:
     """A chart as a drawing, or a note on why there is none."""
     words = "; ".join(map(kind_in_words, chart.plots)) or "chart without data"
     title = title_text(chart.title)
     label = f"{words}{f', {title}' if title else ''}"
     plots = [
-        _with_marks(drawn_plot(book, each, most_points), differing, first)
-        for each, first in zip(chart.plots, _firsts(chart), strict=True)
+        _with_marks(drawn_plot(book, plot, max_points), differing, first)
+        for plot, first in zip(chart.plots, _firsts(chart), strict=True)
     ]
-    notes = list(_notes(chart, plots, most_points))
-    if not any(each.kind in DRAWN_KINDS and each.series for each in plots):
+    notes = list(_notes(chart, plots, max_points))
+    if not any(plot.kind in DRAWN_KINDS and plot.series for plot in plots):
         return {"drawing": None, "notes": [f"{label}: charts of this kind are not drawn", *notes]}
-    names = ", ".join(each.name for plot in plots for each in plot.series)
+    names = ", ".join(series.name for plot in plots for series in plot.series)
     x, y = axis_of(chart, "x"), axis_of(chart, "y")
     frame = Frame(
         title=title,
@@ -198,47 +197,47 @@ def _side(
 
 
 def _firsts(chart: Chart) -> list[int]:
-    """For each part, how many series come before it."""
+    """For each part of a chart, how many series come before it."""
     counts = [len(plot.series) for plot in chart.plots]
-    return [sum(counts[:place]) for place in range(len(counts))]
+    return [sum(counts[:index]) for index in range(len(counts))]
 
 
 def _with_marks(plot: DrawnPlot, differing: Collection[str], first: int) -> DrawnPlot:
     series = tuple(
         replace(
-            each,
+            series,
             differs=any(
-                f"series {first + place}: {name}" in differing
+                f"series {first + number}: {name}" in differing
                 for name in ("values", "categories", "sizes")
             ),
         )
-        for place, each in enumerate(plot.series, start=1)
+        for number, series in enumerate(plot.series, start=1)
     )
     return replace(plot, series=series)
 
 
-def _notes(chart: Chart, plots: Sequence[DrawnPlot], most_points: int) -> list[str]:
+def _notes(chart: Chart, plots: Sequence[DrawnPlot], max_points: int) -> list[str]:
     notes = []
     if any(plot.kind not in DRAWN_KINDS for plot in plots) and any(
         plot.kind in DRAWN_KINDS for plot in plots
     ):
         left_out = (
-            kind_in_words(each)
-            for each, plot in zip(chart.plots, plots, strict=True)
+            kind_in_words(part)
+            for part, plot in zip(chart.plots, plots, strict=True)
             if plot.kind not in DRAWN_KINDS
         )
         notes.append(f"not drawn: {', '.join(left_out)}")
-    if any(len(each.series) > MAX_SERIES for each in chart.plots):
+    if any(len(plot.series) > MAX_SERIES for plot in chart.plots):
         notes.append(f"the first {MAX_SERIES} series of each kind are drawn")
-    longest = max((each.points for plot in plots for each in plot.series), default=0)
-    if longest > most_points:
-        notes.append(f"the first {most_points:,} of {longest:,} points are drawn")
+    longest = max((series.points for plot in plots for series in plot.series), default=0)
+    if longest > max_points:
+        notes.append(f"the first {max_points:,} of {longest:,} points are drawn")
     lacking = sum(
-        each.points > 0 and all(value is None for value in each.values)
+        series.points > 0 and all(value is None for value in series.values)
         for plot in plots
-        for each in plot.series
+        for series in plot.series
     )
-    empty = sum(not each.points for plot in plots for each in plot.series)
+    empty = sum(not series.points for plot in plots for series in plot.series)
     if lacking or empty:
         notes.append(
             f"{lacking + empty} series without numbers in the file: formulas that no program "

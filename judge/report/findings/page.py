@@ -7,7 +7,7 @@ in which a rule does not hold, and within the limits of the reader.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,23 +18,174 @@ from judge.compare.contract import Requirements
 from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError, Side
 from judge.compare.rules.standard import MISSING_SHEET
+from judge.compare.rules.words import properties_in_words
 from judge.core.finding import Subject
 from judge.core.records.cases import AboutRecord, CaseComparison, DifferenceRecord, SheetRecord
 from judge.errors import JudgeError
 from judge.report.findings import tables
-from judge.report.findings.cells import cell_rows
-from judge.report.findings.parts import Shown, part_of
-from judge.report.findings.rows import clip
+from judge.report.findings.cells import StyledSheet, cell_rows, show_looks, show_values
+from judge.report.findings.charts import show_charts
+from judge.report.findings.pivots import show_pivots
+from judge.report.findings.tables import clip
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
 from judge.workbook.reader import Workbook, open_workbook
 
+_POINTS, _FEW_POINTS = 200, 40
+_MANY_CELLS = 30_000
+"""A page whose grids may have this many cells has room for all points of a chart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A difference with the sheets that show it.
+
+    Attributes:
+        about: what is on record of it.
+        expected: what was expected, as it is on record.
+        gold: the sheet that shows what is right; None without one.
+        output: the sheet that is judged; None if there is no such sheet.
+        before: the input; None without one.
+        rules: how the run judged.
+        bounds: how much is shown.
+    """
+
+    about: AboutRecord
+    expected: object
+    gold: tables.Sheet | None
+    output: tables.Sheet | None
+    before: Workbook | None
+    rules: GridRules
+    bounds: GridBounds
+
+
+def part_of(shown: Shown) -> dict[str, Any] | None:
+    """The part of a page that shows a difference.
+
+    Returns:
+        An object with ``kind`` (``charts``, ``pivots``, ``looks``, ``grid``, ``rows``) and what
+        that kind needs (rows may have ``heads``, the names of both sides, where they are not gold
+        and output); None if there is nothing to show.
+
+    Raises:
+        PublishedError: there is no such property.
+        WorkbookError: a workbook is broken or over a limit.
+    """
+    subject = shown.about["subject"]
+    objects = _OBJECTS.get(subject)
+    if objects is not None:
+        return None if shown.gold is None else objects(shown, shown.gold, shown.output)
+    if shown.output is None:
+        return None
+    alone = _OF_THE_OUTPUT.get(subject)
+    if alone is not None:
+        return alone(shown, shown.output)
+    show = _OF_BOTH.get(subject)
+    return None if show is None or shown.gold is None else show(shown, shown.gold, shown.output)
+
+
+def _charts(shown: Shown, gold: tables.Sheet, output: tables.Sheet | None) -> dict[str, Any]:
+    few = shown.bounds.cells < _MANY_CELLS
+    charts = show_charts(
+        (gold[0].workbook, gold[0].facts.charts(gold[1])),
+        (gold[0].workbook, ())
+        if output is None
+        else (output[0].workbook, output[0].facts.charts(output[1])),
+        shown.about["asked"],
+        max_pairs=shown.bounds.blocks,
+        max_points=_FEW_POINTS if few else _POINTS,
+    )
+    return {"kind": "charts", **charts}
+
+
+def _pivots(shown: Shown, gold: tables.Sheet, output: tables.Sheet | None) -> dict[str, Any]:
+    pivots = show_pivots(
+        (gold[0], gold[0].facts.pivots(gold[1])),
+        (gold[0], ()) if output is None else (output[0], output[0].facts.pivots(output[1])),
+        shown.about["asked"],
+        max_pairs=shown.bounds.blocks,
+    )
+    return {"kind": "pivots", **pivots}
+
+
+def _values(shown: Shown, gold: tables.Sheet, output: tables.Sheet) -> dict[str, Any]:
+    block = show_values(
+        (gold[0].workbook, gold[1].name),
+        (output[0].workbook, output[1].name),
+        shown.before,
+        shown.about,
+        shown.rules,
+        shown.bounds,
+    )
+    return {"kind": "grid", "block": block}
+
+
+def _lines(shown: Shown, gold: tables.Sheet, output: tables.Sheet) -> dict[str, Any]:
+    of_rows = shown.about["subject"] == Subject.ROWS
+    return _table(tables.line_rows(gold, output, shown.about["asked"], of_rows=of_rows))
+
+
+def _looks(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
+    gold = shown.gold
+    looks = show_looks(
+        None if gold is None else StyledSheet(gold[0], gold[1].name),
+        StyledSheet(output[0], output[1].name),
+        shown.about["asked"],
+        shown.about.get("cells", ()),
+        shown.about.get("all_cells", 0),
+    )
+    return {"kind": "looks", **looks}
+
+
+def _zoom(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
+    return {
+        **_table(tables.zoom_rows(str(shown.expected or ""), output)),
+        "heads": ["asked", "output"],
+    }
+
+
+def _validations(shown: Shown, output: tables.Sheet) -> dict[str, Any]:
+    rules = [properties_in_words(shown.expected)] if isinstance(shown.expected, dict) else []
+    heads = ["wanted, and not found", "in the output"]
+    return {**_table(tables.validation_rows(rules, output)), "heads": heads}
+
+
+def _table(rows: tables.Rows) -> dict[str, Any]:
+    return {"kind": "rows", "rows": rows}
+
+
+def _table_of(
+    rows: Callable[[tables.Sheet, tables.Sheet], tables.Rows],
+) -> Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, Any]]:
+    return lambda _, gold, output: _table(rows(gold, output))
+
+
+_OBJECTS: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet | None], dict[str, Any]]] = {
+    Subject.CHARTS: _charts,
+    Subject.PIVOTS: _pivots,
+}
+_OF_THE_OUTPUT: Mapping[str, Callable[[Shown, tables.Sheet], dict[str, Any]]] = {
+    Subject.LOOKS: _looks,
+    Subject.ZOOM: _zoom,
+    Subject.VALIDATIONS: _validations,
+}
+_OF_BOTH: Mapping[str, Callable[[Shown, tables.Sheet, tables.Sheet], dict[str, Any]]] = {
+    Subject.CELLS: _values,
+    Subject.ROWS: _lines,
+    Subject.COLUMNS: _lines,
+    Subject.PANES: _table_of(tables.pane_rows),
+    Subject.FILTER: _table_of(tables.filter_rows),
+    Subject.FORMATS: _table_of(tables.format_rows),
+    Subject.SPARKLINES: _table_of(tables.sparkline_rows),
+}
+
+
 _MAX_FINDINGS = 40
 _MAX_VALUE_LENGTH = 300
 _WHOLE = {"charts", "pivots", "looks", "elsewhere"}
-"""Kinds of parts that show where the difference is."""
+"""Kinds of parts that show by themselves where the difference is."""
 _MERGED = {Subject.CHARTS.value, Subject.PIVOTS.value, Subject.FORMATS.value, Subject.FILTER.value}
-"""What is shown once for all rules about the same sheets."""
+"""Subjects that are shown once for all rules about the same sheets."""
 _ON_A_SHEET = {subject.value for subject in Subject} - {Subject.SHEETS.value}
 
 
@@ -75,8 +226,8 @@ def rules_of_case(
         on record, or null) and ``profile``. None if the task asks nothing by rules.
     """
     differences = sorted(
-        (each for each in record.get("differences", ()) if "words" in each),
-        key=lambda each: each.get("rule", 0),
+        (difference for difference in record.get("differences", ()) if "words" in difference),
+        key=lambda difference: difference.get("rule", 0),
     )
     if not required.rules and not differences:
         return None
@@ -106,12 +257,12 @@ _Place = tuple[str, str, str]
 
 
 def _place_of(about: AboutRecord) -> _Place:
-    """What is shown once for all rules that are about it: the subject and both sheets."""
+    """Identifies what is shown once for several rules: the subject and both sheets."""
     return about["subject"], json.dumps(about["expected"]), json.dumps(about["found"])
 
 
 def _asked_of(differences: Sequence[DifferenceRecord]) -> dict[_Place, list[str]]:
-    """The properties that all rules about the same things of the same sheets ask for."""
+    """The properties that the rules about the same subject and sheets ask for."""
     asked: dict[_Place, list[str]] = {}
     for difference in differences:
         if (about := difference.get("about")) is not None and about["subject"] in _MERGED:
@@ -187,10 +338,10 @@ class _Findings:
                 self._books[in_gold] = error
             else:
                 self._books[in_gold] = book
-        found = self._books[in_gold]
-        if isinstance(found, JudgeError):
-            raise found
-        return found
+        opened = self._books[in_gold]
+        if isinstance(opened, JudgeError):
+            raise opened
+        return opened
 
     @cached_property
     def _before(self) -> Workbook | None:
@@ -214,8 +365,8 @@ class _Findings:
             try:
                 part = self._once(about, difference)
             except (JudgeError, PublishedError) as error:
-                said = error.message
-                note = f"what differs cannot be shown: {clip(said)}"
+                message = error.message
+                note = f"what differs cannot be shown: {clip(message)}"
         is_missing = difference["kind"] == MISSING_SHEET
         lacks = about is not None and about["found"] is None and about["subject"] in _ON_A_SHEET
         if is_missing or lacks:
@@ -237,13 +388,13 @@ class _Findings:
         }
 
     def _once(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
-        """A part, or where it is if another rule is about the same."""
+        """A part, or a reference to the rule that shows it already."""
         if about["subject"] in _MERGED:
-            place = _place_of(about)
-            if place in self._first:
-                return {"kind": "elsewhere", "rule": self._first[place]}
-            self._first[place] = difference.get("rule", 0)
-            about = {**about, "asked": self._asked[place]}
+            key = _place_of(about)
+            if key in self._first:
+                return {"kind": "elsewhere", "rule": self._first[key]}
+            self._first[key] = difference.get("rule", 0)
+            about = {**about, "asked": self._asked[key]}
         return self._part(about, difference)
 
     def _part(self, about: AboutRecord, difference: DifferenceRecord) -> dict[str, Any] | None:
@@ -254,13 +405,13 @@ class _Findings:
             if gold is None or output is None:
                 return None
             return {"kind": "rows", "rows": tables.sheet_rows(gold, output)}
-        expected, found = self._sheet(about["expected"]), self._sheet(about["found"])
-        wanted = difference.get("expected")
-        shown = Shown(about, wanted, expected, found, self._before, self._rules, self._bounds)
+        expected, actual = self._sheet(about["expected"]), self._sheet(about["found"])
+        value = difference.get("expected")
+        shown = Shown(about, value, expected, actual, self._before, self._rules, self._bounds)
         with ExitStack() as stack:
-            for each in (expected, found):
-                if each is not None:
-                    stack.enter_context(each[0].workbook.package.budget.working())
+            for sheet in (expected, actual):
+                if sheet is not None:
+                    stack.enter_context(sheet[0].workbook.package.budget.working())
             return part_of(shown)
 
     def _sheet(self, named: SheetRecord | None) -> tables.Sheet | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from judge.compare.rules.book import Book
 from judge.compare.rules.whole_objects import pivot_property, pivot_source
-from judge.report.findings.rows import Property, clip, pair, rows_of
-from judge.workbook.facts.pivot_model import Pivot, PivotData
+from judge.report.findings.tables import Property, clip, pair, rows_of
+from judge.workbook.facts.pivots import Pivot, PivotData
 
 _AREAS = {
     "filters": {"filter", "filters"},
@@ -42,7 +42,7 @@ def show_pivots(
     output: tuple[Book, Sequence[Pivot]],
     asked: Collection[str],
     *,
-    most_pairs: int,
+    max_pairs: int,
 ) -> dict[str, Any]:
     """The pivot tables of two sheets that do not agree, in pairs.
 
@@ -50,7 +50,7 @@ def show_pivots(
         gold: the workbook that shows what is right, and the pivot tables of its sheet.
         output: the workbook that is judged, and those of its sheet.
         asked: names of the properties that count.
-        most_pairs: how many pairs are shown.
+        max_pairs: how many pairs are shown.
 
     Returns:
         ``agreeing`` and ``more`` as for charts, and ``pairs``, each with ``rows`` and ``gold`` and
@@ -61,16 +61,16 @@ def show_pivots(
         WorkbookError: a workbook is broken or over a limit.
     """
     sides = [[(book, pivot) for pivot in pivots] for book, pivots in (gold, output)]
-    paired = pair(sides[0], sides[1], lambda each: _properties(*each, asked))
+    paired = pair(sides[0], sides[1], lambda side: _properties(*side, asked))
     shown = []
-    for places in paired.pairs[:most_pairs]:
+    for places in paired.pairs[:max_pairs]:
         both = [
-            None if place is None else side[place]
-            for place, side in zip(places, sides, strict=True)
+            None if index is None else side[index]
+            for index, side in zip(places, sides, strict=True)
         ]
-        properties = [None if each is None else _properties(*each, asked) for each in both]
+        properties = [None if side is None else _properties(*side, asked) for side in both]
         rows = [row for row in rows_of(*properties) if row["name"] not in _AREAS]
-        pivots = [None if each is None else each[1] for each in both]
+        pivots = [None if side is None else side[1] for side in both]
         shown.append(
             {
                 "rows": rows,
@@ -84,7 +84,7 @@ def show_pivots(
 def _properties(book: Book, pivot: Pivot, asked: Collection[str]) -> list[Property]:
     source = (pivot.source_sheet, pivot.source_range or pivot.source_name)
     hidden = _hidden(pivot)
-    found = [
+    properties = [
         Property("source", pivot_source(book, pivot), "!".join(filter(None, source))),
         *(
             Property(area, fields, ", ".join(fields), bool(names.intersection(asked)))
@@ -98,23 +98,23 @@ def _properties(book: Book, pivot: Pivot, asked: Collection[str]) -> list[Proper
             bool({"filter", "selection"}.intersection(asked)),
         ),
     ]
-    found += [
+    properties += [
         Property(name.replace("_", " "), value, str(value))
         for name in _SETTINGS
         if name in asked
         for value in [pivot_property(pivot, name)]
     ]
     if "name" not in asked:
-        found.append(Property("name", pivot.name, pivot.name, asked=False))
+        properties.append(Property("name", pivot.name, pivot.name, asked=False))
     if "ordered" in asked:
         order = pivot_property(pivot, "ordered")
-        found.append(Property("order of the items", order, _order(pivot)))
-    return found
+        properties.append(Property("order of the items", order, _order(pivot)))
+    return properties
 
 
 def _fields(pivot: Pivot, area: str, asked: Collection[str]) -> tuple[str, ...]:
     if area == "values":
-        return tuple(_value(each, named="data_fields_name" in asked) for each in pivot.data)
+        return tuple(_value(data, named="data_fields_name" in asked) for data in pivot.data)
     indices = {"filters": pivot.pages, "columns": pivot.columns, "rows": pivot.rows}[area]
     return pivot.names_of(indices)
 
@@ -129,52 +129,52 @@ def _value(data: PivotData, *, named: bool) -> str:
 def _areas(
     pivot: Pivot | None, other: Pivot | None, asked: Collection[str]
 ) -> list[dict[str, Any]] | None:
-    """The fields of a pivot table area by area, marked where the other one has none such there."""
+    """The fields of a pivot table by area, each marked if the other table lacks it there."""
     if pivot is None:
         return None
-    found = []
+    areas = []
     for area, names in _AREAS.items():
         fields = _fields(pivot, area, asked)
         others = () if other is None else _fields(other, area, asked)
         counts = bool(names.intersection(asked))
-        found.append(
+        areas.append(
             {
                 "name": area,
                 "fields": [
                     {
-                        "text": clip(each),
+                        "text": clip(field),
                         "state": "agrees"
-                        if other is None or (place < len(others) and others[place] == each)
+                        if other is None or (index < len(others) and others[index] == field)
                         else "differs"
                         if counts
                         else "unasked",
                     }
-                    for place, each in enumerate(fields[:_MAX_FIELDS])
+                    for index, field in enumerate(fields[:_MAX_FIELDS])
                 ],
                 "more": max(0, len(fields) - _MAX_FIELDS),
             }
         )
-    return found
+    return areas
 
 
 def _hidden(pivot: Pivot) -> str:
-    said = []
+    hidden = []
     for field in pivot.fields:
         items = [
             item.value or "?" for item in field.items if item.hidden and item.index is not None
         ]
         if items:
-            said.append(f"{field.name}: {_some(items)}")
-    return "; ".join(said[:_MAX_ITEMS])
+            hidden.append(f"{field.name}: {_some(items)}")
+    return "; ".join(hidden[:_MAX_ITEMS])
 
 
 def _order(pivot: Pivot) -> str:
-    said = (
+    orders = (
         f"{field.name}: {_some([item.value or '?' for item in field.items])}"
         for field in pivot.fields
         if field.axis is not None
     )
-    return "; ".join(said)
+    return "; ".join(orders)
 
 
 def _some(items: Sequence[str]) -> str:

@@ -1,24 +1,22 @@
-"""Sheets, panes, filters, validations, rows and columns as short tables, gold next to output."""
+"""Properties of two sheets, or of objects on them, as short tables: gold next to output."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from judge.compare.rules import whole_objects as whole
 from judge.compare.rules.book import Book
 from judge.compare.rules.words import property_in_words
-from judge.report.findings.rows import row
 from judge.workbook.address import column_letters, parse_window
-from judge.workbook.facts.sheet_model import (
+from judge.workbook.facts.sheets import (
     Filter,
     FilterColumn,
     FormatRule,
     Sparkline,
     Validation,
     View,
-)
-from judge.workbook.facts.sheets import (
     filter_of,
     formats_of,
     sparklines_of,
@@ -28,6 +26,138 @@ from judge.workbook.facts.sheets import (
 from judge.workbook.tree import Element
 from judge.workbook.workbook_parts import Tab
 
+_MAX_TEXT_LENGTH = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of an object.
+
+    Attributes:
+        name: what people call it.
+        value: what is compared.
+        text: the value for people; empty for none.
+        asked: whether it counts.
+    """
+
+    name: str
+    value: object
+    text: str
+    asked: bool = True
+
+
+def rows_of(
+    expected: Sequence[Property] | None, actual: Sequence[Property] | None
+) -> list[dict[str, Any]]:
+    """The properties of two objects side by side; those that neither has are left out.
+
+    Args:
+        expected: those of the gold's object; None without one.
+        actual: those of the output's.
+
+    Returns:
+        For each property ``name``, ``expected``, ``found`` and ``state``: ``agrees``, ``differs``,
+        ``unasked`` for a difference that does not count, or ``listed`` if there is only one object.
+    """
+    first = {one.name: one for one in expected or ()}
+    second = {one.name: one for one in actual or ()}
+    rows = []
+    for name in dict.fromkeys((*first, *second)):
+        one, other = first.get(name), second.get(name)
+        texts = ["" if owner is None else clip(owner.text) for owner in (one, other)]
+        if not any(texts):
+            continue
+        alike = one is not None and other is not None and one.value == other.value
+        asked = any(owner is not None and owner.asked for owner in (one, other))
+        state = "agrees" if alike else "differs" if asked else "unasked"
+        if expected is None or actual is None:
+            state = "listed"
+        rows.append({"name": name, "expected": texts[0], "found": texts[1], "state": state})
+    return rows
+
+
+def row(name: str, expected: object, actual: object, *, asked: bool = True) -> dict[str, Any]:
+    """One row of a table: two values, marked if they differ."""
+    first, second = (clip("" if value is None else str(value)) for value in (expected, actual))
+    state = "agrees" if first == second else "differs" if asked else "unasked"
+    return {"name": name, "expected": first, "found": second, "state": state}
+
+
+def clip(text: str) -> str:
+    """Text for a page, cut if it is very long."""
+    return text if len(text) <= _MAX_TEXT_LENGTH else text[: _MAX_TEXT_LENGTH - 1] + "…"
+
+
+_Object = TypeVar("_Object")
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Pairs of objects of two sheets, by their indices.
+
+    Attributes:
+        agreeing: how many agree in all properties that count.
+        pairs: the others, the most similar together; None for an object without a partner.
+    """
+
+    agreeing: int
+    pairs: tuple[tuple[int | None, int | None], ...]
+
+
+def pair(
+    expected: Sequence[_Object],
+    actual: Sequence[_Object],
+    properties: Callable[[_Object], Sequence[Property]],
+    *,
+    most: int = 60,
+) -> Paired:
+    """Pairs objects of two sheets: first those that agree, then by similarity.
+
+    Args:
+        expected: those of the gold.
+        actual: those of the output.
+        properties: what is compared of an object.
+        most: how many of each are compared.
+    """
+    sides = [[list(properties(one)) for one in side[:most]] for side in (expected, actual)]
+    left, right = list(range(len(sides[0]))), list(range(len(sides[1])))
+    agreeing = 0
+    for one in list(left):
+        twin = next((other for other in right if _agree(sides[0][one], sides[1][other])), None)
+        if twin is not None:
+            left.remove(one)
+            right.remove(twin)
+            agreeing += 1
+    ranked = sorted(
+        (-_likeness(sides[0][one], sides[1][other]), one, other) for one in left for other in right
+    )
+    pairs: list[tuple[int | None, int | None]] = []
+    for _, one, other in ranked:
+        if one in left and other in right:
+            left.remove(one)
+            right.remove(other)
+            pairs.append((one, other))
+    pairs += [(one, None) for one in left] + [(None, other) for other in right]
+    pairs.sort(key=lambda indices: (indices[0] is None, indices[0] or 0, indices[1] or 0))
+    return Paired(agreeing, tuple(pairs))
+
+
+def _agree(expected: Sequence[Property], actual: Sequence[Property]) -> bool:
+    first, second = (
+        [(one.name, one.value) for one in side if one.asked] for side in (expected, actual)
+    )
+    return first == second
+
+
+def _likeness(expected: Sequence[Property], actual: Sequence[Property]) -> int:
+    other = {one.name: one.value for one in actual}
+    return sum(
+        (2 if one.asked else 1)
+        for one in expected
+        if one.name in other and one.value == other[one.name]
+    )
+
+
 _MAX_ROWS = 60
 Rows = list[dict[str, Any]]
 Sheet = tuple[Book, Tab]
@@ -35,21 +165,21 @@ Sheet = tuple[Book, Tab]
 
 
 def sheet_rows(gold: Book, output: Book) -> Rows:
-    """The names of the sheets, place by place."""
+    """The names of the sheets, in their order."""
     first, second = ([tab.name for tab in book.facts.tabs] for book in (gold, output))
     return [
-        row(f"sheet {place + 1}", *(_at(each, place) for each in (first, second)))
-        for place in range(min(_MAX_ROWS, max(len(first), len(second))))
+        row(f"sheet {index + 1}", *(_at(names, index) for names in (first, second)))
+        for index in range(min(_MAX_ROWS, max(len(first), len(second))))
     ]
 
 
-def _at(names: Sequence[str], place: int) -> str | None:
-    return names[place] if place < len(names) else None
+def _at(names: Sequence[str], index: int) -> str | None:
+    return names[index] if index < len(names) else None
 
 
 def pane_rows(gold: Sheet, output: Sheet) -> Rows:
     """Frozen rows and columns."""
-    views = [_view(each) for each in (gold, output)]
+    views = [_view(sheet) for sheet in (gold, output)]
     return [
         row(name, *(_frozen(view, name) for view in views))
         for name in ("frozen rows", "frozen columns")
@@ -76,18 +206,18 @@ def zoom_rows(expected: str, output: Sheet) -> Rows:
 
 def filter_rows(gold: Sheet, output: Sheet) -> Rows:
     """Range, conditions and order of the filters."""
-    filters = [filter_of(_root(each).child("autoFilter")) for each in (gold, output)]
+    filters = [filter_of(_root(sheet).child("autoFilter")) for sheet in (gold, output)]
     if filters == [None, None]:
         return []
-    places = [None if each is None else each.place.replace("$", "") for each in filters]
+    places = [None if one is None else one.place.replace("$", "") for one in filters]
     rows = [row("range", *places)]
-    columns = [_columns(each) for each in filters]
+    columns = [_columns(one) for one in filters]
     rows += [
         row(_column_name(filters, number), *(column.get(number) for column in columns))
         for number in sorted({*columns[0], *columns[1]})[:_MAX_ROWS]
     ]
     rows.append(row("sorted by", *map(_sorted_by, filters)))
-    return [each for each in rows if each["expected"] or each["found"]]
+    return [line for line in rows if line["expected"] or line["found"]]
 
 
 def _root(sheet: Sheet) -> Element:
@@ -95,11 +225,11 @@ def _root(sheet: Sheet) -> Element:
     return book.facts.tree(tab)
 
 
-def _columns(found: Filter | None) -> dict[int, str]:
-    if found is None:
+def _columns(filtered: Filter | None) -> dict[int, str]:
+    if filtered is None:
         return {}
-    said = {column.column: _condition(column) for column in found.columns}
-    return {number: text for number, text in said.items() if text}
+    conditions = {column.column: _condition(column) for column in filtered.columns}
+    return {number: text for number, text in conditions.items() if text}
 
 
 def _condition(column: FilterColumn) -> str:
@@ -115,47 +245,47 @@ def _condition(column: FilterColumn) -> str:
 
 
 def _column_name(filters: Sequence[Filter | None], number: int) -> str:
-    place = next((each.place for each in filters if each is not None), "")
-    window = parse_window(place.replace("$", "").upper())
+    address = next((one.place for one in filters if one is not None), "")
+    window = parse_window(address.replace("$", "").upper())
     return f"column {number + 1 if window is None else column_letters(window.min_column + number)}"
 
 
-def _sorted_by(found: Filter | None) -> str | None:
-    if found is None or found.sort is None:
+def _sorted_by(filtered: Filter | None) -> str | None:
+    if filtered is None or filtered.sort is None:
         return None
     return ", ".join(
-        f"{place.replace('$', '')}{', descending' if descending else ''}"
-        for place, descending in found.sort.keys
+        f"{address.replace('$', '')}{', descending' if descending else ''}"
+        for address, descending in filtered.sort.keys
     )
 
 
-def validation_rows(wanted: Sequence[str], output: Sheet) -> Rows:
-    """What a rule asks of validations, and those that there are; in no order."""
-    found = [_validation(validation) for validation in validations_of(_root(output))]
-    count = min(_MAX_ROWS, max(len(wanted), len(found)))
+def validation_rows(expected: Sequence[str], output: Sheet) -> Rows:
+    """The validations that a rule asks for, and those of the output; in no order."""
+    actual = [_validation(validation) for validation in validations_of(_root(output))]
+    count = min(_MAX_ROWS, max(len(expected), len(actual)))
     return [
-        {**row("", _at(wanted, place), _at(found, place)), "state": "listed"}
-        for place in range(count)
+        {**row("", _at(expected, index), _at(actual, index)), "state": "listed"}
+        for index in range(count)
     ]
 
 
 def _validation(validation: Validation) -> str:
     compared = validation.kind not in {None, "list", "custom"}
-    said = [
+    parts = [
         f"cells {' '.join(validation.places[:8])}",
         validation.kind or "anything",
         validation.operator if compared else "",
         " and ".join(validation.formulas),
         *(f"{name} {text}" for name, text in validation.attributes[:12] if text != "0"),
     ]
-    return ", ".join(filter(None, said))
+    return ", ".join(filter(None, parts))
 
 
 def format_rows(gold: Sheet, output: Sheet) -> Rows:
     """Conditional formats, those that only one of the sheets has."""
     return _one_sided(
         *(
-            [_format(each) for each in formats_of(_root(side), side[0].facts.looks)]
+            [_format(rule) for rule in formats_of(_root(side), side[0].facts.looks)]
             for side in (gold, output)
         )
     )
@@ -163,13 +293,13 @@ def format_rows(gold: Sheet, output: Sheet) -> Rows:
 
 def _format(rule: FormatRule) -> str:
     look = ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in rule.look)
-    said = [
+    parts = [
         f"cells {' '.join(rule.places[:8])}",
         rule.kind,
         rule.operator or "",
         " and ".join(rule.formulas),
     ]
-    return f"{', '.join(filter(None, said))}{f' → {look}' if look else ''}"
+    return f"{', '.join(filter(None, parts))}{f' → {look}' if look else ''}"
 
 
 def sparkline_rows(gold: Sheet, output: Sheet) -> Rows:
@@ -179,25 +309,29 @@ def sparkline_rows(gold: Sheet, output: Sheet) -> Rows:
         for side in (gold, output)
     ]
     rows = [
-        row(place, *(_sparkline(side.get(place)) for side in sides))
-        for place in dict.fromkeys((*sides[0], *sides[1]))
+        row(address, *(_sparkline(side.get(address)) for side in sides))
+        for address in dict.fromkeys((*sides[0], *sides[1]))
     ]
-    return sorted(rows, key=lambda each: str(each["state"]) == "agrees")[:_MAX_ROWS]
+    return sorted(rows, key=lambda line: str(line["state"]) == "agrees")[:_MAX_ROWS]
 
 
-def _sparkline(found: Sparkline | None) -> str | None:
-    return None if found is None else f"{found.kind} of {whole.plain(found.reference).upper()}"
+def _sparkline(sparkline: Sparkline | None) -> str | None:
+    return (
+        None
+        if sparkline is None
+        else f"{sparkline.kind} of {whole.plain(sparkline.reference).upper()}"
+    )
 
 
-def _one_sided(expected: Sequence[str], found: Sequence[str]) -> Rows:
-    left = list(found)
+def _one_sided(expected: Sequence[str], actual: Sequence[str]) -> Rows:
+    left = list(actual)
     rows = []
-    for each in expected:
-        if each in left:
-            left.remove(each)
+    for text in expected:
+        if text in left:
+            left.remove(text)
         else:
-            rows.append(row("", each, None))
-    rows += [row("", None, each) for each in left]
+            rows.append(row("", text, None))
+    rows += [row("", None, text) for text in left]
     return rows[:_MAX_ROWS]
 
 
@@ -221,12 +355,12 @@ def line_rows(gold: Sheet, output: Sheet, asked: Sequence[str], *, of_rows: bool
             if len(rows) >= _MAX_ROWS:
                 return rows
             label = f"row {line}" if of_rows else f"column {column_letters(line)}"
-            values = (_said(each.get(line)) for each in (first, second))
+            values = (_in_words(lines.get(line)) for lines in (first, second))
             rows.append(row(f"{label}: {property_in_words(name)}", *values))
     return rows
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     if value is None:
         return "default"
     if isinstance(value, bool):

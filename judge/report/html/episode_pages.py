@@ -1,4 +1,4 @@
-"""A desktop episode as data of a page: what was seen, said and done, turn by turn. Bounded."""
+"""A desktop episode as data of a page: screenshots, replies and actions by turn. Bounded."""
 
 from __future__ import annotations
 
@@ -7,33 +7,40 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from judge.desktop.episodes import EpisodeFiles, episode_path, read_episode
-from judge.desktop.records import ActionRecord, EpisodeHead, SeenRecord, TurnRecord
+from judge.desktop.episodes import (
+    ActionRecord,
+    EpisodeFiles,
+    EpisodeHead,
+    SeenRecord,
+    TurnRecord,
+    episode_path,
+    read_episode,
+)
 from judge.errors import StoreError
 from judge.files.documents import dump_json
-from judge.report.episode_marks import marks_of
-from judge.report.episodes import ending_in_words
+from judge.report.desktop.episodes import ending_in_words
+from judge.report.desktop.marks import marks_of
 from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
-from judge.report.pictures import PictureShelf
+from judge.report.html.pictures import PictureShelf
 
 _MAX_TURNS = 400
 _MAX_ACTIONS = 60
 _MAX_WINDOWS = 20
 _MAX_COLUMNS = 16
 _CELLS_PER_ROW = 48
-"""Of a table of elements, one row for so many cells that a grid may have."""
+"""A table of elements may have one row for every so many cells of a grid."""
 _MIN_ROWS = 25
 _CHARS_PER_CELL = 16
 _TABLE_CHARS_PER_CELL = 40
-"""Characters of an episode, without and in its tables, for each cell that a grid may have."""
+"""Characters of an episode (without its tables, and in them) for each cell of a grid."""
 _MAX_MARKS = 20_000
 _MAX_TEXT_LENGTH = 20_000
 _MAX_CELL_LENGTH = 300
 
 
-class _Room:
-    """What an episode may still take in a page.
+class _Space:
+    """The space that is left for an episode on its page.
 
     Args:
         bounds: how much to show.
@@ -48,19 +55,19 @@ class _Room:
         """Of one table."""
 
     def text(self, text: str) -> str:
-        """As much of a string as there is room for."""
+        """As much of a string as there is space for."""
         shown = _cut(text, min(self._longest, self._chars))
         self._chars = max(self._chars - len(shown), 0)
         return shown
 
     def marks(self, events: Sequence[Sequence[object]]) -> list[dict[str, Any]]:
         """The marks of an action."""
-        found = marks_of(events)[: self._marks]
-        self._marks -= len(found)
-        return [asdict(each) for each in found]
+        marks = marks_of(events)[: self._marks]
+        self._marks -= len(marks)
+        return [asdict(mark) for mark in marks]
 
     def row(self, cells: Sequence[str]) -> list[str] | None:
-        """A row of a table; None where there is no room for it."""
+        """A row of a table; None where there is no space for it."""
         shown = [_cut(cell, _MAX_CELL_LENGTH) for cell in cells]
         self._table_chars -= sum(map(len, shown))
         return shown if self._table_chars >= 0 else None
@@ -86,7 +93,7 @@ def episode_page(
         ``width`` and ``height`` of the screen, ``cursor``, ``windows``, ``table`` (SHA-256 or
         null), ``cut``, ``reply``, ``problem``, ``told`` and ``actions``; an action ``kind``,
         ``pieces`` (coloured), ``error``, ``refused``, ``printed``, ``settled``, ``seconds`` and
-        ``marks`` (see :class:`judge.report.episode_marks.Mark`).
+        ``marks`` (see :class:`judge.report.desktop.marks.Mark`).
     """
     path = episode_path(run, *key)
     if not path.exists():
@@ -95,14 +102,14 @@ def episode_page(
         episode = read_episode(path)
     except StoreError as error:
         return {"problem": error.message, "turns": [], "facts": [], "tables": {}}
-    room = _Room(bounds)
-    turns = list(_turns(episode.turns[:_MAX_TURNS], pictures, room, rank))
+    space = _Space(bounds)
+    turns = list(_turns(episode.turns[:_MAX_TURNS], pictures, space, rank))
     end = episode.end
     return {
         "facts": list(_facts(episode.head)),
         "turns": turns,
         "more_turns": len(episode.turns) - len(turns),
-        "tables": _tables(EpisodeFiles(run), turns, room),
+        "tables": _tables(EpisodeFiles(run), turns, space),
         "ended": ending_in_words(None if end is None else end["ended"]),
         "seconds": None if end is None else end["seconds"],
         "problem": "" if end is None else end["problem"],
@@ -110,7 +117,7 @@ def episode_page(
 
 
 def _facts(head: EpisodeHead) -> Iterator[tuple[str, str]]:
-    """What the desktop was like, in words."""
+    """The settings of the desktop, in words."""
     options: Mapping[str, object] = head["options"]
     yield "model", head["model"][:_MAX_CELL_LENGTH]
     yield "setting", head["setting"][:_MAX_CELL_LENGTH]
@@ -130,7 +137,7 @@ def _facts(head: EpisodeHead) -> Iterator[tuple[str, str]]:
 
 
 def _turns(
-    turns: tuple[TurnRecord, ...], pictures: PictureShelf, room: _Room, rank: int
+    turns: tuple[TurnRecord, ...], pictures: PictureShelf, space: _Space, rank: int
 ) -> Iterator[dict[str, Any]]:
     start_s = 0.0
     for turn in turns:
@@ -144,13 +151,13 @@ def _turns(
             "width": seen.get("width"),
             "height": seen.get("height"),
             "cursor": seen["cursor"][:2],
-            "windows": [each[:_MAX_CELL_LENGTH] for each in seen["windows"][:_MAX_WINDOWS]],
+            "windows": [window[:_MAX_CELL_LENGTH] for window in seen["windows"][:_MAX_WINDOWS]],
             "table": seen["table"],
             "cut": seen["cut"],
-            "reply": room.text(turn["reply"]),
-            "problem": room.text(turn["problem"]),
-            "told": room.text(turn.get("told", "")),
-            "actions": [_action(action, room) for action in actions],
+            "reply": space.text(turn["reply"]),
+            "problem": space.text(turn["problem"]),
+            "told": space.text(turn.get("told", "")),
+            "actions": [_action(action, space) for action in actions],
             "more_actions": len(turn["actions"]) - len(actions),
         }
         start_s += turn["seconds"]
@@ -164,34 +171,34 @@ def _picture(
     return pictures.of_turn(seen["screenshot"], f"turn {number}", rank)
 
 
-def _action(action: ActionRecord, room: _Room) -> dict[str, Any]:
+def _action(action: ActionRecord, space: _Space) -> dict[str, Any]:
     if "code" in action:
         kind, text = "code", action["code"]
     elif "call" in action:
         kind, text = "call", dump_json(action["call"], spaced=True)
     else:
         kind, text = "signal", action.get("signal", "")
-    text = room.text(text)
+    text = space.text(text)
     return {
         "kind": kind,
         "pieces": [("", text)] if kind == "signal" else highlight(text),
-        "error": room.text(action["error"]),
+        "error": space.text(action["error"]),
         "refused": action["refused"],
-        "printed": room.text(action["printed"]),
+        "printed": space.text(action["printed"]),
         "settled": action["settled"],
         "seconds": action["seconds"],
-        "marks": room.marks(action["events"]),
+        "marks": space.marks(action["events"]),
     }
 
 
 def _tables(
-    files: EpisodeFiles, turns: list[dict[str, Any]], room: _Room
+    files: EpisodeFiles, turns: list[dict[str, Any]], space: _Space
 ) -> dict[str, dict[str, Any]]:
     digests = dict.fromkeys(turn["table"] for turn in turns if turn["table"] is not None)
-    return {digest: _table(files, digest, room) for digest in digests}
+    return {digest: _table(files, digest, space) for digest in digests}
 
 
-def _table(files: EpisodeFiles, digest: str, room: _Room) -> dict[str, Any]:
+def _table(files: EpisodeFiles, digest: str, space: _Space) -> dict[str, Any]:
     try:
         text = files.table(digest)
     except StoreError as error:
@@ -200,8 +207,8 @@ def _table(files: EpisodeFiles, digest: str, room: _Room) -> dict[str, Any]:
         return {"problem": "the table is no longer available", "rows": [], "more": 0}
     lines = [line for line in text.split("\n") if line]
     rows: list[list[str]] = []
-    for line in lines[: room.rows]:
-        row = room.row(line.split("\t", _MAX_COLUMNS - 1))
+    for line in lines[: space.rows]:
+        row = space.row(line.split("\t", _MAX_COLUMNS - 1))
         if row is None:
             break
         rows.append(row)

@@ -51,7 +51,7 @@ class Shown:
 
 
 def shown_as(value: float, style: str) -> Shown:
-    """How a number of some kind is shown.
+    """How a number of a certain kind is shown.
 
     Args:
         value: the number.
@@ -84,7 +84,7 @@ def shown_as(value: float, style: str) -> Shown:
 
 
 def _digits(value: float, significant: int) -> int:
-    """Digits after the point that show so many significant ones."""
+    """Digits after the point that show a number of significant digits."""
     if not value:
         return 0
     return max(0, min(12, significant - 1 - math.floor(math.log10(abs(value)))))
@@ -106,11 +106,11 @@ class Figures:
         Raises:
             LookupError: there is no such place.
         """
-        found = self._document
+        value = self._document
         for part in pointer.split("/")[1:]:
             name = part.replace("~1", "/").replace("~0", "~")
-            found = found[name] if isinstance(found, Mapping) else found[int(name)]
-        return found
+            value = value[name] if isinstance(value, Mapping) else value[int(name)]
+        return value
 
     def number(self, pointer: str, style: str = "count", *, unit: bool = True) -> Markup:
         """The number at a place as markup; a dash where it is null."""

@@ -18,6 +18,11 @@ from judge.core.records.runs import served_model
 from judge.report.html.figures import visible
 from judge.version import __version__
 
+TEMPLATES = frozenset(
+    {"page.html", "macros.html", "report.html", "summary.html", "tasks.html"}
+    | {"runs.html", "compare.html", "review.html", "live.html"}
+)
+
 
 class _Templates(BaseLoader):
     """The templates of this package, wherever it is installed."""
@@ -28,12 +33,6 @@ class _Templates(BaseLoader):
         if template not in TEMPLATES:
             raise TemplateNotFound(template)
         return asset(template), None, None
-
-
-TEMPLATES = frozenset(
-    {"page.html", "macros.html", "report.html", "summary.html", "tasks.html"}
-    | {"runs.html", "compare.html", "review.html", "live.html"}
-)
 
 
 LOOK = "look.css"
@@ -102,7 +101,7 @@ def render_page(
 def _heading_spans(columns: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
     """The headings over the columns of a table, each with how many of them it is over."""
     alike = itertools.groupby(columns, key=lambda column: str(column["heading"]))
-    return [(heading, len(list(each))) for heading, each in alike]
+    return [(heading, len(list(group))) for heading, group in alike]
 
 
 def policy(css: str, js: str, *, connects: bool, pictures: bool = False) -> str:

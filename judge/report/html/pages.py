@@ -11,28 +11,27 @@ from typing import Any
 
 from judge.compare.cells.comparison import APART, DifferenceClass
 from judge.compare.cells.render import difference_lines
-from judge.compare.contract import InWords, Requirements, Rules
+from judge.compare.contract import Requirements, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.core.answer import AnswerForm
-from judge.core.messages import MAX_PARTS, plain_text
+from judge.core.conversation import MAX_PARTS, plain_text
 from judge.core.records.cases import CaseComparison, CaseRun, DifferenceRecord
+from judge.core.submission import AnswerForm
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import dump_json, read_regular
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
-from judge.replies.recorded import recorded_program
+from judge.replies.extract import recorded_program
 from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
 from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
 from judge.report.html.episode_pages import episode_page
-from judge.report.inputs import shown_inputs
+from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.pictures import PAGE_PICTURES_BYTES, PictureShelf
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 
@@ -55,7 +54,7 @@ KINDS = {
 }
 """Class of difference -> the letter that stands for it where colour is not enough, and its name."""
 
-_OUTSIDE = {each.value for each in APART} | {DifferenceClass.MISSING_SHEET.value}
+_OUTSIDE = {kind.value for kind in APART} | {DifferenceClass.MISSING_SHEET.value}
 _MAX_TURN_LENGTH = 200_000
 _MAX_PICTURES = 100
 
@@ -72,7 +71,7 @@ class TaskPages:
         self._run = run
         self._entries: Sequence[Mapping[str, Any]] = document["tasks"]
         self._submissions = {submission.key: submission for submission in run.submissions}
-        self._places = {each.key: place for place, each in enumerate(run.submissions)}
+        self._places = {submission.key: number for number, submission in enumerate(run.submissions)}
         self._store = RunDirectory(run.path)
         self._rules = GridRules.of_run(run.run)
         self.pictures = PictureShelf(run.path)
@@ -94,8 +93,8 @@ class TaskPages:
             ``reply`` (what a typed answer is read from, or null), ``conversation`` (``role``,
             ``content`` and ``pictures``), ``marks`` (what a grid's cells refer to) and ``cases``,
             each with ``episode`` (see :func:`judge.report.html.episode_pages.episode_page`, or
-            null), ``inputs`` (see :func:`judge.report.inputs.shown_inputs`), ``values`` (name,
-            rule, expected, found, kind and detail of each named value), ``rules`` (see
+            null), ``inputs`` (see :func:`judge.report.html.pictures.shown_inputs`), ``values``
+            (name, rule, expected, found, kind and detail of each named value), ``rules`` (see
             :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
             (differences that none of them shows), ``stdout`` and ``stderr``. Pictures are named by
             their hash; :attr:`pictures` has them.
@@ -141,31 +140,31 @@ class TaskPages:
         self, submission: LoadedSubmission, number: int, bounds: GridBounds | None
     ) -> dict[str, Any] | None:
         result = submission.results.get(number)
-        # Where not all screenshots fit, those of failed episodes come first.
+        # If not all screenshots fit, those of failed episodes come first.
         solved = result is not None and result.verdict is Verdict.AC
-        place = self._places[submission.key] + (len(self._entries) if solved else 0)
+        rank = self._places[submission.key] + (len(self._entries) if solved else 0)
         key = (submission.task_id, submission.sample, number)
-        return episode_page(self._run.path, key, self.pictures, bounds or GridBounds(), rank=place)
+        return episode_page(self._run.path, key, self.pictures, bounds or GridBounds(), rank=rank)
 
     def pictures_of(self, page: Mapping[str, Any]) -> dict[str, str]:
         """The pictures that a page refers to, as far as they fit: SHA-256 -> bytes as base64."""
         named = [
-            *(each.get("picture", {}) for case in page["cases"] for each in case["inputs"]),
-            *(each for turn in page["conversation"] for each in turn["pictures"]),
+            *(file.get("picture", {}) for case in page["cases"] for file in case["inputs"]),
+            *(picture for turn in page["conversation"] for picture in turn["pictures"]),
             *(
                 turn["picture"] or {}
                 for case in page["cases"]
                 for turn in (case["episode"] or {"turns": ()})["turns"]
             ),
         ]
-        found: dict[str, str] = {}
+        pictures: dict[str, str] = {}
         left = PAGE_PICTURES_BYTES
-        for digest in dict.fromkeys(each["sha256"] for each in named if "sha256" in each):
+        for digest in dict.fromkeys(picture["sha256"] for picture in named if "sha256" in picture):
             text = self.pictures.text_of(digest)
             if text is not None and len(text) <= left:
-                found[digest] = text
+                pictures[digest] = text
                 left -= len(text)
-        return found
+        return pictures
 
     def _inputs(self, submission: LoadedSubmission, number: int) -> list[dict[str, Any]]:
         case = _case_of(submission.task, number)
@@ -184,14 +183,14 @@ class TaskPages:
             return []
         try:
             checker = checker_of(task.checker)
-            found = checker.compared(
+            values = checker.compared(
                 task, case.golds, answer, Rules(get_profile(self._rules.profile))
             )
         except JudgeError:
             return []  # the verdict says what is wrong
         return [
-            {**asdict(each), "expected": _written(each.expected), "found": _written(each.found)}
-            for each in found
+            {**asdict(value), "expected": _written(value.expected), "found": _written(value.found)}
+            for value in values
         ]
 
     def _rules_of(
@@ -201,17 +200,20 @@ class TaskPages:
         result: CaseResult | None,
         bounds: GridBounds | None,
     ) -> dict[str, Any] | None:
-        """The rules of a task over whole workbooks, with what does not hold; None without."""
+        """The rules of a task about whole workbooks, with what does not hold."""
         record = CaseComparison() if result is None else result.comparison
         case = _case_of(submission.task, number)
         golds = () if case is None else case.golds
         named = record.get("gold")
-        gold = next((each for each in golds if each.name == named), golds[0] if golds else None)
+        gold = next((gold for gold in golds if gold.name == named), golds[0] if golds else None)
         output, _ = self._output(submission.task_id, number, result)
         before = case.input_path if case is not None and case.inputs else None
         files = CaseFiles(None if gold is None else gold.data or gold.path, output, before)
-        required = _requirements(submission.task, gold)
-        return rules_of_case(record, required, files, self._rules, bounds or GridBounds())
+        task = submission.task
+        required = None if task is None else _requirements(task, gold)
+        return rules_of_case(
+            record, required or Requirements(), files, self._rules, bounds or GridBounds()
+        )
 
     def _grid(
         self,
@@ -227,7 +229,7 @@ class TaskPages:
         if not task.answer.is_file:
             return {"blocks": [], "notes": []}
         output, notes = self._output(submission.task_id, number, result)
-        if isinstance(checker_of(task.checker), InWords):
+        if _requirements(task, next(iter(case.golds), None)) is not None:
             return {"blocks": [], "notes": notes}
         record = CaseComparison() if result is None else result.comparison
         grid = build_grid(task, case, record, output, self._rules, bounds)
@@ -247,7 +249,7 @@ class TaskPages:
         return output, []
 
     def _finished_output(self, key: tuple[str, int, int], digest: str) -> bytes | None:
-        """An output that was made elsewhere, of which no run keeps a copy."""
+        """An output that was made elsewhere, and of which the run keeps no copy."""
         path = None if self._finished is None else self._finished.of_sample(*key)
         try:
             data = None if path is None else read_regular(path, StoreError)
@@ -283,17 +285,17 @@ class TaskPages:
             if isinstance(turn, dict):
                 role, content = str(turn.get("role", role)), turn.get("content")
             if content is not None:
-                said, pictures = self._said(content)
-                yield {"role": role, "content": _cut(plain_text(said)), "pictures": pictures}
+                text, pictures = self._split_content(content)
+                yield {"role": role, "content": _cut(plain_text(text)), "pictures": pictures}
 
-    def _said(self, content: object) -> tuple[object, list[dict[str, Any]]]:
-        """A message without its pictures, and those."""
+    def _split_content(self, content: object) -> tuple[object, list[dict[str, Any]]]:
+        """A message without its pictures, and its pictures."""
         if not isinstance(content, list):
             return content, []
         parts = content[:MAX_PARTS]
         shown = [part for part in parts if isinstance(part, dict) and part.get("type") == "picture"]
         rest = [part for part in parts if part not in shown]
-        return rest, [self.pictures.of_message(each) for each in shown[:_MAX_PICTURES]]
+        return rest, [self.pictures.of_message(part) for part in shown[:_MAX_PICTURES]]
 
     def _conversation_file(self, name: str) -> object:
         """The messages of a conversation that is kept in a file of its own.
@@ -316,13 +318,10 @@ def _case_of(task: Task | None, number: int) -> TestCase | None:
     return next((case for case in task.cases if case.number == number), None) if task else None
 
 
-def _requirements(task: Task | None, gold: Gold | None) -> Requirements:
-    """What a task asks in words; nothing if its checker has no words for it."""
-    checker: object = None if task is None else checker_of(task.checker)
-    if task is None or not isinstance(checker, InWords):
-        return Requirements()
+def _requirements(task: Task, gold: Gold | None) -> Requirements | None:
+    """What a task asks, in sentences; None if its checker has none."""
     try:
-        return checker.requirements(task, gold)
+        return checker_of(task.checker).requirements(task, gold)
     except JudgeError:
         return Requirements()  # the verdict says what is wrong
 
@@ -337,7 +336,7 @@ def _cut(text: str) -> str:
 
 
 def _written(value: object) -> str | None:
-    """A value as JSON writes it; None for none, which no answer is."""
+    """A value as JSON; None if there is no value."""
     return None if value is None else dump_json(value, spaced=True)
 
 
@@ -361,7 +360,7 @@ def kinds_of(document: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     Args:
         document: the JSON form of a report.
     """
-    others = {each["kind"] for each in document["differences"]} - KINDS.keys()
+    others = {difference["kind"] for difference in document["differences"]} - KINDS.keys()
     return {**KINDS, **{kind: ("•", _kind_in_words(kind)) for kind in sorted(others)}}
 
 

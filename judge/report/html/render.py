@@ -1,11 +1,12 @@
-"""A report as one HTML file, or as a page of the server that shows many."""
+"""A report as one HTML file of bounded size, or as a page of the server that shows many."""
 
 from __future__ import annotations
 
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,13 @@ from judge.core.verdict import Verdict
 from judge.files.media import image_type
 from judge.files.paths import GivenPath
 from judge.report.build import DEFAULT_METHOD, build_report_data
-from judge.report.episode_settings import differing
-from judge.report.files import inspect_files
+from judge.report.desktop.counts import differing
+from judge.report.grid_window import GridBounds
 from judge.report.html.figures import Figures
-from judge.report.html.packing import PAGES_BYTES, OnPage, pack_all
 from judge.report.html.page import inline_json, render_page
 from judge.report.html.pages import TaskPages, kinds_of
-from judge.report.identity import identity_lines
-from judge.report.load import LoadedRun, load_run
-from judge.report.model import Method, ReportData
-from judge.report.pictures import PICTURES_BYTES, Shrink
-from judge.report.plots import (
+from judge.report.html.pictures import PICTURES_BYTES, Shrink
+from judge.report.html.plots import (
     effect,
     histogram,
     interval_strip,
@@ -35,9 +32,74 @@ from judge.report.plots import (
     time_against_size,
     verdict_bar,
 )
+from judge.report.identity import identity_lines
+from judge.report.load import LoadedRun, load_run
+from judge.report.model import Method, ReportData
+from judge.report.shapes import inspect_files
+
+PAGES_BYTES = 26_000_000
+"""Bytes of all task pages of a report together, so that the whole stays below 30 MB."""
+
+OnPage = Callable[[int, int], None]
+"""Called with how many pages are done, and how many there are."""
+
+LADDER = (
+    GridBounds(),
+    GridBounds(cells=30_000, columns=60, text_chars=4_000),
+    GridBounds(cells=4_000, columns=40, blocks=6, text_chars=500),
+    GridBounds(cells=1_200, columns=24, blocks=3, text_chars=120),
+)
+"""Bounds of the grids, from the widest to those with which every report fits."""
+
+
+def pack(document: Any) -> str:
+    """A JSON document, deflated, as base64."""
+    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), 6)).decode("ascii")
+
+
+def pack_all(
+    count: int,
+    make: Callable[[int, GridBounds], Any],
+    limit: int = PAGES_BYTES,
+    *,
+    on_page: OnPage = lambda _done, _total: None,
+) -> list[str]:
+    """Packs all task pages into a number of bytes.
+
+    The largest pages are made again with closer bounds until all of them fit.
+
+    Args:
+        count: how many pages there are.
+        make: gives a page by its number, made within some bounds.
+        limit: bytes for all of them.
+        on_page: called with how many pages are done, and how many there are.
+    """
+    packed = []
+    for number in range(count):
+        packed.append(pack(make(number, LADDER[0])))
+        on_page(number + 1, count)
+    for bounds in LADDER[1:]:
+        for number in _too_large(packed, limit):
+            packed[number] = pack(make(number, bounds))
+    return packed
+
+
+def _too_large(packed: Sequence[str], limit: int) -> list[int]:
+    """The largest pages, as few as must shrink for all pages to fit."""
+    total = sum(map(len, packed))
+    chosen = []
+    for number in sorted(range(len(packed)), key=lambda number: -len(packed[number])):
+        if total <= limit:
+            break
+        chosen.append(number)
+        # As a rule, closer bounds leave a tenth of a page.
+        total -= len(packed[number]) * 9 // 10
+    return chosen
+
 
 _HEADER_CHARS = 64
-"""Base64 of a picture that its type is read from."""
+"""Characters of base64 that suffice to read the type of a picture."""
 
 _NO_PICTURES: Mapping[str, str] = {}
 _SCRIPTS = ("base.js", "grid.js", "findings.js", "episode.js", "report.js")
@@ -67,11 +129,11 @@ _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Where a page finds its neighbours, when it comes from a server.
+    """Where a page that comes from a server finds the other pages.
 
     Attributes:
         pages_url: where the task pages are; the page's number is appended.
-        token: what requests to the server have to show.
+        token: the token that requests to the server must have.
     """
 
     pages_url: str
@@ -142,7 +204,7 @@ def render_served(data: ReportData, document: Mapping[str, Any], served: Served)
 
 
 def json_form(data: ReportData) -> dict[str, Any]:
-    """The document that ``judge report --format json`` writes, as it reads back."""
+    """The document that ``judge report --format json`` writes, as it is read back."""
     document: dict[str, Any] = json.loads(json.dumps(data.to_json()))
     return document
 
@@ -206,13 +268,13 @@ def _render(
 
 def _verdicts(phases: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
     """The verdicts of all phases with their places in the document, accepted ones first."""
-    found = [
-        (f"/phases/{number}/verdicts/{place}", each)
+    verdicts = [
+        (f"/phases/{number}/verdicts/{index}", verdict)
         for number, phase in enumerate(phases)
-        for place, each in enumerate(phase["verdicts"])
+        for index, verdict in enumerate(phase["verdicts"])
     ]
     order = list(_VERDICT_WORDS)
-    return sorted(found, key=lambda entry: order.index(entry[1]["verdict"]))
+    return sorted(verdicts, key=lambda entry: order.index(entry[1]["verdict"]))
 
 
 def _plots(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
@@ -239,9 +301,9 @@ def _histograms(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
 
 def _first_episode(tasks: Sequence[Mapping[str, Any]]) -> str:
     """The page of the first failed task that has an episode, else of the first that has one."""
-    found = [task for task in tasks if any(case.get("episode") for case in task["cases"])]
-    failed = [each for each in found if each["hard_restriction"] == 0]
-    return "".join(map(_task_url, (failed or found)[:1]))
+    with_episode = [task for task in tasks if any(case.get("episode") for case in task["cases"])]
+    failed = [task for task in with_episode if task["hard_restriction"] == 0]
+    return "".join(map(_task_url, (failed or with_episode)[:1]))
 
 
 def _measure_style(key: str) -> str:
@@ -262,6 +324,6 @@ def _task_url(task: Mapping[str, Any]) -> str:
 
 
 def task_key(task: Mapping[str, Any]) -> str:
-    """What names a task's page in addresses: its id, and its sample where there are several."""
+    """The name of a task's page in addresses: its id, and its sample unless that is the first."""
     sample = int(task["sample"])
     return f"{task['task_id']}~{sample}" if sample else str(task["task_id"])

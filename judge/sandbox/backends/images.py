@@ -7,21 +7,18 @@ itself has no network.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import resources
 from pathlib import Path
 
 from judge.errors import SandboxError
-from judge.sandbox import debian, roots
+from judge.sandbox import build, roots
 from judge.sandbox.backends import docker
 from judge.sandbox.backends.daemon import Daemon
-from judge.sandbox.catalogue import ROOTS
-from judge.sandbox.roots import Report
+from judge.sandbox.build import Report
 
 DEFAULT_BASE = "python:3.11-slim-bookworm"
 _DEBIAN_BASE = "judge-base"
@@ -35,31 +32,6 @@ _MANYLINUX = (
     "manylinux_2_17",
     "manylinux2014",
 )
-
-
-def python_tag() -> str:
-    """Name of the image for solutions, derived from all that goes into it."""
-    digest = hashlib.sha256()
-    for name in ("Dockerfile", "solutions.lock", "engines.lock"):
-        digest.update(_image_file(name).encode() + b"\0")
-    return f"{docker.PYTHON_IMAGE}:{digest.hexdigest()[:16]}"
-
-
-def tags() -> dict[str, str]:
-    """Name of each root -> name of its image."""
-    return {
-        name: python_tag() if root.recipe is None else debian_tag(name, root.recipe)
-        for name, root in ROOTS.items()
-    }
-
-
-def debian_tag(name: str, recipe: debian.Recipe) -> str:
-    """Name of the image of a root that is made of Debian packages."""
-    return f"judge-{name}:{recipe.digest}"
-
-
-def _image_file(name: str) -> str:
-    return resources.files("judge.sandbox.image").joinpath(name).read_text("utf-8")
 
 
 def build_python_image(report: Report, *, base: str | None = None) -> str:
@@ -77,7 +49,7 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
         SandboxError: no daemon, or a step failed.
     """
     daemon = Daemon()
-    tag = python_tag()
+    tag = docker.python_tag()
     if is_there(daemon, tag, report):
         return tag
     start = _find_base(daemon, base, report)
@@ -87,10 +59,10 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
         for name, present in (("solutions", set()), ("engines", set(roots.pins()))):
             report(f"docker: installing {name} from the package index")
             target = Path(folder, "site" if name == "solutions" else name)
-            lock = roots.lock_without(name, present)
-            roots.install(lock, target, foreign_options(version, architecture))
+            lock = build.lock_without(name, present)
+            build.install(lock, target, foreign_options(version, architecture))
         report(f"docker: building {tag} on {start}")
-        with build_context(Path(folder), _image_file("Dockerfile")) as context:
+        with build_context(Path(folder), docker.image_file("Dockerfile")) as context:
             labels = {} if base is None else {docker.BASE_LABEL: base}
             daemon.build(context, tag, {"BASE": start, "PYTHON_VERSION": version}, labels)
     daemon.note_image(tag)
@@ -99,7 +71,7 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
 
 
 def build_debian_image(
-    name: str, recipe: debian.Recipe, tarball: Callable[[], Path], report: Report
+    name: str, recipe: roots.Recipe, tarball: Callable[[], Path], report: Report
 ) -> str:
     """Imports the tarball of a recipe if the image does not exist yet.
 
@@ -113,7 +85,7 @@ def build_debian_image(
         SandboxError: no daemon, or the import failed.
     """
     daemon = Daemon()
-    tag = debian_tag(name, recipe)
+    tag = docker.debian_tag(name, recipe)
     if is_there(daemon, tag, report):
         return tag
     report(f"docker: importing {tag}")
@@ -145,9 +117,9 @@ def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:
     if base is not None:
         raise SandboxError(f"{wanted} does not exist here and cannot be pulled: {why}")
     report("docker: no registry answers; making a base from Debian packages")
-    tag = f"{_DEBIAN_BASE}:{debian.PYTHON.digest}"
+    tag = f"{_DEBIAN_BASE}:{roots.PYTHON.digest}"
     if daemon.image_id(tag) is None:
-        with debian.tarball(debian.PYTHON) as tarball:
+        with build.tarball(roots.PYTHON) as tarball:
             daemon.import_tarball(tarball, tag)
     return tag
 
@@ -196,3 +168,29 @@ def _as_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = "root"
     return entry
+
+
+class ImageBuilder(build.Builder):
+    """Builds the images of a Docker daemon."""
+
+    def is_usable(self, report: Report) -> bool:
+        """Whether a daemon answers."""
+        try:
+            Daemon()
+        except SandboxError as error:
+            report(f"docker: left out, {error.message}")
+            return False
+        return True
+
+    def build_python(self, report: Report, base: str | None) -> str:
+        """Builds the image for solutions; returns its tag."""
+        return build_python_image(report, base=base)
+
+    def build_debian(
+        self, name: str, recipe: roots.Recipe, tarball: Callable[[], Path], report: Report
+    ) -> str:
+        """Imports an image; returns its tag."""
+        return build_debian_image(name, recipe, tarball, report)
+
+
+IMAGE_BUILDER = ImageBuilder()

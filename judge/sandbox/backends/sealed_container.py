@@ -4,6 +4,9 @@ In a verifier of an agent framework, or in a pod, no namespaces can be made, and
 to keep away from. What the judge's own services read was written by a stranger all the same: they
 run as another user where this process may choose one, without capabilities, with the filter of
 system calls and bounded memory, and everything that they start ends with them.
+
+Nothing can switch off the detection of such a container, and whatever cannot be read counts as an
+open door.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -26,12 +30,10 @@ from typing import Any, NoReturn
 from judge.core.limits import GIB
 from judge.errors import SandboxError
 from judge.sandbox import layout, roots
-from judge.sandbox.backends.streams import PipeStream
 from judge.sandbox.bundle import BOOT, boot_frame
-from judge.sandbox.catalogue import root_named
-from judge.sandbox.contract import SandboxInfo, ServiceChannel
-from judge.sandbox.enclosure import find_enclosure
-from judge.sandbox.link import FrameChannel, start_service
+from judge.sandbox.contract import Backend, BackendFinding, SandboxInfo, ServiceChannel
+from judge.sandbox.link import FrameChannel, PipeStream, start_service
+from judge.sandbox.roots import root_named
 
 NAME = "sealed-container"
 _NOBODY = 65534
@@ -267,3 +269,127 @@ def _command(root: str) -> list[str]:
     if root == "office":  # its bridge is a package of the system's own interpreter
         return [str(_SYSTEM_PYTHON), *layout.PYTHON_FLAGS, "-c", BOOT]
     return [sys.executable, "-I", "-S", "-c", BOOT]
+
+
+# -- whether this is a sealed container ------------------------------------------------------------
+
+_INITIAL_PROCESS_NAMESPACE = 0xEFFFFFFC
+"""The kernel gives the first process namespace of a machine this number."""
+_INTERFACE_IS_UP = 0x1
+_ROUTE_REJECTS = 0x0200
+_LOOPBACK = "lo"
+_MARKERS = (".dockerenv", "run/.containerenv")
+_CONTAINER_FILESYSTEMS = frozenset({"overlay", "aufs", "9p"})
+_MAX_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosure:
+    """What was found about the place of this process.
+
+    Attributes:
+        openings: why it is not a sealed container, one line each; empty if it is one.
+        evidence: what shows that it is a container without a network, one line each.
+    """
+
+    openings: tuple[str, ...]
+    evidence: tuple[str, ...]
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether it is a container, and without a network."""
+        return not self.openings
+
+
+def find_enclosure(root: Path = Path("/")) -> Enclosure:
+    """Looks where this process is; reads a few files and opens no connection.
+
+    A machine without a network is not enough, nor is a network namespace on the host, whose files
+    and processes would be in reach: the process namespace has to be other than the machine's
+    first, and the root of the file system that of a container.
+
+    Args:
+        root: the folder that holds ``/proc`` and ``/sys``.
+    """
+    openings: list[str] = []
+    evidence: list[str] = []
+    for check in (_processes, _file_system, _interfaces, _routes):
+        try:
+            sealed, line = check(root)
+        except (OSError, ValueError, IndexError) as error:
+            sealed, line = False, f"it is not known: {error}"
+        (evidence if sealed else openings).append(line)
+    return Enclosure(tuple(openings), tuple(evidence))
+
+
+def _processes(root: Path) -> tuple[bool, str]:
+    namespace = str((root / "proc/self/ns/pid").readlink())
+    number = int(namespace.partition("[")[2].rstrip("]"))
+    if number == _INITIAL_PROCESS_NAMESPACE:
+        return False, "the processes are those of the machine itself"
+    return True, f"a process namespace of its own ({namespace})"
+
+
+def _file_system(root: Path) -> tuple[bool, str]:
+    for name in _MARKERS:
+        if (root / name).exists():
+            return True, f"/{name} marks the root of a container"
+    for line in _text(root / "proc/self/mountinfo").splitlines():
+        head, _, tail = line.partition(" - ")
+        if head.split()[4] == "/" and tail.split()[0] in _CONTAINER_FILESYSTEMS:
+            return True, f"the root file system is {tail.split()[0]}"
+    return False, "the root of the file system is not that of a container"
+
+
+def _interfaces(root: Path) -> tuple[bool, str]:
+    lines = _text(root / "proc/self/net/dev").splitlines()[2:]
+    names = [line.partition(":")[0].strip() for line in lines]
+    # What the kernel puts into each new namespace, such as tunl0, stays down.
+    up = [name for name in names if name != _LOOPBACK and _is_up(root, name)]
+    if up:
+        return False, f"a network interface is up: {', '.join(sorted(up))}"
+    return True, "no network interface is up but the loopback"
+
+
+def _is_up(root: Path, name: str) -> bool:
+    flags = root / "sys/class/net" / name / "flags"
+    return not flags.exists() or bool(int(_text(flags).strip(), 16) & _INTERFACE_IS_UP)
+
+
+def _routes(root: Path) -> tuple[bool, str]:
+    tables = root / "proc/self/net"
+    ways = {line.split()[0] for line in _text(tables / "route").splitlines()[1:] if line.strip()}
+    if (tables / "ipv6_route").exists():  # not where IPv6 is switched off
+        for line in _text(tables / "ipv6_route").splitlines():
+            fields = line.split()
+            if not int(fields[8], 16) & _ROUTE_REJECTS:
+                ways.add(fields[9])
+    ways.discard(_LOOPBACK)
+    if ways:
+        return False, f"there is a route through {', '.join(sorted(ways))}"
+    return True, "no route leads out"
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(_MAX_BYTES).decode(errors="replace")
+
+
+# -- the backend -----------------------------------------------------------------------------------
+
+
+def _open(jobs: int) -> SealedContainerSandbox:
+    del jobs  # it has no sessions
+    return SealedContainerSandbox()
+
+
+def _probe() -> list[BackendFinding]:
+    """That this is a sealed container; nothing elsewhere."""
+    enclosure = find_enclosure()
+    if not enclosure.is_sealed:
+        return []
+    detail = f"engines run in it directly, solutions do not: {'; '.join(enclosure.evidence)}"
+    return [BackendFinding("sealed container", ok=True, detail=detail)]
+
+
+BACKEND = Backend("sealed container", _open, _probe, runs_solutions=False)

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import judge
 from judge.errors import SandboxError
-from judge.sandbox import debian, roots
-from judge.sandbox.backends import images
+from judge.sandbox import build, roots
+from judge.sandbox.backends import docker, images
 from judge.sandbox.backends.daemon import Daemon
-from judge.sandbox.roots import Report
+from judge.sandbox.build import Report
 from judge.version import __version__
 
 IMAGE = "judge-verifier"
@@ -44,7 +44,7 @@ _LEFT_OUT = shutil.ignore_patterns("__pycache__", "data", "grid")
 def verifier_tag() -> str:
     """Name of the image, derived from all that goes into it; needs no daemon."""
     digest = hashlib.sha256()
-    parts = [images.debian_tag("office", debian.OFFICE), _dockerfile(), _COMMAND, *_requirements()]
+    parts = [docker.debian_tag("office", roots.OFFICE), _dockerfile(), _COMMAND, *_requirements()]
     parts += [roots.lock_text("solutions"), roots.lock_text("engines")]
     for part in parts:
         digest.update(part.encode() + b"\0")
@@ -75,9 +75,9 @@ def build_verifier_image(report: Report) -> str:
     with tempfile.TemporaryDirectory(prefix="judge-") as name:
         folder = Path(name)
         report("docker: installing the engines from the package index")
-        roots.install(roots.lock_text("solutions"), folder / "site", options)
-        engines = roots.lock_without("engines", set(roots.pins()))
-        roots.install(engines, folder / "engines", options)
+        build.install(roots.lock_text("solutions"), folder / "site", options)
+        engines = build.lock_without("engines", set(roots.pins()))
+        build.install(engines, folder / "engines", options)
         report("docker: installing the judge")
         _install_judge(folder / "app", options)
         report("docker: unpacking a shell from Debian packages")
@@ -96,8 +96,8 @@ def _office_image(report: Report) -> str:
     with ExitStack() as stack:
         return images.build_debian_image(
             "office",
-            debian.OFFICE,
-            lambda: stack.enter_context(debian.tarball(debian.OFFICE)),
+            roots.OFFICE,
+            lambda: stack.enter_context(build.tarball(roots.OFFICE)),
             report,
         )
 
@@ -139,7 +139,7 @@ def _requirements() -> list[str]:
 
 
 def _install_judge(target: Path, options: list[str]) -> None:
-    roots.run_pip(
+    build.run_pip(
         "install", "--target", str(target), "--no-deps", "--no-compile",
         "--only-binary", ":all:", *options, *_requirements(),
     )  # fmt: skip
@@ -154,7 +154,7 @@ def _install_judge(target: Path, options: list[str]) -> None:
 
 def _unpack_tools(target: Path) -> None:
     target.mkdir()
-    with debian.tarball(debian.SHELL) as tarball, tarfile.open(tarball) as archive:
+    with build.tarball(roots.SHELL) as tarball, tarfile.open(tarball) as archive:
         members = [
             each
             for each in archive

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 
 from judge.suspects.books import Place, agree
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_give
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
-from judge.suspects.rewriting import what_formulas_give
 from judge.suspects.signs.says_nothing import same_input
 from judge.suspects.signs.stale import alike
 from judge.workbook.cell import ErrorValue

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from judge.errors import JudgeError
 from judge.suspects.books import Place, agree
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial, Traces, traces_of
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
-from judge.suspects.traces import Traces, traces_of
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000

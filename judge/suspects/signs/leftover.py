@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from judge.suspects.books import Book, Place, same_constant
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial, trace
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
-from judge.suspects.traces import trace
 from judge.workbook.address import COLUMN_BITS
 
 MIN_COPIED = 4

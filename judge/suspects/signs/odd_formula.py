@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from judge.formulas.shift import shift_formula
 from judge.suspects.books import Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
-from judge.suspects.rewriting import apart_by_rewriting
 
 MIN_FORMULAS = 4
 """Cells of a column that have to share a formula before another one is odd."""

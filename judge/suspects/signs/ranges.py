@@ -10,9 +10,8 @@ from judge.formulas.shift import shift_formula
 from judge.formulas.traits import traits
 from judge.suspects.books import Book, Place
 from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
-from judge.suspects.rewriting import apart_by_rewriting
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
 

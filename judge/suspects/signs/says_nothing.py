@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.suspects.books import Place, agree, differing, same_looks
 from judge.suspects.contract import counted, evidence, place_in, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial

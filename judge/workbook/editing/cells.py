@@ -3,32 +3,150 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from judge.errors import WorkbookError
-from judge.workbook.address import Window, parse_window
+from judge.workbook.address import Window, cell_name, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
-from judge.workbook.dates import is_date_format
-from judge.workbook.editing.calc_chain import without_cells
-from judge.workbook.editing.cell_styles import (
-    DATE_FORMAT,
-    DATE_TIME_FORMAT,
-    TIME_FORMAT,
-    StylesXml,
-)
 from judge.workbook.editing.contents import CellContent, SetCell, address
 from judge.workbook.editing.parts import (
+    QUOTED,
+    attribute,
     copy_package,
     linked_part,
     sheet_ids,
     styles_part,
+    with_attribute,
     without_part,
 )
 from judge.workbook.editing.sheet_xml import NewContent, SheetXml
-from judge.workbook.formula_cells import filling_cells
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.number_formats import is_date_format
+from judge.workbook.reader import Workbook, filling_cells, open_workbook
 from judge.workbook.xml_parts import relationships, scan_part
+
+_ENTRY = re.compile(rb"<(?:\w+:)?c\b" + QUOTED + rb"/>")
+
+
+def without_cells(xml: bytes, sheet_id: str, cells: Collection[tuple[int, int]]) -> bytes | None:
+    """The chain without some cells.
+
+    Args:
+        xml: the part.
+        sheet_id: the ``sheetId`` of the cells' sheet.
+        cells: (row, column), 1-based.
+
+    Returns:
+        The part, unchanged if it names none of the cells; None if nothing is left of it.
+    """
+    gone = {cell_name(*place) for place in cells}
+    pieces: list[bytes] = []
+    copied = kept = 0
+    sheet = said = ""
+    for found in _ENTRY.finditer(xml):
+        # An entry without a sheet belongs to the sheet of the entry before it.
+        sheet = attribute(found[0], "i") or sheet
+        pieces.append(xml[copied : found.start()])
+        copied = found.end()
+        if sheet == sheet_id and attribute(found[0], "r") in gone:
+            continue
+        kept += 1
+        unclear = said != sheet and attribute(found[0], "i") is None
+        pieces.append(with_attribute(found[0], "i", sheet) if unclear else found[0])
+        said = sheet
+    pieces.append(xml[copied:])
+    return b"".join(pieces) if kept else None
+
+
+DATE_FORMAT, TIME_FORMAT, DATE_TIME_FORMAT = 14, 21, 22
+"""Ids of built-in number formats: a date, a time of day, both."""
+
+_XF = re.compile(rb"<(?:\w+:)?xf\b" + QUOTED + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?xf\s*>)", re.DOTALL)
+
+
+class StylesXml:
+    """The XML of a style sheet.
+
+    Args:
+        xml: the part.
+    """
+
+    def __init__(self, xml: bytes) -> None:
+        self.xml = xml
+        self._made: dict[tuple[object, ...], int] = {}
+
+    def with_number_format(self, base: int, number_format: int) -> int:
+        """Index of a format like another one, with a built-in number format.
+
+        Raises:
+            WorkbookError: the style sheet has no such format.
+        """
+        key = ("number", base, number_format)
+        if key not in self._made:
+            self._made[key] = self._append_xf(
+                base, {"numFmtId": str(number_format), "applyNumberFormat": "1"}
+            )
+        return self._made[key]
+
+    def with_fill(self, base: int, colour: str) -> int:
+        """Index of a format like another one, with a plain background.
+
+        Args:
+            base: index of the format.
+            colour: ``RRGGBB``, or ``AARRGGBB``.
+
+        Raises:
+            WorkbookError: the style sheet has no such format, or no list of fills.
+        """
+        key = ("fill", base, colour)
+        if key not in self._made:
+            colour = colour.lstrip("#").upper()
+            if not re.fullmatch(r"[0-9A-F]{6}|[0-9A-F]{8}", colour):
+                raise WorkbookError(f"{colour!r} is not a colour; write it as RRGGBB")
+            fill = (
+                '<{0}fill><{0}patternFill patternType="solid"><{0}fgColor rgb="'
+                + colour.rjust(8, "F")
+                + '"/><{0}bgColor indexed="64"/></{0}patternFill></{0}fill>'
+            )
+            index = self._append("fills", "fill", fill)
+            self._made[key] = self._append_xf(base, {"fillId": str(index), "applyFill": "1"})
+        return self._made[key]
+
+    def _append_xf(self, base: int, changes: dict[str, str]) -> int:
+        start, end, _ = self._list("cellXfs")
+        formats = _XF.findall(self.xml[start:end])
+        if not 0 <= base < len(formats):
+            raise WorkbookError(f"the workbook has no cell format {base}")
+        written = formats[base]
+        tag_end = written.index(b">") + 1
+        tag = written[:tag_end]
+        for name, value in changes.items():
+            tag = with_attribute(tag, name, value)
+        return self._append("cellXfs", "xf", (tag + written[tag_end:]).decode(), plain=True)
+
+    def _append(self, group: str, member: str, text: str, *, plain: bool = False) -> int:
+        start, end, prefix = self._list(group)
+        opening = re.compile(rb"<(?:\w+:)?" + member.encode() + rb"\b")
+        count = len(opening.findall(self.xml[start:end]))
+        new = text if plain else text.format(prefix)
+        tag_start = self.xml.rindex(b"<", 0, start)
+        tag = with_attribute(self.xml[tag_start:start], "count", str(count + 1))
+        self.xml = self.xml[:tag_start] + tag + self.xml[start:end] + new.encode() + self.xml[end:]
+        return count
+
+    def _list(self, group: str) -> tuple[int, int, str]:
+        """Where the members of a list are, and the prefix of its elements."""
+        found = re.search(
+            rb"<(?P<prefix>\w+:)?" + group.encode() + rb"\b" + QUOTED + rb">", self.xml
+        )
+        if found is None or found[0].endswith(b"/>"):
+            raise WorkbookError(f"the workbook's style sheet has no {group}")
+        prefix = (found["prefix"] or b"").decode()
+        end = self.xml.find(f"</{prefix}{group}".encode(), found.end())
+        if end < 0:
+            raise WorkbookError("the workbook's style sheet is not well-formed")
+        return found.end(), end, prefix
 
 
 def set_cells(data: bytes, edits: Sequence[SetCell]) -> bytes:
@@ -113,7 +231,7 @@ def _check_places(workbook: Workbook, sheet: str, cells: Mapping[tuple[int, int]
     target = workbook.sheet(sheet)
     for merge in target.tail.merges:
         for row, column in cells:
-            first = (merge.min_row, merge.min_column)
+            first = merge.first
             if merge.holds(row, column) and (row, column) != first:
                 if cells[row, column].content is None:
                     continue
@@ -127,7 +245,7 @@ def _check_places(workbook: Workbook, sheet: str, cells: Mapping[tuple[int, int]
         if filled is None:
             continue
         inside = [place for place in cells if filled.holds(*place)]
-        size = (filled.max_row - filled.min_row + 1) * (filled.max_column - filled.min_column + 1)
+        size = filled.size
         if inside and len(inside) < size:
             raise WorkbookError(
                 f"{address(CellRef(sheet, *inside[0]))} is part of the array formula of {filled}, "

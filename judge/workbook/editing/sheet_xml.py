@@ -14,7 +14,6 @@ from judge.formulas.shift import shift_formula
 from judge.workbook.address import Window, cell_name, parse_cell, parse_window
 from judge.workbook.cell import ErrorValue
 from judge.workbook.cell_values import write_string
-from judge.workbook.dates import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.editing.contents import CellContent, Formula
 from judge.workbook.editing.parts import (
     QUOTED,
@@ -23,6 +22,7 @@ from judge.workbook.editing.parts import (
     with_attribute,
     without_attributes,
 )
+from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 
 _DATA = re.compile(rb"<(?P<prefix>\w+:)?sheetData\b" + QUOTED + rb"(?P<empty>/?)>")
 _ROW = re.compile(rb"<(?:\w+:)?row\b(?P<attributes>" + QUOTED + rb")(?P<empty>/?)>")

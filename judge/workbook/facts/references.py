@@ -9,7 +9,6 @@ from judge.workbook.address import (
     COLUMN_MASK,
     MAX_COLUMN,
     MAX_ROW,
-    Window,
     column_number,
 )
 from judge.workbook.cell import CellRange, CellValue
@@ -92,14 +91,14 @@ def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] 
     for area in areas:
         if area.sheet not in workbook.sheet_names:
             return None
-        window = Window(area.min_row, area.min_column, area.max_row, area.max_column)
+        window = area.window
         values = {
             key: value
             for key, value in workbook.sheet(area.sheet).values(window).items()
             if value is not None and window.holds(key >> COLUMN_BITS, key & COLUMN_MASK)
         }
         last_row = max((key >> COLUMN_BITS for key in values), default=0)
-        width = area.max_column - area.min_column + 1
+        width = area.columns
         if width > 1:
             width = max(((key & COLUMN_MASK) - area.min_column + 1 for key in values), default=1)
         height = last_row - area.min_row + 1

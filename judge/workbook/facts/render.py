@@ -10,10 +10,10 @@ from typing import Any
 
 from judge.workbook.cell import CellValue, ErrorValue
 from judge.workbook.facts.book import BookFacts
-from judge.workbook.facts.chart_model import Chart, Source
-from judge.workbook.facts.pivot_model import Pivot
+from judge.workbook.facts.charts import Chart, Source
+from judge.workbook.facts.pivots import Pivot
 from judge.workbook.facts.references import read_reference
-from judge.workbook.facts.sheet_model import Line, SheetFacts
+from judge.workbook.facts.sheets import Line, SheetFacts
 
 _LINE = tuple(field.name for field in dataclasses.fields(Line))
 _SHOWN = 12
@@ -21,7 +21,7 @@ _SHOWN = 12
 
 
 def facts_to_json(book: BookFacts) -> dict[str, Any]:
-    """All facts as JSON: fields as in :mod:`judge.workbook.facts.sheet_model`.
+    """All facts as JSON: fields as in :mod:`judge.workbook.facts.sheets`.
 
     A source of a chart has, in addition, the ``values`` that its cells hold now, None if it does
     not refer to cells of the workbook.

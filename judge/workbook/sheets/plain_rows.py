@@ -6,13 +6,14 @@ read if every wanted cell among them is written in one of the known ways, and if
 comment, CDATA section or processing instruction between them. All others are left to the parser.
 
 In large ranges, rows that look alike are read first, whole rows at a time
-(:mod:`judge.workbook.sheets.row_shapes`); what remains is read cell by cell.
+(:mod:`judge.workbook.sheets.plain_rows`); what remains is read cell by cell.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NoReturn
 
@@ -27,7 +28,7 @@ from judge.workbook.address import (
 from judge.workbook.cell import CellValue
 from judge.workbook.cell_values import CELL_TYPES, ODD_NUMBER, ValueReader, read_string
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.sheets.raw_formula import (
+from judge.workbook.sheets.shared_formulas import (
     ATTRIBUTE,
     ATTRIBUTES,
     FILLING_KINDS,
@@ -37,8 +38,128 @@ from judge.workbook.sheets.raw_formula import (
     RawFormula,
     unescape,
 )
-from judge.workbook.sheets.row_shapes import RowShapes, ShapeCell, Taken
 from judge.workbook.sheets.sheet_cells import SheetCells
+
+MARK = "<\0"
+"""Marks where a run of cells was taken out: no part of a cell matches across it."""
+
+_MAX_CELLS = 64
+_MIN_ALIKE_ROWS = 8
+_MAX_SHAPES = 8
+_MAX_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeCell:
+    """One cell of a shape.
+
+    Attributes:
+        letters: letters of its column.
+        attributes: everything between its address and the end of its tag.
+        value: how its content begins: ``v``, ``is``, or nothing for a cell without content.
+    """
+
+    letters: str
+    attributes: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """Rows of one shape.
+
+    Attributes:
+        shape: their cells.
+        digits: the number of each row, as written.
+        values: the values of all rows, for each cell of the shape that has a value.
+    """
+
+    shape: tuple[ShapeCell, ...]
+    digits: list[str]
+    values: list[list[str]]
+
+
+class RowShapes:
+    """The shapes of the rows of a worksheet, learned while they are read.
+
+    Args:
+        cell: the expression that reads one cell: groups for letters, digits, attributes, formula,
+            value and inline text.
+        start: the expression that finds where a wanted cell begins.
+    """
+
+    def __init__(self, cell: re.Pattern[str], start: re.Pattern[str]) -> None:
+        self._cell = cell
+        self._start = start
+        self._known: list[tuple[ShapeCell, ...]] = []
+        self._failures = 0
+
+    def take(self, rows: str) -> tuple[str, list[Taken]]:
+        """Takes the rows of known and of new shapes out of some markup.
+
+        Returns:
+            What is left of the markup, and what was taken out of it.
+        """
+        taken: list[Taken] = []
+        for shape in self._known:
+            rows, _ = _take(rows, shape, taken)
+        while self._failures < _MAX_FAILURES and len(self._known) < _MAX_SHAPES:
+            found = self._shape_of(rows)
+            if found is None or found in self._known:
+                break
+            rows, count = _take(rows, found, taken)
+            if count < _MIN_ALIKE_ROWS:
+                self._failures += 1
+                break
+            self._known.append(found)
+        return rows, taken
+
+    def _shape_of(self, rows: str) -> tuple[ShapeCell, ...] | None:
+        """The shape of a row in the middle of some markup; None if it has none."""
+        middle = self._start.search(rows, len(rows) // 2)
+        if middle is None:
+            return None
+        begin = max(0, rows.rfind("<row", 0, middle.start()))
+        first = self._start.search(rows, begin)
+        position = middle.start() if first is None else first.start()
+        cells: list[ShapeCell] = []
+        row = ""
+        while len(cells) < _MAX_CELLS and (match := self._cell.match(rows, position)) is not None:
+            letters, digits, attributes, formula, text, inline = match.groups(default="")
+            if formula or not letters or (row and digits != row):
+                break
+            value = "v" if text else inline.partition(">")[0][1:] if inline else ""
+            cells.append(ShapeCell(letters, attributes, value))
+            row, position = digits, match.end()
+        return tuple(cells) if any(cell.value for cell in cells) else None
+
+
+def _take(rows: str, shape: tuple[ShapeCell, ...], taken: list[Taken]) -> tuple[str, int]:
+    pattern = _pattern(shape)
+    pieces = pattern.split(rows)
+    stride = pattern.groups + 1
+    if len(pieces) == 1:
+        return rows, 0
+    digits = pieces[1::stride]
+    taken.append(Taken(shape, digits, [pieces[group::stride] for group in range(2, stride)]))
+    return MARK.join(pieces[::stride]), len(digits)
+
+
+@lru_cache(maxsize=256)
+def _pattern(shape: Sequence[ShapeCell]) -> re.Pattern[str]:
+    """The expression of a shape: groups for the row's number and for each value."""
+    parts = []
+    for number, cell in enumerate(shape):
+        row = "([0-9]+)" if number == 0 else "\\1"
+        parts.append(f'<c r="{cell.letters}{row}"{re.escape(cell.attributes)}>')
+        if cell.value == "v":
+            parts.append(f"<v>({TEXT}+)</v></c>")
+        elif cell.value:
+            parts.append(f"<is><{re.escape(cell.value)}>({TEXT}*)</t></is></c>")
+        elif not cell.attributes.endswith("/"):
+            parts.append("</c>")
+    return re.compile("".join(parts))
+
 
 _CELL = (
     '<c r="({columns})([0-9]+)"([^<>&]*)>(?:(?<=/>)|'
@@ -49,7 +170,7 @@ _CELL = (
 )
 _CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
 _MAX_NAMED_COLUMNS = 64
-_MIN_ROWS = 1000
+_MIN_ROWS_TO_COMPILE = 1000
 _MIN_CHARS = 50_000
 _MAX_DATES = 100_000
 
@@ -373,9 +494,9 @@ def _number(text: str) -> int | float:
 
 def _columns_pattern(windows: Sequence[Window]) -> str:
     """A regular expression for the letters of the columns that are read."""
-    rows = sum(window.max_row - window.min_row + 1 for window in windows)
-    wanted = sum(max(0, window.max_column - window.min_column + 1) for window in windows)
-    if rows < _MIN_ROWS or not 0 < wanted <= _MAX_NAMED_COLUMNS:
+    rows = sum(window.rows for window in windows)
+    wanted = sum(max(0, window.columns) for window in windows)
+    if rows < _MIN_ROWS_TO_COMPILE or not 0 < wanted <= _MAX_NAMED_COLUMNS:
         # Compiling an expression takes longer than reading the other columns of a few rows.
         return "[A-Z]{1,3}"
     columns = {

@@ -7,13 +7,152 @@ is not among them, the whole worksheet is searched, once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.errors import WorkbookError
 from judge.formulas.shift import shift_formula
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_name
-from judge.workbook.sheets.raw_formula import RawFormula
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    MAX_COLUMN,
+    MAX_ROW,
+    Window,
+    cell_key,
+    cell_name,
+    column_number,
+    parse_cell,
+    parse_window,
+)
+from judge.workbook.package import Package
+
+# What XML allows in text, apart from markup and from the carriage return, which it rewrites.
+TEXT = "[^<\\x00-\\x08\\x0b-\\x1f\\ufffe\\uffff]"
+ATTRIBUTES = '(?: [A-Za-z:]+="[^"<>&]*")*'
+ATTRIBUTE = re.compile(' ([A-Za-z:]+)="([^"<>&]*)"')
+
+FORMULA_KINDS = frozenset({"normal", "shared", "array", "dataTable"})
+"""Types of formulas: ECMA-376 part 1, 18.18.6."""
+
+FILLING_KINDS = frozenset({"array", "dataTable"})
+"""Types of formulas that give values to a whole range, whose first cell has the formula."""
+
+_FLAGS = {"0": False, "false": False, "1": True, "true": True}
+_FORMULA = re.compile(f"<f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)")
+_ENTITY = re.compile("&(amp|lt|gt|quot|apos);")
+_ENTITIES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+UNUSUAL_ENTITY = re.compile("&(?!(?:amp|lt|gt|quot|apos);)")
+"""A character reference, or an entity that XML does not know."""
+
+
+def unescape(text: str) -> str:
+    """Text in which the five named entities are replaced by their characters."""
+    return _ENTITY.sub(lambda match: _ENTITIES[match[1]], text) if "&" in text else text
+
+
+class RawFormula:
+    """A formula as the file has it.
+
+    Args:
+        text: the formula without its leading ``=``; empty if it refers to a shared one.
+        attributes: attributes of its element.
+        cached: whether a value is stored with it.
+
+    Attributes:
+        cached: whether a value is stored with it.
+    """
+
+    __slots__ = ("_attributes", "_markup", "_text", "cached")
+
+    def __init__(self, text: str, attributes: dict[str, str], *, cached: bool) -> None:
+        self._text = text
+        self._attributes = attributes
+        self._markup = ""
+        self.cached = cached
+
+    @classmethod
+    def of_markup(cls, markup: str, *, cached: bool) -> RawFormula:
+        """A formula that begins with the markup of an ``<f>`` element in its usual form."""
+        formula = cls("", {}, cached=cached)
+        formula._markup = markup
+        return formula
+
+    def _parse(self) -> None:
+        markup = self._markup
+        if markup:
+            self._markup = ""
+            if markup.startswith("<f>"):
+                self._text = unescape(markup[3 : markup.index("</f>")])
+                return
+            match = _FORMULA.match(markup)
+            assert match is not None
+            self._attributes = dict(ATTRIBUTE.findall(match[1]))
+            self._text = unescape(match[2] or "")
+
+    @property
+    def text(self) -> str:
+        """The formula without its leading ``=``; empty if it refers to a shared one."""
+        self._parse()
+        return self._text
+
+    @property
+    def kind(self) -> str:
+        """``normal``, ``shared``, ``array`` or ``dataTable``."""
+        self._parse()
+        return self._attributes.get("t", "normal")
+
+    @property
+    def reference(self) -> str | None:
+        """The range to which a shared or array formula applies, on its first cell."""
+        self._parse()
+        return self._attributes.get("ref")
+
+    @property
+    def shared(self) -> str | None:
+        """Index of the shared formula."""
+        self._parse()
+        return self._attributes.get("si")
+
+    @property
+    def computed_window(self) -> Window | None:
+        """The part of a data table that LibreOffice computes; None if it computes nothing of it.
+
+        The table must name the cells that its inputs replace: Excel shows ``#REF!`` where such a
+        cell was deleted, LibreOffice what is stored. There must be a row above it and a column left
+        of it. Of a table with one input, LibreOffice computes two columns, or two rows.
+        """
+        self._parse()
+        given = self._attributes
+        window = parse_window(self.reference or "")
+        if window is None or min(window.first) == 1:
+            return None
+        flags = {name: _FLAGS.get(given.get(name, "0")) for name in ("dt2D", "dtr", "del1", "del2")}
+        if None in flags.values():
+            return None
+        numbers = "12" if flags["dt2D"] else "1"
+        if any(
+            flags[f"del{number}"] or not _is_cell(given.get(f"r{number}", "")) for number in numbers
+        ):
+            return None
+        if flags["dt2D"]:
+            return window
+        if flags["dtr"]:
+            return replace(window, max_row=min(window.max_row, window.min_row + 1))
+        return replace(window, max_column=min(window.max_column, window.min_column + 1))
+
+    def belongs_to(self, key: int) -> bool:
+        """Whether a formula that fills a range says which one, and is in its first cell."""
+        if self.kind not in FILLING_KINDS:
+            return True
+        window = parse_window(self.reference or "")
+        return window is not None and cell_key(*window.first) == key
+
+
+def _is_cell(text: str) -> bool:
+    place = parse_cell(text)
+    return place is not None and place[1] <= MAX_COLUMN
+
 
 Formulas = Mapping[int, RawFormula]
 """Formulas by the key of their cell, in the order of the file."""
@@ -89,3 +228,86 @@ class SharedFormulas:
         for key, raw in formulas.items():
             if raw.kind == "shared" and raw.text and raw.shared is not None:
                 self._masters.setdefault(raw.shared, _Master(key, raw.text))
+
+
+_SHARED = re.compile(
+    f'<c r="([A-Z]{{1,3}})([0-9]{{1,7}})"[^<>&]*><f({ATTRIBUTES}) ?(?:/>|>({TEXT}*)</f>)'
+)
+_FORMULA_WITH_ENTITY = re.compile(rb"<f\b[^<>]*&")
+_PLAIN_ROOT = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml\s[^>]*\?>)?\s*<worksheet[\s>]")
+_NOT_UTF8 = re.compile(rb"""encoding\s*=\s*["'](?!utf-8["'])""", re.IGNORECASE)
+_MAX_BLOCK_BYTES = 4 << 20
+
+
+def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
+    """The cells of a worksheet that write a shared formula out.
+
+    Args:
+        package: the workbook.
+        part: name of the worksheet's part.
+
+    Returns:
+        Their formulas by key, in the order of the file; None if the parser must read it.
+
+    Raises:
+        WorkbookError: the worksheet is missing, broken or over a limit.
+    """
+    found: dict[int, RawFormula] = {}
+    pending = b""
+    begun = False
+    for chunk in package.chunks(part):
+        pending += chunk
+        if not begun:
+            start = pending.find(b"<sheetData")
+            if start < 0:
+                if len(pending) > _MAX_BLOCK_BYTES:
+                    return None
+                continue
+            head = pending[:start]
+            if _PLAIN_ROOT.match(head) is None or _NOT_UTF8.search(head[:200]):
+                return None
+            if b"<!" in head or head.count(b"<?") > 1:
+                return None
+            pending, begun = pending[start:], True
+        cut = pending.rfind(b"<row")
+        if cut > 0:
+            if not _take(pending[:cut], found):
+                return None
+            pending = pending[cut:]
+        elif len(pending) > _MAX_BLOCK_BYTES:
+            return None
+    if not begun or not _take(pending, found):
+        return None
+    package.budget.take_chars(sum(len(each.text) for each in found.values()))
+    return found
+
+
+def _take(block: bytes, found: dict[int, RawFormula]) -> bool:
+    """Adds the masters of some whole rows; false if the parser must read them."""
+    if b"<!" in block or b"<?" in block or b"\r" in block:
+        return False
+    if b"&" in block and _FORMULA_WITH_ENTITY.search(block):
+        return False
+    spelled = block.count(b"shared")
+    if not spelled:
+        return True
+    try:
+        rows = block.decode()
+    except UnicodeDecodeError:
+        return False
+    for letters, digits, attributes, text in _SHARED.findall(rows):
+        given = dict(ATTRIBUTE.findall(attributes))
+        if given.get("t") != "shared":
+            continue
+        spelled -= 1
+        if not text:
+            continue
+        if UNUSUAL_ENTITY.search(text) or not 1 <= int(digits) <= MAX_ROW:
+            return False
+        # If an address occurs twice, the last cell counts; the parser handles that.
+        key = cell_key(int(digits), column_number(letters))
+        if key in found:
+            return False
+        found[key] = RawFormula(unescape(text), given, cached=True)
+    # The word also occurs elsewhere, or in a form that was not read.
+    return spelled == 0

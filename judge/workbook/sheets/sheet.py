@@ -17,9 +17,13 @@ from judge.workbook.address import (
 from judge.workbook.cell import Cell, CellValue
 from judge.workbook.number_formats import GENERAL, NumberFormats
 from judge.workbook.package import Package
-from judge.workbook.sheets.master_scan import find_masters
-from judge.workbook.sheets.raw_formula import FILLING_KINDS, RawFormula
-from judge.workbook.sheets.shared_formulas import Formulas, SharedFormulas
+from judge.workbook.sheets.shared_formulas import (
+    FILLING_KINDS,
+    Formulas,
+    RawFormula,
+    SharedFormulas,
+    find_masters,
+)
 from judge.workbook.sheets.shared_strings import SharedStrings
 from judge.workbook.sheets.sheet_cells import SheetCells
 from judge.workbook.sheets.sheet_scan import scan_sheet
@@ -268,7 +272,7 @@ def _clear_covered(cells: SheetCells, limit: int) -> dict[int, RawFormula]:
     work = 0
     for merge in cells.tail.merges:
         first = merge.min_row << COLUMN_BITS | merge.min_column
-        size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+        size = merge.size
         work += min(size, len(values))
         if work > limit:
             raise WorkbookError("the merged ranges of a worksheet overlap too often")

@@ -19,14 +19,11 @@ from judge.workbook.address import (
 )
 from judge.workbook.budget import Budget, ReadLimits
 from judge.workbook.cell import CellValue
-from judge.workbook.cell_values import CELL_TYPES, ValueReader
-from judge.workbook.namespaces import SEPARATOR, SHEET_NAMES
+from judge.workbook.cell_values import CELL_TYPES, InlineText, ValueReader
 from judge.workbook.number_formats import NumberFormats
-from judge.workbook.sheets.raw_formula import FILLING_KINDS, FORMULA_KINDS, RawFormula
-from judge.workbook.sheets.rich_text import InlineText
+from judge.workbook.sheets.shared_formulas import FILLING_KINDS, FORMULA_KINDS, RawFormula
 from judge.workbook.sheets.sheet_tail import SheetTail, TailCollector, TailListener
-from judge.workbook.xml_numbers import whole_number
-from judge.workbook.xml_parts import PartParser
+from judge.workbook.xml_parts import SEPARATOR, SHEET_NAMES, PartParser, whole_number
 
 _ROOTS = frozenset({"worksheet"})
 _ROW_NUMBER = re.compile(r"[1-9][0-9]{0,6}")

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, parse_area, parse_window
-from judge.workbook.xml_numbers import whole_number
+from judge.workbook.xml_parts import whole_number
 
 _TERMS = {
     "aboveAverage",

@@ -5,12 +5,17 @@ from __future__ import annotations
 import re
 
 from judge.errors import WorkbookError
-from judge.workbook.namespaces import MAIN, SHEET_NAMES, STRICT_MAIN, local_name
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
-from judge.workbook.sheets.raw_formula import UNUSUAL_ENTITY, unescape
-from judge.workbook.xml_numbers import whole_number
-from judge.workbook.xml_parts import PartParser
+from judge.workbook.sheets.shared_formulas import UNUSUAL_ENTITY, unescape
+from judge.workbook.xml_parts import (
+    MAIN,
+    SHEET_NAMES,
+    STRICT_MAIN,
+    PartParser,
+    local_name,
+    whole_number,
+)
 
 _SECTION = b"<(%b)(?: [^<>]*)?>(.*?)</\\1>"
 _CUSTOM = re.compile(_SECTION % b"numFmts", re.DOTALL)

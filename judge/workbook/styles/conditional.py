@@ -22,8 +22,13 @@ from judge.workbook.styles.rule_formulas import (
     canonical_reader,
     rule_formula,
 )
-from judge.workbook.styles.style import colours_agree, fills_agree, resolve_colour
-from judge.workbook.styles.style_sheet import ConditionalStyle, StyleSheet
+from judge.workbook.styles.style_sheet import (
+    ConditionalStyle,
+    StyleSheet,
+    colours_agree,
+    fills_agree,
+    resolve_colour,
+)
 
 CONDITIONAL_ATTRIBUTES = ("fill", "font_color", "bold", "italic", "underline", "number_format")
 """Style attributes that conditional formats can change."""

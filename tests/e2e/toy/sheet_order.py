@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
-    AnswerAreas,
     AnswerFaultError,
-    ComparedValue,
+    Checker,
     Examination,
     GoldFaultError,
-    Needs,
     Rules,
 )
-from judge.core.answer import Answer, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -23,32 +20,16 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
-from judge.core.task import CheckerSpec, Gold, Task, TestCase
-from judge.errors import UsageError, WorkbookError
-from judge.workbook.reader import Workbook, open_workbook
+from judge.core.submission import Answer
+from judge.core.task import Gold, Task, TestCase
+from judge.errors import WorkbookError
+from judge.workbook.reader import open_workbook
 
 
-class SheetOrder:
+class SheetOrder(Checker):
     """Compares the names of the sheets, in order."""
 
     name = "sheet_order"
-
-    def check_options(self, options: Mapping[str, object]) -> None:
-        """It has none."""
-        if options:
-            raise UsageError(f"the checker {self.name} has no options")
-
-    def describe(self, spec: CheckerSpec) -> str:
-        """Its name."""
-        return spec.name
-
-    def key(self, task: Task) -> Mapping[str, object]:
-        """Its name: nothing else could change what it says."""
-        return {"checker": [task.checker.name]}
-
-    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:
-        """The golds alone."""
-        return Needs()
 
     def check(
         self,
@@ -69,20 +50,6 @@ class SheetOrder:
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:
         """Counts the sheets."""
         return Examination(units=len(_names(case.golds[0])))
-
-    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """The gold workbook."""
-        return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
-        """It looks at no cells."""
-        return AnswerAreas()
-
-    def compared(
-        self, task: Task, golds: Sequence[Gold], answer: Answer, rules: Rules
-    ) -> tuple[ComparedValue, ...]:
-        """Its answers have no named values."""
-        return ()
 
 
 def _names(gold: Gold) -> Sequence[str]:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from judge.annotate.archive import append_record, read_records
 from judge.annotate.casebook import Casebook, ConflictError, Draft
-from judge.annotate.durable_files import append_record, read_records
 from judge.annotate.edits import SetCell
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.suites.load import load_suite

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from judge.annotate.dependents import dependents
+from judge.annotate.edit import dependents
 from judge.errors import WorkbookError
 from judge.workbook.cell import CellRef
 from judge.workbook.reader import open_workbook

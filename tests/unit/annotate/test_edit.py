@@ -26,8 +26,7 @@ from judge.annotate.edits import (
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange, CellRef, ErrorValue
-from judge.workbook.editing.calc_chain import without_cells
-from judge.workbook.editing.cells import set_cells
+from judge.workbook.editing.cells import set_cells, without_cells
 from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import formulas, make_book, parts, table, values, with_part
 

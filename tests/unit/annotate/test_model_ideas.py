@@ -9,8 +9,8 @@ import pytest
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, SetCell
 from judge.annotate.model_ideas import MAX_EDITS, ModelAsked, ask_for_ideas, prompt_for, read_ideas
-from judge.api.asking import ask_model
 from judge.api.infer_options import InferOptions
+from judge.api.inferring import ask_model
 from judge.errors import InferenceError
 from tests.inference.scripted import ScriptedServer, fault
 from tests.unit.annotate.books import table

@@ -7,7 +7,7 @@ import pytest
 
 from judge.annotate.edits import SetCell
 from judge.annotate.idea import Idea, Subject
-from judge.annotate.record_mutants import (
+from judge.annotate.row_mutants import (
     same_key_records,
     short_sum,
     sums_at_a_limit,

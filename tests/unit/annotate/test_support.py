@@ -9,8 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from judge.annotate.reads import MAX_TRACE_BYTES, cells_read, parse_reads, traced_program
-from judge.annotate.support import Support, find_groups, merged_reads, precedents
+from judge.annotate.support import (
+    MAX_TRACE_BYTES,
+    Support,
+    cells_read,
+    find_groups,
+    merged_reads,
+    parse_reads,
+    precedents,
+    traced_program,
+)
 from judge.annotate.tables import Kind, find_tables
 from judge.core.limits import Limits
 from judge.sandbox.scripted import ScriptedSandbox

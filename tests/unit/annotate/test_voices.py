@@ -11,7 +11,7 @@ from judge.annotate.annotator import Annotator, told_apart
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, InsertRows
 from judge.annotate.gold import FORMULAS, SAME_VALUES, GoldMaker
-from judge.annotate.voices import FORMULA_VOICE, skeleton, voice_of_formulas, voice_of_program
+from judge.annotate.gold_sources import FORMULA_VOICE, skeleton, voice_of_formulas, voice_of_program
 from judge.errors import UsageError
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.annotate.wrong_programs import MAX_PER_MISTAKE, wrong_programs
+from judge.annotate.strength import MAX_PER_MISTAKE, wrong_programs
 
 PROGRAM = """
 import openpyxl

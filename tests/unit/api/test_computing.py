@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from judge.api.computing import ComputedWhereNeeded
-from judge.core.answer import Origin
+from judge.api.judging import ComputedWhereNeeded
+from judge.core.submission import Origin
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator
 from judge.workbook.cell import CellRange, CellRef, CellValue

@@ -9,17 +9,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.api import desktops
 from judge.api.desktop_trials import PERSON, TrialOptions, live_session, opened_trial
 from judge.cli.desktop import desktop
+from judge.desktop import sandboxed
 from judge.desktop.contract import Signal
-from judge.desktop.episodes import read_episodes
-from judge.desktop.recording import HUMAN
-from judge.desktop.scripted import DesktopScript, ScriptedDesktopHost
+from judge.desktop.episodes import HUMAN, read_episodes
 from judge.errors import JudgeError, SandboxError, StoreError, UsageError
 from judge.live.session import Ending
 from judge.suites import load_suite
 from tests.conftest import REPOSITORY
+from tests.fakes.desktop import DesktopScript, ScriptedDesktopHost
 
 STEPS = REPOSITORY / "dataset" / "sample-desktop" / "steps"
 PROFIT, IMPOSSIBLE = STEPS / "profit.yaml", STEPS / "impossible.yaml"
@@ -36,7 +35,7 @@ def untouched(task: str = "profit") -> bytes:
 def judged(
     monkeypatch: pytest.MonkeyPatch, host: ScriptedDesktopHost, *arguments: object
 ) -> Result:
-    monkeypatch.setattr(desktops, "open_desktops", lambda *_: host)
+    monkeypatch.setattr(sandboxed, "open_desktops", lambda *_: host)
     given = [*map(str, arguments), "--sandbox", "bubblewrap"]
     return CliRunner().invoke(desktop, given)
 
@@ -115,7 +114,7 @@ def test_nothing_is_kept_without_out(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 def test_a_step_that_cannot_be_played_leaves_an_episode_without_an_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("judge.desktop.playing._BETWEEN_S", 0)
+    monkeypatch.setattr("judge.desktop.steps._BETWEEN_S", 0)
     steps = tmp_path / "steps.yaml"
     steps.write_text("- click: {cell: A1}\n- click: {role: button, name: Away}\n")
     host = ScriptedDesktopHost([DesktopScript(left=gold())])

@@ -16,16 +16,16 @@ import pytest
 from click.testing import CliRunner
 
 from judge.api.commands import score
-from judge.api.comparing import compare_runs
 from judge.api.options import ScoreOptions
 from judge.api.rejudging import change_verdict, rejudge
+from judge.api.runs import compare_runs
 from judge.cli.rejudge import rejudge as command
 from judge.cli.tables import print_run
-from judge.console.terminal import make_console
+from judge.console import make_console
 from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE
-from judge.report.comparison_text import comparison_markdown
 from judge.report.html import report_html
 from judge.report.html.runs import render_comparison
+from judge.report.markdown import comparison_markdown
 from judge.report.report import Report
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 

@@ -13,12 +13,12 @@ from judge.api import check_complete, check_expectations
 from judge.api.reporting import ScoredRun
 from judge.core.verdict import Verdict
 from judge.errors import SubmissionError
-from judge.grading.recorded import RecordedResults
-from judge.report.entries_file import WrittenEntries
+from judge.grading.overrides import RecordedResults
+from judge.report.report_json import WrittenEntries
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
-from judge.suites.submission_index import SubmissionIndex, index_submissions
+from judge.suites.submissions import SubmissionIndex, index_submissions
 
 TASKS = ("1001", "1002")
 SAMPLES = 3
@@ -59,7 +59,7 @@ def test_a_large_run_gets_the_report_of_a_small_one(
 ) -> None:
     small = scored(solutions, tmp_path / "small", monkeypatch, best_of=best_of)
     monkeypatch.setattr("judge.api.reporting.MAX_HELD", 2)
-    monkeypatch.setattr("judge.report.entries_file.EntriesFile.__init__.__defaults__", (2,))
+    monkeypatch.setattr("judge.report.report_json.EntriesFile.__init__.__defaults__", (2,))
     large = scored(solutions, tmp_path / "large", monkeypatch, best_of=best_of)
     texts = [(run.path / "report.json").read_bytes() for run in (small, large)]
     assert texts[0] == texts[1]

@@ -21,7 +21,7 @@ from tests.unit.report.runs import TaskSpec, make_suite
 def test_settings_that_were_changed_are_placed_like_those_that_were_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.api.resources.ClusterSession", lambda *_: object())
+    monkeypatch.setattr("judge.cluster.session.ClusterSession", lambda *_: object())
     suite = make_suite(tmp_path / "suite", [TaskSpec("1")])
     options = JudgingOptions(
         recalc="never", profile="strict", cluster="tcp://127.0.0.1:1", insecure_cluster=True, jobs=5

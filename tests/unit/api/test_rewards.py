@@ -13,8 +13,8 @@ import pytest
 
 import judge
 from judge.api.rewards import SIGNALS, Signal, reward_of
-from judge.core.accuracy import cell_accuracy, mean_cell_accuracy
 from judge.core.records.cases import CaseComparison
+from judge.core.score import cell_accuracy, mean_cell_accuracy
 from judge.core.task import Gold
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError, UsageError

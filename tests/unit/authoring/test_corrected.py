@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from judge.authoring.corrected import export_corrected
+from judge.authoring.export import export_corrected
 from judge.cli.main import judge
 from judge.compare.cells.options import CheckOptions, position_of
 from judge.core.task import Task
 from judge.errors import UsageError
 from judge.grading.case import known_fault
 from judge.suites import Suite, load_suite
-from judge.suites.correction_records import Correction
-from judge.suites.corrections import CorrectedSuite, apply_corrections
-from judge.suites.gold_corrections import CellCorrection
-from judge.suites.sheetjudge.writing import suite_document
+from judge.suites.cell_corrections import CellCorrection
+from judge.suites.corrections import CorrectedSuite, Correction, apply_corrections
+from judge.suites.own_format import suite_document
 from judge.workbook.cell import CellRef
 from tests.unit.annotate.books import values
 from tests.unit.report.runs import TaskSpec, make_suite

@@ -16,7 +16,7 @@ from judge.authoring.harbor import HarborImages, export_harbor
 from judge.cli.dataset import dataset
 from judge.errors import UsageError
 from judge.suites import Suite, load_suite
-from judge.suites.harbor.jobs import read_job
+from judge.suites.harbor import read_job
 from tests.unit.report.runs import TaskSpec, book, make_suite
 
 IMAGES = HarborImages("judge-verifier:1", "agents:2")

@@ -11,18 +11,17 @@ import pytest
 from click.testing import CliRunner, Result
 from openpyxl import load_workbook
 
-from judge.authoring.proposals.propose import propose
-from judge.authoring.proposals.words import rectangles
-from judge.cli.dataset_proposals import Choice
+from judge.authoring.proposals.propose import propose, rectangles
+from judge.cli.dataset_authoring import Choice
 from judge.cli.main import judge
 from judge.compare.cells.computing import Compute, NoEngines
 from judge.compare.contract import Examination, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of, register, unregister
-from judge.compare.rules.catalogue import faults_of
 from judge.compare.rules.checker import RulesChecker
-from judge.core.answer import Answer, Origin
+from judge.compare.rules.options import faults_of
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, InputFile, Task, TestCase
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json
@@ -30,7 +29,7 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import verify_case
 from judge.recalc.policy import Recalculator
 from judge.suites import load_suite
-from judge.suites.sheetjudge.writing import suite_document
+from judge.suites.own_format import suite_document
 from judge.suites.validate import validate_suite
 from judge.workbook.address import parse_cell
 from tests.conftest import REPOSITORY

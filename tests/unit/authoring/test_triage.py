@@ -12,17 +12,30 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.authoring.filters import Answer, Judgement, Proposal, apply_rules, propose
-from judge.authoring.posts import Post, read_posts
-from judge.authoring.triage import TriageState, read_sheet, write_sheet
-from judge.authoring.triage_model import ModelChoice, ask_about, read_answer
+from judge.authoring.posts import (
+    Answer,
+    Judgement,
+    Post,
+    Proposal,
+    apply_rules,
+    propose,
+    read_posts,
+)
+from judge.authoring.triage import (
+    ModelChoice,
+    TriageState,
+    ask_about,
+    read_answer,
+    read_sheet,
+    write_sheet,
+)
 from judge.cli.main import judge
 from judge.errors import InferenceError, UsageError
 from judge.files.json_lines import read_lines
 from judge.inference.chat import CallError
 from judge.inference.prompt import load_template
-from judge.inference.scripted import Line, ScriptedModel
 from judge.suites import load_suite
+from tests.fakes.chat_model import Line, ScriptedModel
 from tests.inference.scripted import ScriptedServer
 
 GOOD: dict[str, Any] = {

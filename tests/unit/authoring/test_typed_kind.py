@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from judge.authoring.draft import SuiteDraft
 from judge.cli.main import judge
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import FileKind
 from judge.errors import SuiteError, UsageError
 from judge.suites import load_suite

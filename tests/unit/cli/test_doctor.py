@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import judge.sandbox
-from judge.cli.doctor import doctor
+from judge.cli.sandbox import doctor
 from judge.cli.sandbox import sandbox as sandbox_command
 from judge.errors import SandboxError
 from judge.sandbox import BackendFinding

@@ -12,8 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from judge.cli.help import FIRST, MAX_FLAT, OTHER, PAGES, sections_of
-from judge.cli.main import Overview, judge
+from judge.cli.help import FIRST, MAX_FLAT, OTHER, page_of, sections_of
+from judge.cli.main import COMMANDS_BY_TITLE, judge
 from judge.core.option import Section
 from judge.errors import did_you_mean
 from tests.conftest import Snapshot
@@ -37,6 +37,7 @@ def _walk(command: click.Command, path: str = "") -> Iterator[tuple[str, click.C
 
 
 COMMANDS = dict(_walk(judge))
+PAGES = {path: page_of(command) for path, command in COMMANDS.items()}
 
 
 def _options(command: click.Command) -> set[str]:
@@ -50,7 +51,7 @@ def test_every_command_has_a_page_and_every_page_a_command() -> None:
 @pytest.mark.parametrize("path", COMMANDS)
 def test_every_option_is_in_one_section(path: str) -> None:
     command, page = COMMANDS[path], PAGES[path]
-    sections = sections_of(command, page)
+    sections = sections_of(command)
     shown = [each.name for options in sections.values() for each in options]
     assert sorted(map(str, shown)) == sorted(_options(command))
     assert OTHER not in sections, f"judge {path}: these options do not say their section"
@@ -63,15 +64,44 @@ def test_every_option_is_in_one_section(path: str) -> None:
 
 
 def test_every_section_is_used() -> None:
-    shown = {
-        title for path, command in COMMANDS.items() for title in sections_of(command, PAGES[path])
-    }
+    shown = {title for path, command in COMMANDS.items() for title in sections_of(command)}
     assert shown >= set(Section)
 
 
 def test_every_command_is_in_the_overview() -> None:
-    named = " ".join(Overview.overview.values()).split()
-    assert sorted(named) == sorted(Overview.lazy)
+    shown = CliRunner().invoke(judge, ["--help"], prog_name="judge").output
+    named = re.findall(r"^  ([a-z][a-z-]+)  ", shown, re.MULTILINE)
+    assert sorted(named) == sorted(judge.list_commands(click.Context(judge)))
+
+
+TOY = '''
+import click
+from judge.cli.help import HelpCommand
+from judge.cli.options import json_option
+
+@click.command(cls=HelpCommand, examples=("toy a b",))
+@click.argument("words", nargs=-1)
+@json_option("the number")
+def toy(words, as_json):
+    """Count WORDS."""
+    click.echo(f"[{len(words)}]" if as_json else len(words))
+'''
+
+
+def test_a_command_is_a_module_and_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "toy_command.py").write_text(TOY)
+    monkeypatch.syspath_prepend(tmp_path)
+    row = ("toy_command", "toy", "Count words.")
+    monkeypatch.setitem(COMMANDS_BY_TITLE["Workbooks"], "toy", row)
+
+    def call(*words: str) -> str:
+        done = CliRunner().invoke(judge, [*words], prog_name="judge")
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    assert "  toy           Count words.\n" in call("--help")
+    assert "Examples:\n  judge toy a b\n" in call("toy", "--help")
+    assert (call("toy", "a", "b"), call("toy", "--json")) == ("2\n", "[0]\n")
 
 
 def _parse(words: list[str]) -> str:
@@ -113,7 +143,7 @@ def test_help_shows_sections_and_examples(path: str) -> None:
     assert result.exit_code == 0, result.output
     for example in PAGES[path].examples:
         assert f"  judge {example}\n" in result.output
-    for title in sections_of(COMMANDS[path], PAGES[path]):
+    for title in sections_of(COMMANDS[path]):
         assert f"\n{title}:\n" in result.output
     assert result.output.index("Examples:") < result.output.index("--help")
     starts = {len(each) for each in re.findall(r"^(  -.*?  +)\S", result.output, re.MULTILINE)}

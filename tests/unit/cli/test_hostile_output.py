@@ -19,8 +19,7 @@ import judge.recalc.library
 import judge.sandbox
 from judge.api.rejudging import change_verdict
 from judge.cli.main import COMMANDS, main
-from judge.console.terminal import make_console, shown_streams, styled
-from judge.console.visible import visible
+from judge.console import make_console, shown_streams, styled, visible
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from tests.episode_run import MadeEpisode, write_episode

@@ -20,7 +20,7 @@ import judge
 import judge.errors
 from judge.cli.main import main
 from judge.cli.signals import Ended, ending_by_signals
-from judge.report import view_runs
+from judge.report import view
 from judge.workbook import reader
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
@@ -189,12 +189,11 @@ def test_durations_are_not_of_the_wall_clock() -> None:
         if re.search(r"\btime\.time\(\)", path.read_text(encoding="utf-8"))
     }
     assert asked <= {
-        "inference/answers.py",  # Retry-After gives a date
-        "inference/batches/book.py",  # batches are waited for over commands and days
-        "inference/batches/carrier.py",  # and given up after days
+        "inference/batches/log.py",  # batches are waited for over commands and days
+        "inference/batches/server.py",  # and given up after days
         "recalc/cache.py",
         "recalc/cache_space.py",  # the age of an abandoned file
-        "report/view_runs.py",  # the age of a record, where locks cannot be seen
+        "report/view.py",  # the age of a record, where locks cannot be seen
         "sandbox/backends/container.py",  # events of a daemon that are asked for by date
         "sandbox/backends/daemon.py",
     }
@@ -208,4 +207,4 @@ def test_a_clock_that_was_set_does_not_keep_a_run_going(
     path.write_text("")
     now = path.stat().st_mtime
     monkeypatch.setattr(time, "time", lambda: now + shift_s)
-    assert view_runs._moved_lately(path) is (shift_s == 0)
+    assert view._moved_lately(path) is (shift_s == 0)

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 
 import judge as library
 from judge.annotate.rules import RULES
-from judge.cli.listing import print_table, table
 from judge.cli.main import judge
+from judge.cli.output import print_table, table
 from judge.compare.profiles import get_profile
 from judge.core.finding import DifferencePlace, FoundDifference, PlaceKind, in_words
 from judge.core.records.runs import RunDocument, served_model

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from judge.cluster.contract import Answered, WorkerFacts
-from judge.cluster.hello import Introduction
-from judge.cluster.work import Reply, Request
+from judge.cluster.dispatch import Answered, WorkerFacts
+from judge.cluster.messages import Introduction, Reply, Request
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
@@ -52,7 +51,7 @@ def all_right(request: Request) -> Reply:
 
 @dataclass
 class ScriptedCluster:
-    """See :class:`judge.cluster.contract.Cluster`; time passes where something is waited for.
+    """See :class:`judge.cluster.dispatch.Cluster`; time passes where something is waited for.
 
     Attributes:
         introductions: worker -> what it says of itself.

@@ -9,15 +9,13 @@ from dataclasses import replace
 import pytest
 
 from judge.cluster import dispatch
-from judge.cluster.dispatch import DEATHS, DEPTH, STUCK_S, Dispatcher, Terms
-from judge.cluster.hello import Identity, Introduction, Question
-from judge.cluster.pieces import Lost
-from judge.cluster.work import Reply, Request
+from judge.cluster.dispatch import DEATHS, DEPTH, STUCK_S, Dispatcher, Lost, Terms
+from judge.cluster.messages import Identity, Introduction, Question, Reply, Request
 from judge.core.limits import Limits
 from judge.core.verdict import Verdict
 from judge.errors import ClusterError
+from judge.grading.batch import WorkerRecipe
 from judge.grading.jobs import ATTEMPTS, CaseJob, Job, JudgedCase
-from judge.grading.recipe import WorkerRecipe
 from tests.unit.cluster.scripted import DiesError, ScriptedCluster, all_right, job, judged, other
 
 

@@ -17,16 +17,18 @@ from judge.cli.help import HelpCommand
 from judge.cli.options import given_options, options_of
 from judge.compare.cells.options import CheckOptions
 from judge.compare.profiles import PROFILES
-from judge.core.limits import SANDBOX_KINDS, Limits
+from judge.core.limits import Limits
 from judge.core.option import Option, Section, check_bounds, options_in
-from judge.desktop.contract import ActionSpace, DesktopOptions, ObservationForm
+from judge.desktop.contract import ActionSpace, DesktopOptions
+from judge.desktop.observation_forms import OBSERVATION_FORMS
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
+from judge.grading.batch import WorkerRecipe
 from judge.grading.options import GradingOptions
-from judge.grading.recipe import WorkerRecipe
 from judge.inference.choices import DEFAULT_FEEDBACK, PICTURE_TYPES
 from judge.inference.config import load_setting, load_typed_setting
 from judge.inference.desktop.setting import load_desktop_setting
+from judge.sandbox.select import SANDBOX_KINDS
 
 HOLDERS: list[type[Any]] = [
     GradingOptions,
@@ -197,9 +199,9 @@ def test_workers_are_opened_from_the_same_options() -> None:
 def test_choices_are_those_of_the_registries() -> None:
     declared = options_in(GradingOptions)
     assert declared["profile"].choices() == tuple(PROFILES)
-    assert declared["sandbox"].choices() == SANDBOX_KINDS
+    assert declared["sandbox"].choices() == tuple(SANDBOX_KINDS)
     declared = options_in(InferOptions)
-    assert declared["observation"].choices() == tuple(map(str, ObservationForm))
+    assert declared["observation"].choices() == tuple(OBSERVATION_FORMS)
     assert declared["action_space"].choices() == tuple(map(str, ActionSpace))
 
 

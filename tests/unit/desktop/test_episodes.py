@@ -20,17 +20,17 @@ from judge.desktop.episodes import (
     EpisodeFiles,
     EpisodeWriter,
     episode_path,
+    head_of,
     read_episode,
     read_episodes,
 )
-from judge.desktop.recording import head_of
-from judge.desktop.scripted import (
+from judge.errors import SandboxError, StoreError
+from tests.fakes.desktop import (
     DesktopScript,
     Opening,
     ScriptedDesktopHost,
     tiny_png,
 )
-from judge.errors import SandboxError, StoreError
 
 TASK = DesktopTask({"/home/user/a.xlsx": b"before"}, "/home/user/a.xlsx", "/home/user/a.xlsx")
 OPTIONS = DesktopOptions(

@@ -15,10 +15,9 @@ from judge.desktop.contract import (
     Observation,
     Signal,
 )
-from judge.desktop.playing import play
-from judge.desktop.scripted import ELEMENTS, DesktopScript, ScriptedDesktop
-from judge.desktop.steps import steps_of
+from judge.desktop.steps import play, steps_of
 from judge.errors import UsageError
+from tests.fakes.desktop import ELEMENTS, DesktopScript, ScriptedDesktop
 
 SAVE = {"click": {"role": "button", "name": "Save"}}
 BUSY = tuple(

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.desktop.contract import Action, Element, Signal
-from judge.desktop.playing import action_of, find
-from judge.desktop.steps import Click, Place, read_steps, steps_of
+from judge.desktop.steps import Click, Target, action_of, find, read_steps, steps_of
 from judge.errors import UsageError
 
 IN_USE = frozenset({"enabled", "showing"})
@@ -45,7 +44,7 @@ def test_a_list_is_read_from_yaml_and_from_json(tmp_path: Path) -> None:
     )
     steps = read_steps(tmp_path / "a.yaml")
     assert steps == read_steps(tmp_path / "a.json")
-    assert steps[0] == Click(Place("button", "Add"))
+    assert steps[0] == Click(Target("button", "Add"))
     assert [str(each) for each in steps] == ["click on button 'Add'", "keys ctrl+s"]
 
 
@@ -106,27 +105,27 @@ def test_signals_and_waiting_are_no_code() -> None:
 
 
 def test_a_role_is_found_by_its_ending_if_no_other_has_it() -> None:
-    assert find(Place("button", "Add"), TREE[:9]) == (20, 1010)
+    assert find(Target("button", "Add"), TREE[:9]) == (20, 1010)
     with pytest.raises(LookupError, match="there is none"):
-        find(Place("button", "Add"), TREE)  # here the role is `button` itself
+        find(Target("button", "Add"), TREE)  # here the role is `button` itself
 
 
 def test_the_number_says_which_of_several() -> None:
-    assert find(Place("button", "OK"), TREE) == (5, 5)
-    assert find(Place("button", "OK", number=-1), TREE) == (105, 105)
+    assert find(Target("button", "OK"), TREE) == (5, 5)
+    assert find(Target("button", "OK", number=-1), TREE) == (105, 105)
     with pytest.raises(LookupError, match="there are 2"):
-        find(Place("button", "OK", number=2), TREE)
+        find(Target("button", "OK", number=2), TREE)
 
 
 def test_what_is_found_by_its_text() -> None:
-    assert find(Place("table-cell", text="Jun"), TREE) == (540, 209)
+    assert find(Target("table-cell", text="Jun"), TREE) == (540, 209)
 
 
 def test_what_is_not_in_use_or_has_no_place_is_not_found() -> None:
     with pytest.raises(LookupError, match="push-button 'Merge Cells' is there, but not in use"):
-        find(Place("push-button", "Merge Cells"), TREE)
+        find(Target("push-button", "Merge Cells"), TREE)
     with pytest.raises(LookupError, match="there are 0 on the screen"):
-        find(Place("label", "Far away"), TREE)
+        find(Target("label", "Far away"), TREE)
 
 
 @pytest.mark.parametrize(

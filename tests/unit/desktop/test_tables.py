@@ -1,7 +1,7 @@
 """Tables of trees: what is kept, how it is written, where it is cut."""
 
 from judge.desktop.contract import Element
-from judge.desktop.tables import kept_elements, mark_places, marks_table, tree_table
+from judge.desktop.observations import kept_elements, mark_places, marks_table, tree_table
 
 USED = frozenset({"showing", "visible", "enabled"})
 

@@ -6,7 +6,8 @@ import pytest
 
 from judge.core.records import cases, reports, runs
 from judge.files.documents import MalformedError
-from judge.files.forms import checked
+from judge.files.forms import checked, json_schema
+from judge.grading.reference import ReferenceTime, ReferenceTimes
 from tests.unit.files.declared import Case, Run
 
 
@@ -52,12 +53,75 @@ def test_a_required_field_has_to_be_there() -> None:
         checked([], Run)
 
 
+TIME = {"digest": "0", "cpu_s": 1, "wall_s": 2.5}
+
+
+def test_a_dataclass_is_a_declaration_as_well() -> None:
+    document = {"host": "here", "image": "sha256:0", "tasks": {"7": TIME}, "more": 1}
+    times = checked(document, ReferenceTimes)
+    assert times == ReferenceTimes("here", "sha256:0", {"7": ReferenceTime("0", 1, 2.5)})
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"tasks": {"7": {**TIME, "cpu_s": True}}}, "field 'tasks.7.cpu_s' must be a number from"),
+        ({"tasks": {"7": {**TIME, "cpu_s": float("nan")}}}, "field 'tasks.7.cpu_s' must be a num"),
+        ({"tasks": {"7": {**TIME, "wall_s": 2**63}}}, "field 'tasks.7.wall_s' must be a number"),
+        ({"tasks": {"7": {"digest": "0", "cpu_s": 1}}}, "field 'tasks.7.wall_s' is missing"),
+        ({"tasks": []}, "field 'tasks' must be an object, not an array"),
+        ({"host": None}, "field 'host' must be text, not null"),
+    ],
+)
+def test_a_document_that_is_not_of_the_dataclass_is_refused(
+    changes: dict[str, Any], said: str
+) -> None:
+    document = {"host": "here", "image": "sha256:0", "tasks": {}} | changes
+    with pytest.raises(MalformedError) as caught:
+        checked(document, ReferenceTimes)
+    assert str(caught.value).startswith(said)
+
+
+def test_the_schema_says_what_is_declared() -> None:
+    assert json_schema(Case) == {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$ref": "#/$defs/Case",
+        "$defs": {
+            "Case": {
+                "type": "object",
+                "description": "A document with required fields, and others.",
+                "properties": {
+                    "task": {"type": ["string", "integer"]},
+                    "sample": {"type": "integer", "minimum": 0},
+                    "runs": {"type": "array", "items": {"$ref": "#/$defs/Run"}},
+                    "seconds": {
+                        "type": "object",
+                        "additionalProperties": {"type": "number", "minimum": 0},
+                    },
+                    "codes": {"type": "array", "items": {"type": ["string", "null"]}},
+                    "free": {},
+                },
+                "required": ["task", "sample"],
+            },
+            "Run": {
+                "type": "object",
+                "description": "A document without a required field.",
+                "properties": {
+                    "status": {"type": ["string", "null"]},
+                    "output": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+                    "ended": {"type": "boolean"},
+                },
+                "required": [],
+            },
+        },
+    }
+
+
 @pytest.mark.parametrize(
     ("declared", "field"),
     [
         (cases.CaseRecord, "task"),
         (runs.OverrideRecord, "why"),
-        (runs.ReferenceDocument, "tasks"),
         (reports.ReportOnRecord, "tasks"),
         (runs.SubmissionRecord, "id"),
     ],
@@ -72,9 +136,7 @@ def test_what_records_cannot_lack(declared: Any, field: str) -> None:
         "by": "Ann",
         "at": "today",
         "why": "rounding",
-        "host": "here",
-        "image": "sha256:0",
-        "tasks": {} if declared is runs.ReferenceDocument else [],
+        "tasks": [],
     }
     assert checked(whole, declared) == whole
     del whole[field]

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from judge.annotate.gold_sources import skeleton
 from judge.annotate.rows import move_formula, row_map
-from judge.annotate.voices import skeleton
 from judge.compare.published.spider2v.mini_formulas import read_formula as read_condition
 from judge.formulas.lexer import Kind, is_too_long, sheet_of, texts_of, tokens
 from judge.formulas.references import Reference, area_text, areas, references, with_areas

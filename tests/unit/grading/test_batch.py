@@ -20,8 +20,8 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import SandboxError
 from judge.grading.batch import Event, Settings, grade, grade_outputs
 from judge.grading.case import GradingRules
-from judge.grading.finished import FinishedOutput
 from judge.grading.jobs import ATTEMPTS, Job, JudgedCase
+from judge.grading.running import FinishedOutput
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.recalc.contract import PLAIN, Dialect, EngineResult, EngineUnavailableError
 from judge.recalc.policy import Recalculator
@@ -33,7 +33,7 @@ from judge.sandbox.contract import (
     SandboxInfo,
     ServiceChannel,
 )
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 from judge.workbook.cell import CellRange, CellRef
 from tests.unit.recalc.fakes import ScriptedEngine
 

@@ -16,10 +16,9 @@ from judge.compare.cells.computing import Computed
 from judge.compare.cells.conditions import NO_ANSWERS
 from judge.compare.cells.options import range_spec
 from judge.compare.profiles import get_profile
-from judge.console.visible import visible
-from judge.core.answer import Answer, Origin
+from judge.console import visible
 from judge.core.limits import Limits
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.grading.case import CaseJudge, GradingRules, case_result, verdict_of_finding
@@ -27,7 +26,7 @@ from judge.grading.running import last_error_line, run_program, verdict_of_run
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 from judge.workbook.cell import NOTHING_COMPUTED
 from judge.workbook.styles import conditional
 

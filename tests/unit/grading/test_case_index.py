@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from judge.core.sample_numbers import SampleNumbers
+from judge.core.submission import SampleNumbers
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError
-from judge.grading.case_index import CaseIndex
-from judge.grading.case_records import CaseKey, record_of_result
+from judge.grading.case_records import CaseIndex, CaseKey, KnownCases, record_of_result
 from judge.grading.keys import CaseKeys
-from judge.grading.known_cases import KnownCases
 from judge.grading.store import CASES_FILE, RunDirectory
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from judge.compare.cells.computing import Compute
 from judge.compare.contract import (
-    AnswerAreas,
     AnswerFaultError,
-    ComparedValue,
+    Checker,
     Examination,
     GoldFaultError,
     Needs,
@@ -19,7 +18,6 @@ from judge.compare.contract import (
 )
 from judge.compare.profiles import get_profile
 from judge.compare.registry import register, unregister
-from judge.core.answer import Answer, AnswerForm, Origin
 from judge.core.finding import (
     DifferencePlace,
     Finding,
@@ -28,18 +26,18 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.submission import Answer, AnswerForm, Origin
 from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import RecalcError, StoreError, UsageError
 from judge.grading.case import CaseJudge
 from judge.grading.running import RunOutcome, typed_outcome
 from judge.recalc.policy import Recalculator
-from judge.workbook.reader import Workbook
 
 RULES = Rules(get_profile("standard"))
 
 
-class Scripted:
+class Scripted(Checker):
     """A checker that does what its script says; compares typed texts with gold values otherwise."""
 
     name = "scripted"
@@ -50,12 +48,6 @@ class Scripted:
     def check_options(self, options: Mapping[str, object]) -> None:
         if options.keys() - {"case"}:
             raise UsageError("no such option")
-
-    def describe(self, spec: CheckerSpec) -> str:
-        return spec.name
-
-    def key(self, task: Task) -> Mapping[str, object]:
-        return {"checker": [self.name, dict(task.checker.options)]}
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:
         return Needs(golds=False)
@@ -78,15 +70,6 @@ class Scripted:
 
     def own_answers(self, task: Task, gold: Gold) -> dict[str, Answer]:
         return {}
-
-    def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
-        return AnswerAreas()
-
-    def compared(
-        self, task: Task, golds: Sequence[Gold], answer: Answer, rules: Rules
-    ) -> tuple[ComparedValue, ...]:
-        """Nothing."""
-        return ()
 
 
 def _text_finding(gold: Gold, answer: Answer) -> Finding:

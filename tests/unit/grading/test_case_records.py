@@ -13,6 +13,7 @@ from judge.errors import StoreError
 from judge.files import json_lines
 from judge.files.json_lines import fits_a_line
 from judge.grading.case_records import (
+    KnownCases,
     case_record,
     case_records,
     record_of_result,
@@ -20,7 +21,6 @@ from judge.grading.case_records import (
     result_of_record,
 )
 from judge.grading.keys import CaseKeys
-from judge.grading.known_cases import KnownCases
 from judge.grading.store import CASES_FILE, RunDirectory
 
 KEY = ("7", 0, 1)

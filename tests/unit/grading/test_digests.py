@@ -17,7 +17,7 @@ from judge.recalc.policy import RULES
 from judge.recalc.services import services_digest
 from judge.recalc.trust import table_digest
 from judge.sandbox import roots
-from judge.sandbox.catalogue import ROOTS
+from judge.sandbox.roots import ROOTS
 from judge.suites import load_suite
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY, Snapshot

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from judge.compare.cells.options import range_spec
-from judge.compare.contract import InWords, Measures, NamesAspects, Rules
+from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import check_options, checker_names, checker_of
-from judge.core.answer import Answer, AnswerFile, AnswerForm, Origin
+from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
 from judge.core.task import (
     LEFT_OUT_CASES_OPTION,
     LEFT_OUT_OPTION,
@@ -132,14 +132,11 @@ def test_whatever_is_asked_of_a_checker_it_never_sees_why_something_is_left_out(
     assert checker.own_answers(task, case.golds[0]) == checker.own_answers(before, case.golds[0])
     compared = checker.compared(task, case.golds, right(task), judge.rules)
     assert compared == checker.compared(before, case.golds, right(task), judge.rules)
-    if isinstance(checker, NamesAspects):
-        assert checker.aspects(task.checker) == checker.aspects(before.checker)
-    if isinstance(checker, InWords):
-        asked_for = checker.requirements(task, case.golds[0])
-        assert asked_for == checker.requirements(before, case.golds[0])
-    if isinstance(checker, Measures):
-        measured = checker.measure(task, case.golds, right(task))
-        assert measured == checker.measure(before, case.golds, right(task))
+    assert checker.aspects(task.checker) == checker.aspects(before.checker)
+    requirements = checker.requirements(task, case.golds[0])
+    assert requirements == checker.requirements(before, case.golds[0])
+    measured = checker.measure(task, case.golds, right(task))
+    assert measured == checker.measure(before, case.golds, right(task))
 
 
 @pytest.mark.parametrize("name", [each for each in sorted(EXAMPLES) if EXAMPLES[each].decides])

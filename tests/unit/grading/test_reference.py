@@ -12,6 +12,7 @@ from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.errors import SubmissionError
+from judge.files.forms import checked
 from judge.grading.reference import (
     ReferenceTime,
     ReferenceTimes,
@@ -22,7 +23,7 @@ from judge.grading.reference import (
 )
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 
 FLOOR = Limits(cpu_s=2, wall_s=5)
 GOOD = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x", exit_code=0)
@@ -93,7 +94,7 @@ def test_a_reference_that_fails_is_an_error(task: Task, result: RunResult) -> No
 def test_times_are_kept_for_the_same_machine_and_image(task: Task) -> None:
     sandbox = ScriptedSandbox([GOOD, GOOD, GOOD])
     times = measure_missing(sandbox, [(task, SOLUTION)], {}, FLOOR)
-    document = ReferenceTimes("machine", "image", times).as_json()
+    document = checked(ReferenceTimes("machine", "image", times).as_json(), ReferenceTimes)
     assert known_times(document, host="machine", image="image") == times
     assert known_times(document, host="another", image="image") == {}
     assert known_times(document, host="machine", image="newer") == {}

@@ -18,7 +18,7 @@ from judge.api.rejudging import rejudge as judge_again
 from judge.core.limits import Limits
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.data import report_data
+from judge.report.report import report_data
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite

@@ -13,11 +13,9 @@ from urllib.parse import quote
 import pytest
 from werkzeug import Response
 
-from judge.inference.address import public_url
-from judge.inference.answers import read_retry_after
-from judge.inference.attempts import RetryPolicy
-from judge.inference.chat import CallError, ChatReply, ChatRequest
-from judge.inference.client import OpenAIChatModel
+from judge.inference.chat import CallError, ChatReply, ChatRequest, read_retry_after
+from judge.inference.client import OpenAIChatModel, RetryPolicy
+from judge.inference.config import public_url
 from judge.inference.pacing import Pacer
 from tests.inference.scripted import (
     Reply,

@@ -17,12 +17,16 @@ from collections.abc import Callable
 import pytest
 
 from judge.errors import InferenceError, UsageError
-from judge.inference.address import check_address, origin_of
-from judge.inference.answers import NotACompletionError, read_reply, read_retry_after
-from judge.inference.attempts import RetryPolicy
-from judge.inference.bodies import MAX_BODY_BYTES
-from judge.inference.chat import CallError, ChatReply, ChatRequest
-from judge.inference.client import OpenAIChatModel
+from judge.inference.chat import (
+    CallError,
+    ChatReply,
+    ChatRequest,
+    NotACompletionError,
+    read_reply,
+    read_retry_after,
+)
+from judge.inference.client import MAX_BODY_BYTES, OpenAIChatModel, RetryPolicy
+from judge.inference.config import check_address, origin_of
 from tests.bounds import in_bounds
 from tests.inference.raw_server import Exchange, RawServer, Send, raw_server
 

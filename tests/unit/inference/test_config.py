@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from judge.errors import InferenceError, UsageError
-from judge.inference.address import DEFAULT_BASE_URL
 from judge.inference.choices import FEEDBACKS
 from judge.inference.config import (
+    DEFAULT_BASE_URL,
     find_model,
     inference_folder,
     load_models,

@@ -6,8 +6,7 @@ from datetime import datetime
 import pytest
 
 from judge.inference.choices import CONTENT_FORMS
-from judge.inference.content import INFO, ContentLimits, render_content
-from judge.inference.pandasform import layout
+from judge.inference.content import INFO, ContentLimits, layout, render_content
 from judge.workbook.cell import ErrorValue
 from judge.workbook.preview import SheetPreview
 

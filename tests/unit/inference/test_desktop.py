@@ -9,26 +9,31 @@ import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from judge.core.answer import AnswerForm
-from judge.core.messages import pictures_in
-from judge.desktop.contract import ActionOutcome, DesktopOptions, Signal
+from judge.api.infer_options import InferOptions
+from judge.core.conversation import pictures_in
+from judge.core.option import options_in
+from judge.core.submission import AnswerForm
+from judge.desktop.contract import ActionOutcome, DesktopOptions, Observation, Signal
 from judge.desktop.episodes import EpisodeFiles, EpisodeWriter, read_episode, read_episodes
-from judge.desktop.scripted import ELEMENTS, DesktopScript, Opening, tiny_png
+from judge.desktop.observation_forms import OBSERVATION_FORMS
+from judge.desktop.observations import ObservationForm
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import RunDirectory
-from judge.inference.asker import CALLS_FILE
+from judge.inference.calls import CALLS_FILE
 from judge.inference.chat import CallError, ChatReply, ChatRequest
 from judge.inference.dryrun import dry_run
 from judge.inference.pacing import Budget
 from judge.inference.plan import Assignment
 from judge.inference.run_records import FAILURES_FILE, InferenceRecords
-from judge.inference.scripted import ScriptedModel
+from tests.fakes.chat_model import ScriptedModel
+from tests.fakes.desktop import ELEMENTS, DesktopScript, Opening, tiny_png
 from tests.inference.desktops import CLICK, DONE, FAIL, desktop_plan, run_desktop, submissions
 from tests.inference.planning import MakePlan
+from tests.unit.inference.toy_observation import WindowList
 
 BROKEN = SandboxError("the desktop ended")
 
@@ -126,6 +131,28 @@ def test_the_table_is_cut(make_plan: MakePlan, tmp_path: Path) -> None:
     (episode,) = read_episodes(tmp_path)
     assert episode.turns[0]["seen"]["cut"]
     assert "[…]" in _conversation(tmp_path)["messages"][1]["content"]
+
+
+def test_a_form_of_observation_is_one_file_and_one_line(
+    make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        cast("dict[str, ObservationForm]", OBSERVATION_FORMS), "windows", WindowList()
+    )
+    look = Observation(tiny_png(0), ELEMENTS, windows=("a.xlsx - LibreOffice Calc", "Format Cells"))
+    plan = desktop_plan(make_plan, observation="windows")
+    script = DesktopScript(observations=(look,), left=b"a workbook")
+    _, model, _ = run_desktop(plan, tmp_path, [DONE], scripts=[script])
+    first, shown = (str(message["content"]) for message in model.requests[0].messages)
+    assert "The titles of the open windows, one on each line." in first
+    assert shown == "Open windows:\na.xlsx - LibreOffice Calc\nFormat Cells\nTurns left: 15."
+    assert submissions(tmp_path)[0]["setting"] == "desktop/windows/pyautogui"
+    (episode,) = read_episodes(tmp_path)
+    assert episode.turns[0]["seen"]["screenshot"] == hashlib.sha256(tiny_png(0)).hexdigest()
+    assert "windows" in options_in(InferOptions)["observation"].choices()
+    assert dry_run(plan).prompt_tokens[1] > 0
+    reworded = cast("dict[str, Any]", plan.identity["desktop"])["observation_wording"]
+    assert reworded == dict(WindowList.wording)  # another wording is another experiment
 
 
 def test_marks_are_places(make_plan: MakePlan, tmp_path: Path) -> None:
@@ -296,7 +323,7 @@ def test_a_killed_run_continues_at_the_episode(
 def test_an_episode_that_differs_is_asked_anew(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.keeper.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan)
     first = DesktopScript(outcomes=(ActionOutcome(), BROKEN), left=b"never")
     second = DesktopScript(outcomes=(ActionOutcome(error="slow"),), left=b"in the end")
@@ -330,7 +357,7 @@ def test_an_episode_that_differs_is_asked_anew(
 def test_desktops_that_break_are_a_failure_that_is_asked_again(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.keeper.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan, tasks=2)
     scripts: list[Opening] = [
         DesktopScript(outcomes=(BROKEN,)),
@@ -351,7 +378,7 @@ def test_desktops_that_break_are_a_failure_that_is_asked_again(
 def test_a_run_ends_where_no_desktop_opens(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.keeper.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan, tasks=3)
     with pytest.raises(SandboxError, match="ended"):
         run_desktop(plan, tmp_path, [], scripts=[BROKEN] * 4)

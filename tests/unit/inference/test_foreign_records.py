@@ -16,19 +16,18 @@ import pytest
 from judge.core.limits import Limits
 from judge.errors import InferenceError, JudgeError, StoreError, UsageError
 from judge.grading.store import RunDirectory
-from judge.inference.asker import Journal, ReplyCache
+from judge.inference.calls import Journal, ReplyCache
 from judge.inference.config import load_models
-from judge.inference.interview import prompt_fields
+from judge.inference.execution import SessionRunner
 from judge.inference.logs import export_log, import_log
 from judge.inference.pacing import Budget, Pacer, RateLimits
 from judge.inference.plan import Assignment
-from judge.inference.progress import InferenceSummary
 from judge.inference.prompt import Template, build_prompt, load_user_template
 from judge.inference.run import Resources, run_inference
-from judge.inference.run_records import InferenceRecords
-from judge.inference.scripted import ScriptedModel
-from judge.inference.sessions import SessionWorkplace
+from judge.inference.run_records import InferenceRecords, InferenceSummary
+from judge.inference.solver import prompt_fields
 from judge.suites import load_suite
+from tests.fakes.chat_model import ScriptedModel
 from tests.inference.planning import MakePlan
 
 ODD: list[Any] = ["x", -5, [], {}, 1.5, True, "9" * 50, None]
@@ -219,7 +218,7 @@ def test_what_an_interpreter_says_can_be_sent_on(tmp_path: Path) -> None:
     workbook = tmp_path / "x.xlsx"
     workbook.write_bytes(b"x")
     sandbox: Any = OddSandbox()
-    execution = SessionWorkplace(sandbox, workbook, "/tmp/i", "/tmp/o", Limits()).execute("x")
+    execution = SessionRunner(sandbox, workbook, "/tmp/i", "/tmp/o", Limits()).execute("x")
     (execution.printed + execution.error).encode("utf-8")
 
 

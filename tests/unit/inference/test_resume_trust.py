@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
-from judge.api.resuming import Resumed
+from judge.api.planning import Resumed
 from judge.cli.infer import infer
 from judge.errors import JudgeError, StoreError, UsageError
 from judge.grading.store import RunDirectory

@@ -14,21 +14,26 @@ import pytest
 
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan as plan_of_options
-from judge.api.resuming import resume
+from judge.api.planning import resume
 from judge.core.task import InputFile, TestCase
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
-from judge.inference.asker import CALLS_FILE, ReplyCache
+from judge.inference.calls import CALLS_FILE, ReplyCache
 from judge.inference.chat import CallError, ChatReply, ChatRequest
 from judge.inference.pacing import Budget
 from judge.inference.plan import InferencePlan
-from judge.inference.progress import InferenceEvent, InferenceSummary, Listeners
 from judge.inference.run import Resources, run_inference
-from judge.inference.run_records import FAILURES_FILE, InferenceRecords
-from judge.inference.scripted import Line, ScriptedModel
+from judge.inference.run_records import (
+    FAILURES_FILE,
+    InferenceEvent,
+    InferenceRecords,
+    InferenceSummary,
+    Listeners,
+)
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites import load_suite
+from tests.fakes.chat_model import Line, ScriptedModel
 from tests.inference.planning import MakePlan, code
 
 SOLVED = RunResult(RunStatus.OK, OutputStatus.COLLECTED, output=b"x")
@@ -377,7 +382,7 @@ def test_no_gold_is_reachable_from_what_the_loop_holds(tmp_path: Path) -> None:
     def look_around(request: RunRequest) -> RunResult:
         others = {id(one) for one in earlier}
         loop = [one for one in objects_of_inference() if id(one) not in others]
-        assert {"_Runner", "Interviewer", "Asker", "InferencePlan"} <= {
+        assert {"_Runner", "Solver", "TaskClient", "InferencePlan"} <= {
             type(each).__name__ for each in loop
         }
         seen.append(reachable_golds(golds, request, *loop))

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from judge.errors import WorkbookError
-from judge.inference.content import INFO, ContentLimits, render_content
-from judge.inference.tableinfo import describe
-from judge.workbook import delimited
-from judge.workbook.delimited import read_table
+from judge.inference.content import INFO, ContentLimits, describe, render_content
+from judge.workbook import preview
+from judge.workbook.preview import read_table
 
 TABLES = {
     "plain": "name,points,share\na,1,0.5\nb,2,1.5\n",
@@ -59,7 +58,7 @@ def test_tables_of_every_make(data: bytes, rows: object, tmp_path: Path) -> None
 def test_a_long_table_is_read_up_to_a_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delimited, "MAX_TABLE_BYTES", 1_000)
+    monkeypatch.setattr(preview, "MAX_TABLE_BYTES", 1_000)
     path = tmp_path / "t.csv"
     path.write_text("number\n" + "".join(f"{number}\n" for number in range(1_000)))
     table = read_table(path, 10)

@@ -7,11 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from judge.inference.chat import CallError, ChatReply, ChatRequest, Message
+from judge.inference.conversation import (
+    Conversation,
+    ProgramEnvironment,
+    RoundRules,
+    SingleReply,
+    converse,
+)
+from judge.inference.execution import Execution, cut_middle, trim_traceback
 from judge.inference.prompt import load_feedback
-from judge.inference.scripted import Line, ScriptedModel
-from judge.inference.talk import RoundRules, Talk, talk_in_rounds, talk_once
-from judge.inference.tracebacks import cut_middle, trim_traceback
-from judge.inference.workplace import Execution
+from tests.fakes.chat_model import Line, ScriptedModel
 
 LOOK = "```python\nprint(1)\n```"
 SOLVE = "```python\nsolve()\n```"
@@ -48,10 +53,10 @@ def hold(
     explicit: bool = False,
     alone: Execution | None = None,
     unseen: bool = False,
-) -> tuple[Talk, ScriptedModel, ScriptedWorkplace]:
+) -> tuple[Conversation, ScriptedModel, ScriptedWorkplace]:
     model = ScriptedModel(replies)
     workplace = ScriptedWorkplace(executions, alone)
-    talk = Talk()
+    talk = Conversation()
 
     async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:
         return await model.complete(ChatRequest("m", messages))
@@ -60,13 +65,13 @@ def hold(
         with ThreadPoolExecutor(1) as threads:
             words = load_feedback("background") if unseen else None
             rules = RoundRules(rounds, explicit, load_feedback(), "/o.xlsx", words)
-            await talk_in_rounds(talk, "solve it", ask, rules, workplace, threads)
+            await converse(ProgramEnvironment(talk, "solve it", rules, workplace, threads), ask)
 
     asyncio.run(run())
     return talk, model, workplace
 
 
-def roles(talk: Talk) -> str:
+def roles(talk: Conversation) -> str:
     return "".join(message["role"][0] for message in talk.messages)
 
 
@@ -193,12 +198,12 @@ def test_other_failures_get_out_and_leave_what_was_said() -> None:
 
 def test_a_single_round() -> None:
     model = ScriptedModel([ChatReply("```python\nx = (1", finish_reason="length")])
-    talk = Talk()
+    talk = Conversation()
 
     async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:
         return await model.complete(ChatRequest("m", messages))
 
-    asyncio.run(talk_once(talk, "solve it", ask))
+    asyncio.run(converse(SingleReply(talk, "solve it"), ask))
     assert roles(talk) == "ua"
     assert (talk.ended, talk.truncated, talk.solution) == ("replied", True, "x = (1\n")
 

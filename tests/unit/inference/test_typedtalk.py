@@ -10,21 +10,24 @@ from typing import Any
 
 import pytest
 
+from judge.core.conversation import Picture, plain_text
 from judge.core.limits import Limits
-from judge.core.messages import Picture, plain_text
 from judge.errors import StoreError, SuiteError
-from judge.inference.attempts import refuses_pictures
 from judge.inference.chat import PICTURE_TOKENS, ChatReply, ChatRequest, Message
+from judge.inference.client import refuses_pictures
 from judge.inference.config import load_typed_setting
-from judge.inference.material import Shelf, keep_drawn
+from judge.inference.conversation import (
+    AnswerEnvironment,
+    Conversation,
+    TypedRules,
+    converse,
+    read_turn,
+)
+from judge.inference.execution import Execution, Interpreter, PictureCapture
 from judge.inference.pictures import PictureStore
-from judge.inference.prompt import load_feedback
-from judge.inference.scripted import Line, ScriptedModel
-from judge.inference.sessions import Drawing, Interpreter
-from judge.inference.talk import Talk
-from judge.inference.typedtalk import TypedRules, read_turn, talk_to_answer
-from judge.inference.workplace import Execution
+from judge.inference.prompt import PictureTools, keep_drawn, load_feedback
 from judge.sandbox.scripted import ScriptedSandbox
+from tests.fakes.chat_model import Line, ScriptedModel
 from tests.inference.babel import JPEG, png
 
 MULTI = load_typed_setting("multi")
@@ -70,14 +73,14 @@ class Runner:
 
 def hold(
     folder: Path, replies: Iterable[Line], executions: Iterable[Execution], **changes: Any
-) -> Talk:
-    model, talk, store = ScriptedModel(replies), Talk(), PictureStore(folder)
+) -> Conversation:
+    model, talk, store = ScriptedModel(replies), Conversation(), PictureStore(folder)
     setting = load_typed_setting("multi")
     for name, value in changes.items():
         object.__setattr__(setting, name, value)
 
     def keep(drawn: Sequence[tuple[str, bytes]]) -> list[Picture]:
-        return keep_drawn(drawn, setting, Shelf(store))
+        return keep_drawn(drawn, setting, PictureTools(store))
 
     async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:
         return await model.complete(ChatRequest("m", messages))
@@ -85,13 +88,14 @@ def hold(
     async def run() -> None:
         with ThreadPoolExecutor(1) as threads:
             rules = TypedRules(setting, load_feedback("typed_feedback"), keep)
-            await talk_to_answer(talk, "How many?", ask, rules, Runner(executions), threads)
+            runner = Runner(executions)
+            await converse(AnswerEnvironment(talk, "How many?", rules, runner, threads), ask)
 
     asyncio.run(run())
     return talk
 
 
-def told(talk: Talk) -> list[str]:
+def told(talk: Conversation) -> list[str]:
     return [plain_text(each["content"]) for each in talk.messages if each["role"] == "user"][1:]
 
 
@@ -176,8 +180,8 @@ def test_forged_pictures_of_a_session_are_bounded() -> None:
         sandbox = ScriptedSandbox(
             answers=[b'{"placed": true}', json.dumps({"pictures": pictures}).encode()]
         )
-        drawing = Drawing("/tmp/data", most=4, most_bytes=1_000)
-        interpreter = Interpreter(sandbox, {}, Limits(), work_in="/tmp/data", drawing=drawing)
+        capture = PictureCapture("/tmp/data", most=4, most_bytes=1_000)
+        interpreter = Interpreter(sandbox, {}, Limits(), work_in="/tmp/data", capture=capture)
         found = interpreter.execute("x").pictures
         assert len(found) == count
         assert all("\x1b" not in name for name, _ in found)

@@ -11,18 +11,19 @@ import pytest
 
 from judge.core.limits import Limits
 from judge.errors import SandboxError
-from judge.inference.sessions import INTERPRETER, SessionWorkplace
-from judge.inference.workplace import (
+from judge.inference.execution import (
+    INTERPRETER,
     OUTPUT_CHARS,
     Execution,
-    FreshWorkplace,
-    KeptPlaces,
+    FreshProcessRunner,
+    SessionRunner,
+    SessionSlots,
     execution_of_run,
 )
 from judge.sandbox import open_sandbox
+from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus, Sandbox
 from judge.sandbox.scripted import ScriptedSandbox
-from judge.sandbox.service_program import program_text
 from tests.inference.planning import write_workbook
 
 PATHS = ("/tmp/data/input/1_7_input.xlsx", "/tmp/data/output/1_7_output.xlsx")
@@ -69,9 +70,9 @@ def test_long_output_is_cut() -> None:
 
 def test_places_are_kept_within_bounds(workbook: Path) -> None:
     sandbox = ScriptedSandbox([OK] * 6)
-    kept = KeptPlaces(1)
-    first = FreshWorkplace(sandbox, workbook, *PATHS, Limits(), kept)
-    second = FreshWorkplace(sandbox, workbook, *PATHS, Limits(), kept)
+    kept = SessionSlots(1)
+    first = FreshProcessRunner(sandbox, workbook, *PATHS, Limits(), kept)
+    second = FreshProcessRunner(sandbox, workbook, *PATHS, Limits(), kept)
     for place in (first, second, first, second):
         place.execute(f"print({sandbox.opened})")
     assert sandbox.opened == 3
@@ -85,7 +86,7 @@ def test_places_are_kept_within_bounds(workbook: Path) -> None:
 
 def test_a_program_that_was_run_alone_is_not_run_again(workbook: Path) -> None:
     sandbox = ScriptedSandbox([OK, OK])
-    place = FreshWorkplace(sandbox, workbook, *PATHS, Limits())
+    place = FreshProcessRunner(sandbox, workbook, *PATHS, Limits())
     place.execute("x = 1")
     place.execute_alone("x = 1")
     assert len(sandbox.requests) == 1
@@ -96,20 +97,20 @@ def test_a_program_that_was_run_alone_is_not_run_again(workbook: Path) -> None:
 def test_a_session_that_forges_its_answers_harms_nobody(workbook: Path) -> None:
     for forged in (b"[]", b"nonsense", b'"text"', b"[" * 100_000):
         sandbox = ScriptedSandbox(answers=[b'{"placed": true}', forged])
-        place = SessionWorkplace(sandbox, workbook, *PATHS, Limits())
+        place = SessionRunner(sandbox, workbook, *PATHS, Limits())
         found = place.execute("x = 1")
         assert "variables are lost" in (found.stopped or "")
         assert not found.solved
     odd = json.dumps({"stdout": 5, "seconds": "x", "output_exists": "yes"}).encode()
     sandbox = ScriptedSandbox(answers=[b'{"placed": true}', odd])
-    found = SessionWorkplace(sandbox, workbook, *PATHS, Limits()).execute("x = 1")
+    found = SessionRunner(sandbox, workbook, *PATHS, Limits()).execute("x = 1")
     assert found == Execution(False, None, "5", "", output_exists=False, seconds=0.0)
 
 
 def test_a_session_that_never_starts_is_our_failure(workbook: Path) -> None:
     sandbox = ScriptedSandbox(answers=[TimeoutError()])
     with pytest.raises(SandboxError, match="did not start"):
-        SessionWorkplace(sandbox, workbook, *PATHS, Limits()).execute("x = 1")
+        SessionRunner(sandbox, workbook, *PATHS, Limits()).execute("x = 1")
 
 
 # -- the interpreter by itself, without a sandbox -----------------------------------------------
@@ -200,7 +201,7 @@ def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
 
 
 def test_fresh_in_a_sandbox(sandbox: Sandbox, workbook: Path) -> None:
-    place = FreshWorkplace(sandbox, workbook, *PATHS, Limits(wall_s=20), KeptPlaces(1))
+    place = FreshProcessRunner(sandbox, workbook, *PATHS, Limits(wall_s=20), SessionSlots(1))
     found = place.execute(f"{LOAD}print(workbook.sheetnames)")
     assert (found.printed, found.failed, found.output_exists) == ("['Data']", False, False)
     assert "NameError" in place.execute(SAVE).error
@@ -211,8 +212,8 @@ def test_fresh_in_a_sandbox(sandbox: Sandbox, workbook: Path) -> None:
 
 
 def test_session_in_a_sandbox(sandbox: Sandbox, workbook: Path) -> None:
-    place = SessionWorkplace(sandbox, workbook, *PATHS, Limits(wall_s=30))
-    other = SessionWorkplace(sandbox, workbook, *PATHS, Limits(wall_s=6))
+    place = SessionRunner(sandbox, workbook, *PATHS, Limits(wall_s=30))
+    other = SessionRunner(sandbox, workbook, *PATHS, Limits(wall_s=6))
     assert place.execute(LOAD).error == ""
     assert place.execute("print(workbook.sheetnames)").printed == "['Data']"
     assert "NameError" in other.execute("workbook").error

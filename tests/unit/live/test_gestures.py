@@ -6,8 +6,7 @@ import pytest
 
 from judge.desktop.contract import InputEvent
 from judge.errors import UsageError
-from judge.live.browser_events import BrowserEvents
-from judge.live.gestures import Gestures
+from judge.live.gestures import BrowserEvents, Gestures
 
 Given = dict[str, object]
 

@@ -10,13 +10,19 @@ import pytest
 from starlette.testclient import TestClient
 
 from judge.desktop.contract import Collected, DesktopOptions, DesktopTask, Frame
-from judge.desktop.episodes import Episode, EpisodeFiles, EpisodeWriter, read_episode
-from judge.desktop.recording import HUMAN, head_of
-from judge.desktop.records import EpisodeEnd
-from judge.desktop.scripted import DesktopScript, ScriptedDesktop, tiny_png
+from judge.desktop.episodes import (
+    HUMAN,
+    Episode,
+    EpisodeEnd,
+    EpisodeFiles,
+    EpisodeWriter,
+    head_of,
+    read_episode,
+)
 from judge.errors import SandboxError, UsageError
 from judge.live.page import LivePage
 from judge.live.session import Asked, Ending, LiveSession, Result
+from tests.fakes.desktop import DesktopScript, ScriptedDesktop, tiny_png
 
 ACCEPTED = Result("AC", "accepted", lines=("nothing differs",))
 FILE = "/home/user/a.xlsx"

@@ -11,7 +11,7 @@ import openpyxl
 import pytest
 
 from judge.compare.cells.conditions import Answers, ConditionQuestions, Questions
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.recalc.conditions import answer_conditions
 from judge.recalc.contract import PLAIN, Dialect, EngineResult

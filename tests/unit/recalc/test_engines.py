@@ -18,7 +18,7 @@ import pytest
 from openpyxl.comments import Comment
 from openpyxl.worksheet.formula import DataTableFormula
 
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.contract import CrashedError, Dialect, EngineUnavailableError
 from judge.recalc.engines import ServiceEngine

@@ -27,8 +27,7 @@ from judge.recalc.footing import (
 )
 from judge.recalc.rewrite import without_formulas
 from judge.workbook.cell import CellRange, CellRef
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
 from tests.unit.recalc.fakes import package, workbook
 
 ROWS = WORTH_FORMULAS + 50

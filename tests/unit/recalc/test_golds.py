@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.golds import agrees, golds, stale_golds
 from benchmarks.recalc import kept_cells
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.recalc.select import OFFICE_ROOT, open_recalculator
 from judge.sandbox import open_sandbox
 from judge.workbook.reader import open_workbook

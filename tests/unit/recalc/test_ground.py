@@ -19,8 +19,7 @@ from judge.recalc.footing import is_ascii_only, text_beyond_ascii
 from judge.recalc.ground import Ground, Reads
 from judge.recalc.trust import read_table
 from judge.workbook.cell import Cell, CellRef
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import open_workbook
+from judge.workbook.reader import open_workbook, sheet_formulas
 from tests.bounds import in_bounds
 
 SURE = {"pair": [9, 9]}

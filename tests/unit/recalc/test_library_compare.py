@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 import judge
 import judge.api.resources
-import judge.grading.recipe
+import judge.grading.batch
 from judge.cli.main import judge as command
 from judge.compare.cells.comparison import DifferenceClass
 from judge.sandbox.scripted import ScriptedSandbox
@@ -21,7 +21,7 @@ from tests.unit.recalc.test_cli import answers
 @pytest.fixture
 def books(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A formula that openpyxl left without a value, beside golds with and without its value."""
-    monkeypatch.setattr(judge.grading.recipe, "recalc_cache_folder", lambda: tmp_path / "kept")
+    monkeypatch.setattr(judge.grading.batch, "recalc_cache_folder", lambda: tmp_path / "kept")
     formula = Book({"Sheet1": sheet_data(cell("A1", formula="1+2"))}).to_bytes()
     (tmp_path / "output.xlsx").write_bytes(formula)
     (tmp_path / "right.xlsx").write_bytes(simple({"A1": 3}))

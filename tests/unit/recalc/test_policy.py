@@ -13,7 +13,7 @@ import judge.formulas
 import judge.recalc
 import judge.sandbox
 import judge.workbook
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import JudgeError, RecalcError, WorkbookError
 from judge.recalc import policy, wanted
 from judge.recalc.cache import ResultCache

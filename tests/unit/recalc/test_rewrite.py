@@ -12,8 +12,7 @@ import pytest
 from judge.errors import WorkbookError
 from judge.recalc.rewrite import with_values, without_values
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import open_workbook
+from judge.workbook.reader import open_workbook, sheet_formulas
 from tests.unit.recalc.fakes import ALL, SHEET, package, ref
 
 WHEN = dt.datetime(2021, 6, 1, 12)  # noqa: DTZ001 - spreadsheet dates have no zone

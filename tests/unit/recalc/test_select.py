@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import RecalcError, SandboxError, UsageError
 from judge.recalc.select import (
     available_engines,

@@ -5,14 +5,13 @@ import zipfile
 
 import pytest
 
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.recalc import wanted
 from judge.recalc.policy import Recalculator
 from judge.recalc.wanted import wanted_cells
 from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
 from tests.unit.compare.cells.packages import Book
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 

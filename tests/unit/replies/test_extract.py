@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from judge.replies.extract import Extraction, extract
-from judge.replies.scan import defined_names, free_names, scan
+from judge.replies.python_text import defined_names, free_names, scan
 from tests.unit.replies.corpus import CORPUS, SOLVE, Reply
 
 

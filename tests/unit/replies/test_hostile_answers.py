@@ -11,7 +11,7 @@ import pytest
 
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.files.documents import dump_json

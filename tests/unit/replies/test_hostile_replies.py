@@ -11,13 +11,13 @@ from functools import partial
 
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import TaskQuestion
-from judge.inference.talk import _says_done
-from judge.inference.textanswers import read_answers
+from judge.inference.conversation import _says_done
+from judge.inference.text_answers import read_answers
 from judge.replies.extract import MAX_REPLY_CHARS, extract
 from judge.suites.solution_paths import solution_paths
-from judge.suites.spreadsheetbench.format import FORMAT
+from judge.suites.spreadsheetbench import FORMAT
 from tests.bounds import in_bounds
 from tests.unit.replies.hostile_replies import HOSTILE, HURT, hostile_reply
 

@@ -10,14 +10,14 @@ import pytest
 
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.chat import ChatReply, ChatRequest, Message
+from judge.inference.conversation import Conversation, SingleReply, converse
 from judge.inference.logs import import_log
-from judge.inference.scripted import ScriptedModel
-from judge.inference.talk import Talk, talk_once
-from judge.replies.recorded import recorded_program
+from judge.replies.extract import recorded_program
 from judge.report.html.pages import TaskPages
 from judge.report.load import load_run
 from judge.suites import Suite
 from judge.suites.submissions import load_submissions, submission_record
+from tests.fakes.chat_model import ScriptedModel
 from tests.unit.replies.corpus import CORPUS
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 
@@ -31,12 +31,12 @@ def suite(tmp_path: Path) -> Suite:
 
 def inferred(reply: str) -> str | None:
     """The program that ``judge infer`` hands in for a reply."""
-    model, talk = ScriptedModel([reply]), Talk()
+    model, talk = ScriptedModel([reply]), Conversation()
 
     async def ask(messages: tuple[Message, ...], _: int) -> ChatReply:
         return await model.complete(ChatRequest("m", messages))
 
-    asyncio.run(talk_once(talk, "solve it", ask))
+    asyncio.run(converse(SingleReply(talk, "solve it"), ask))
     return talk.solution
 
 

@@ -19,7 +19,7 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.grading.case_records import record_of_result
 from judge.grading.keys import CaseKeys
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.report.summary import build_report
+from judge.report.report_json import build_report
 from judge.suites import Suite, load_suite
 
 CELL, SHEET = "Cell-Level Manipulation", "Sheet-Level Manipulation"

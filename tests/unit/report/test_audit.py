@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
-from judge.api.auditing import make_audit, read_audit
+from judge.api.runs import make_audit, read_audit
 from judge.core.statistics import ratio_interval, wilson
 from judge.errors import StoreError, UsageError
 from judge.grading.case_records import CaseKey

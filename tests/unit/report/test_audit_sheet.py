@@ -15,7 +15,7 @@ import openpyxl
 import pytest
 from openpyxl.worksheet.worksheet import Worksheet
 
-from judge.api.auditing import Audit, make_audit, read_audit
+from judge.api.runs import Audit, make_audit, read_audit
 from judge.errors import JudgeError, StoreError, UsageError
 from judge.report.audit_sheet import CASE_MARK, INSTRUCTION_MARK
 from tests.bounds import in_bounds

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from judge.api.rejudging import change_verdict
 from judge.core.statistics import wilson
+from judge.grading.store import REPORT_FILE
 from judge.report.build import build_report_data, method_of
-from judge.report.data import report_data
-from judge.report.files import inspect_files
 from judge.report.load import load_run
-from judge.report.model import ReportData
-from judge.report.score_model import Breakdown
-from judge.report.shapes import ShapeCache
+from judge.report.model import Breakdown, ReportData
+from judge.report.report import report_data
+from judge.report.shapes import ShapeCache, inspect_files
 from tests.unit.report.runs import (
     CELL,
     SHEET,
@@ -229,3 +229,34 @@ def test_a_workbook_that_cannot_be_read_is_counted_as_unknown(tmp_path: Path) ->
     assert rows.unknown_tasks == 1
     assert [group.share for group in rows.groups] == [None, None]
     assert data.tasks[0].cases[0].input_bytes == 11
+
+
+def test_the_report_and_report_json_have_the_same_numbers(tmp_path: Path) -> None:
+    """Both are views of one tally, whichever samples count and whatever was changed by hand."""
+    suite = make_suite(tmp_path / "suite", [TaskSpec("1"), TaskSpec("2", kind=SHEET)])
+    solutions = [
+        Solution("1", ["AC", "WA", ("JE", {"cause": "no room"})]),
+        Solution("1", ["AC", "AC", "NC"], sample=1),
+        Solution("2", ["WA", None, ("AC", {"comparison": {"official_equal": False}})]),
+    ]
+    for name, described in (("mean", {}), ("best", {"best_of": True})):
+        path = make_run(tmp_path / name, suite, solutions, **described)
+        change_verdict(path, "1", 1, "WA", by="Ann", why="a rounded total", sample=1)
+        written = json.loads((path / REPORT_FILE).read_text(encoding="utf-8"))
+        data = report_data(path)
+        groups = {group.key: group.scores for group in data.by_instruction_type.groups}
+        for reported, scores in (
+            (written["overall"], data.overall),
+            *((group, groups[kind]) for kind, group in written["by_instruction_type"].items()),
+        ):
+            assert (reported["tasks"], reported["cases"]) == (scores.tasks, scores.cases)
+            assert reported["soft_restriction"] == pytest.approx(scores.soft_restriction.value)
+            assert reported["hard_restriction"] == pytest.approx(scores.hard_restriction.value)
+            assert reported["verdicts"] == scores.verdicts
+            assert reported["including_excluded"]["soft_restriction"] == scores.soft_of_all
+        disagreeing = [
+            number for task in written["tasks"] for number in task.get("official_disagrees", ())
+        ]
+        assert len(disagreeing) == data.official_disagreements == 1
+        assert data.manual_verdicts == 1
+        assert written["departures"] == list(data.departures)

@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from judge.report.findings.chart_data import Drawn, DrawnPlot
-from judge.report.findings.chart_drawing import HEIGHT, WIDTH, draw_chart
-from judge.report.findings.chart_frame import DRAWN_KINDS, Frame
-from judge.report.findings.scales import drawable, scale_of, tick_label
+from judge.report.findings.chart_data import Drawn, DrawnPlot, drawable, scale_of, tick_label
+from judge.report.findings.chart_drawing import DRAWN_KINDS, HEIGHT, WIDTH, Frame, draw_chart
 
 LABELS = ("a", "b", "c")
 

@@ -11,24 +11,23 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.api.comparing import compare_runs
+from judge.api.runs import compare_runs
 from judge.cli.main import judge as judge_command
 from judge.desktop.contract import Action, ActionOutcome, DesktopOptions, WindowPlace
-from judge.desktop.recording import HUMAN
+from judge.desktop.episodes import HUMAN
 from judge.errors import UsageError
 from judge.report.build import build_report_data
-from judge.report.episode_counts import _histogram, classes_of
-from judge.report.episode_marks import MAX_MARKS, marks_of
-from judge.report.episode_model import EpisodeEntry
-from judge.report.episode_settings import differing
-from judge.report.files import inspect_files
+from judge.report.desktop.counts import _histogram, classes_of, differing
+from judge.report.desktop.episodes import EpisodeEntry
+from judge.report.desktop.marks import MAX_MARKS, marks_of
 from judge.report.grid_window import GridBounds
 from judge.report.html.pages import TaskPages
+from judge.report.html.pictures import PictureShelf
 from judge.report.html.render import json_form
 from judge.report.html.runs import render_comparison
 from judge.report.load import load_run
-from judge.report.pictures import PictureShelf
 from judge.report.report import Report
+from judge.report.shapes import inspect_files
 from judge.suites import Suite, load_suite
 from tests.episode_run import (
     DONE,

@@ -11,13 +11,13 @@ from click.testing import CliRunner
 
 from judge.cli.report import report
 from judge.desktop.contract import Action, ActionOutcome
-from judge.desktop.scripted import tiny_png
 from judge.errors import SandboxError, StoreError
 from judge.files.media import image_size, image_type
-from judge.report.film import FilmStudio, film_of_case
+from judge.report.desktop.film import FilmStudio, film_of_case
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from tests.episode_run import DONE, MadeEpisode, MadeTurn, click, desktop_suite, make_episodes
+from tests.fakes.desktop import tiny_png
 
 FRAME = b"\x21\xf9\x04"
 """What comes before each picture of a GIF."""

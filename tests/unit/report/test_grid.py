@@ -12,15 +12,15 @@ from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.cells.options import range_spec
 from judge.compare.cells.render import computed_to_json
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
 from judge.core.records.cases import CaseComparison, DifferenceRecord
+from judge.core.submission import Answer, Origin
 from judge.core.task import Task, TestCase
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import is_cut
 from judge.report.grid_window import GridBounds
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 from judge.workbook.cell import CellRef, CellValue, ComputedValues
 from tests.browser.made_run import Cells, workbook
 

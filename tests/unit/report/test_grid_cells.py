@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judge.report.grid_cells import (
+from judge.report.grid import (
     FormulaState,
     encode_cell,
     encode_formula,

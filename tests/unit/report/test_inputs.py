@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import AbsentInput, FileKind, InputFile, Task, TestCase
 from judge.files.media import image_size
-from judge.report.inputs import shown_inputs
-from judge.report.pictures import PictureShelf
+from judge.report.html.pictures import PictureShelf, shown_inputs
 from tests.browser.made_run import workbook
 from tests.conftest import REPOSITORY
 

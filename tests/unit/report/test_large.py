@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.report.data import report_data
 from judge.report.html import report_html
 from judge.report.load import load_run
 from judge.report.markdown import render_markdown
-from judge.report.report import Report
+from judge.report.report import Report, report_data
 from tests.unit.report.runs import SHEET, Solution, TaskSpec, make_run, make_suite
 
 ASKED = {"tokens": {"prompt": 10, "completion": 20}, "cost": 0.5, "conversation": ["a secret"]}
@@ -33,7 +32,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_numbers_are_those_of_all_cases(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = report_data(run)
     assert load_run(run, details=False).is_large is False
-    monkeypatch.setattr("judge.report.large.MAX_SHOWN_CASES", 7)
+    monkeypatch.setattr("judge.report.load.MAX_SHOWN_CASES", 7)
     monkeypatch.setattr("judge.report.build.MAX_SHOWN_CASES", 7)
     monkeypatch.setattr("judge.report.build.MAX_EXCLUSIONS", 1)
     large = report_data(run)

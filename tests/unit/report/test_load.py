@@ -9,8 +9,8 @@ from judge.core.verdict import Verdict
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.grading.overrides import override_verdict
 from judge.grading.store import RunDirectory
-from judge.report.data import report_data
 from judge.report.load import load_run
+from judge.report.report import report_data
 from judge.suites import Suite
 from tests.unit.report.runs import CELL, Solution, TaskSpec, make_run, make_suite
 

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from judge.api.auditing import make_audit
 from judge.api.rejudging import change_verdict, rejudge
+from judge.api.runs import make_audit
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import (
     MAX_DEPTH,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from types import MappingProxyType
 
-from judge.core.asking import NOT_ASKED
+from judge.core.conversation import NOT_ASKED
 from judge.core.records.cases import DifferenceRecord
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES
 from judge.report.load import LoadedRun, LoadedSubmission
-from judge.report.matrix import (
+from judge.report.pairing import (
     AGREES,
     MAX_CELLS_OF_CASE,
     NO_VALUE,

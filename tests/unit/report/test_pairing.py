@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from judge.api.comparing import compare_runs
+from judge.api.runs import compare_runs
 from judge.core.statistics import holm, mcnemar_exact
 from judge.errors import StoreError, UsageError
-from judge.report.plots import difference_scale
+from judge.report.html.plots import difference_scale
 from judge.suites import Suite
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.api.comparing import compare_runs
+from judge.api.runs import compare_runs
 from judge.errors import UsageError
 from judge.report.build import build_report_data
 from judge.report.html.render import report_html

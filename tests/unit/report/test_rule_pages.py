@@ -11,10 +11,9 @@ import pytest
 from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import Requirements
 from judge.compare.rules.book import Book
-from judge.compare.rules.judging import finding_of_standard
+from judge.compare.rules.checker import finding_of_standard
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.raised import Side
-from judge.core.answer import Origin
 from judge.core.finding import (
     About,
     DifferencePlace,
@@ -26,16 +25,16 @@ from judge.core.finding import (
 from judge.core.finding import (
     finding_of as made_of,
 )
+from judge.core.submission import Origin
 from judge.report.build import build_report_data
-from judge.report.files import inspect_files
 from judge.report.findings.charts import show_charts
 from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import GridRules
 from judge.report.grid_window import GridBounds
-from judge.report.html.packing import LADDER
 from judge.report.html.pages import TaskPages
-from judge.report.html.render import json_form
+from judge.report.html.render import LADDER, json_form
 from judge.report.load import load_run
+from judge.report.shapes import inspect_files
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import with_part
@@ -282,7 +281,7 @@ def test_no_value_of_a_cell_breaks_a_drawing(value: str) -> None:
     book = BookFacts(open_workbook(data))
     found = book.charts(book.tabs[0])
     shown = show_charts(
-        (book.workbook, found), (book.workbook, ()), (), most_pairs=12, most_points=40
+        (book.workbook, found), (book.workbook, ()), (), max_pairs=12, max_points=40
     )
     assert len(shown["pairs"]) == 8
     json.dumps(shown, allow_nan=False)

@@ -18,7 +18,7 @@ def place(division_key: str, **facts: object) -> str | None:
     (division,) = (
         each for each in divisions_for([task], of_paper=True) if each.key == division_key
     )
-    placed = division.place(task)
+    placed = division.part_of(task)
     assert placed is None or placed in {part.key for part in division.parts}
     return placed
 
@@ -99,5 +99,5 @@ def test_shares_of_a_part_of_the_benchmark_fit_those_of_the_whole(judge_data: Pa
     assert all(each.shape is not None for each in facts)
     for division in (ROWS, COLUMNS, TABLES, LAYOUT):
         first = division.parts[0]
-        found = wilson(sum(division.place(each) == first.key for each in facts), len(facts))
+        found = wilson(sum(division.part_of(each) == first.key for each in facts), len(facts))
         assert (found.low or 1) <= (first.paper_share or 0) <= (found.high or 0), division.key

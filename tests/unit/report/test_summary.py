@@ -9,8 +9,8 @@ from judge.compare.cells.options import range_spec
 from judge.core.records.runs import RunDocument
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
-from judge.report.summary import build_report
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.report.report_json import build_report
+from judge.suites.spreadsheetbench_records import InstructionType
 
 
 def make_task(task_id: str, cases: int, kind: InstructionType) -> Task:

@@ -14,10 +14,8 @@ from judge.report.html import report_html
 from judge.report.html.pages import TaskPages
 from judge.report.load import load_run
 from judge.report.report import Report
-from judge.suspects.decisions import Decision, Finding
-from judge.suspects.model import Audit, Certainty, Suspect
-from judge.suspects.records import write_suspects
-from judge.suspects.standing import Suspicions, keep_suspicions
+from judge.suspects.decisions import Decision, Finding, Suspicions, keep_suspicions
+from judge.suspects.model import Audit, Certainty, Suspect, write_suspects
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 RIGHT = book(TABLE)

@@ -11,11 +11,11 @@ import pytest
 
 from judge.api import ScoreOptions, score
 from judge.report.build import build_report_data
-from judge.report.files import inspect_files
 from judge.report.html.pages import TaskPages
 from judge.report.html.render import json_form
 from judge.report.load import load_run
 from judge.report.report import Report
+from judge.report.shapes import inspect_files
 from tests.conftest import REPOSITORY
 
 SAMPLE = REPOSITORY / "dataset" / "sample-typed"

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from judge.core.asking import asking_of
+from judge.core.conversation import Asking, asking_of
+from judge.core.records.reports import UsageReport
 from judge.core.verdict import Verdict
-from judge.report.summary import build_report
-from judge.report.usage import usage_of
+from judge.report.counts import UsageTally
+from judge.report.report_json import build_report
 from tests.unit.report.test_summary import CELL, make_result, make_task
 
 
@@ -33,6 +35,13 @@ RECORDS: list[dict[str, Any]] = [
         "calls": [call(latency_s=9.0, cached=True), call(latency_s=1.0)],
     },
 ]
+
+
+def usage_of(submissions: Iterable[Asking]) -> UsageReport | None:
+    tally = UsageTally()
+    for asking in submissions:
+        tally.add(asking)
+    return tally.report()
 
 
 def test_usage() -> None:

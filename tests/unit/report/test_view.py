@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from judge.report import pairing, view_runs
+from judge.report import pairing, view
 from judge.report.load import load_run
 from judge.report.paired import compare_pair
 from judge.report.pairing import compare_loaded
@@ -90,7 +90,7 @@ def count_loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         loaded.append(path.name)
         return load(path, *given, **named)
 
-    monkeypatch.setattr(view_runs, "load_run", counted)
+    monkeypatch.setattr(view, "load_run", counted)
     return loaded
 
 
@@ -155,7 +155,7 @@ def test_a_comparison_ends_when_its_client_has_gone(
                 raise
 
         monkeypatch.setattr(pairing, "compare_pair", counted)
-        monkeypatch.setattr(view_runs, "compare_loaded", noted)
+        monkeypatch.setattr(view, "compare_loaded", noted)
         while not over:
             ask(page, "GET", "/progress.json")
     assert len(pairs) == 1  # of 15
@@ -164,13 +164,13 @@ def test_a_comparison_ends_when_its_client_has_gone(
 _SLOW = """
 import sys, threading
 from judge.cli.main import main
-from judge.report import view_runs
+from judge.report import view
 
 def load_run(path, *given, **named):
     print("loading", flush=True)
     threading.Event().wait()
 
-view_runs.load_run = load_run
+view.load_run = load_run
 main(sys.argv[1:])
 """
 

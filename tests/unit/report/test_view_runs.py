@@ -9,7 +9,7 @@ import pytest
 
 from judge.errors import StoreError
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.report.view_runs import RunShelf, is_going
+from judge.report.view import RunShelf, is_going
 from tests.browser.made_run import few_tasks, make_run, make_suite
 
 

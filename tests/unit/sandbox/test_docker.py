@@ -11,10 +11,9 @@ import pytest
 
 from judge.core.limits import GIB, Limits
 from judge.errors import SandboxError
-from judge.sandbox.backends.container import Shape
 from judge.sandbox.backends.daemon import Daemon
-from judge.sandbox.backends.streams import ContainerStream
-from judge.sandbox.link import StreamEndedError
+from judge.sandbox.backends.docker import Shape
+from judge.sandbox.link import ContainerStream, StreamEndedError
 from judge.sandbox.owner import Owner
 
 

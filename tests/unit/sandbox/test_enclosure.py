@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.sandbox.enclosure import find_enclosure
+from judge.sandbox.backends.sealed_container import find_enclosure
 
 DEVICES = "Inter-|   Receive\n face |bytes\n    lo: 0 0\n tunl0: 0 0\n"
 IPV4 = "Iface\tDestination\tGateway\tFlags\n"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox import debian
-from judge.sandbox.backends import images
+from judge.sandbox import roots
+from judge.sandbox.backends import docker, images
 from judge.sandbox.backends.daemon import Daemon
 
 TAG = "judge-office:1234"
@@ -66,13 +66,13 @@ def test_a_note_that_is_none_is_made_again(cache: Path, text: str) -> None:
 def test_one_that_was_replaced_is_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tag = images.debian_tag("office", debian.PYTHON)
+    tag = docker.debian_tag("office", roots.PYTHON)
     daemon = Scripted("a", {})
     monkeypatch.setattr(images, "Daemon", lambda: daemon)
     said: list[str] = []
 
     def build(name: str) -> None:
-        images.build_debian_image("office", debian.PYTHON, lambda: tmp_path / name, said.append)
+        images.build_debian_image("office", roots.PYTHON, lambda: tmp_path / name, said.append)
 
     build("first")
     build("never made")

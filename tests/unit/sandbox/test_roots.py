@@ -9,9 +9,9 @@ import pytest
 
 from judge.errors import SandboxError
 from judge.recalc.select import recalc_cache_folder
-from judge.sandbox import elf, roots
-from judge.sandbox.backends import docker, images
-from judge.sandbox.catalogue import ROOTS, root_named
+from judge.sandbox import build, roots
+from judge.sandbox.backends import docker
+from judge.sandbox.roots import ROOTS, root_named
 from judge.suites.locate import fetched_folder
 
 
@@ -35,7 +35,7 @@ def test_packages_that_both_want_have_one_version() -> None:
 
 
 def test_a_lock_without_some_packages() -> None:
-    kept = roots.lock_without("engines", {"numpy"})
+    kept = build.lock_without("engines", {"numpy"})
     assert "\nnumpy==" not in f"\n{kept}"
     assert "ironcalc==" in kept
     assert kept.count("--hash") < roots.lock_text("engines").count("--hash")
@@ -59,19 +59,19 @@ def test_a_fresh_folder_takes_its_place_whole_or_not_at_all(tmp_path: Path) -> N
     target = tmp_path / "roots" / "python-1"
 
     def fail() -> None:
-        with roots.fresh_folder(target) as work:
+        with build.fresh_folder(target) as work:
             (work / "half").write_text("x")
             raise ValueError("half-way")
 
     with pytest.raises(ValueError, match="half-way"):
         fail()
     assert list(target.parent.iterdir()) == []
-    with roots.fresh_folder(target) as work:
+    with build.fresh_folder(target) as work:
         (work / "whole").write_text("x")
         assert not target.exists()
     assert [path.name for path in target.parent.iterdir()] == ["python-1"]
     assert (target / "whole").exists()
-    with roots.fresh_folder(target) as work:
+    with build.fresh_folder(target) as work:
         (work / "other").write_text("x")
     assert [path.name for path in target.iterdir()] == ["other"]
 
@@ -79,7 +79,7 @@ def test_a_fresh_folder_takes_its_place_whole_or_not_at_all(tmp_path: Path) -> N
 def test_a_step_that_fails_names_the_root(tmp_path: Path) -> None:
     with (
         pytest.raises(SandboxError, match="python-1 could not be made"),
-        roots.fresh_folder(tmp_path / "python-1"),
+        build.fresh_folder(tmp_path / "python-1"),
     ):
         (tmp_path / "nowhere" / "file").write_text("x")
 
@@ -89,7 +89,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     blocked.write_text("x")
     with (
         pytest.raises(SandboxError, match="cannot be written") as caught,
-        roots.fresh_folder(blocked / "roots" / "python-1"),
+        build.fresh_folder(blocked / "roots" / "python-1"),
     ):
         pass
     assert "JUDGE_CACHE" in str(caught.value.hint)
@@ -97,18 +97,18 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_pip_that_fails_shows_the_end_of_what_it_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        roots, "pip_command", lambda: [sys.executable, "-c", "raise SystemExit('no index answers')"]
+        build, "pip_command", lambda: [sys.executable, "-c", "raise SystemExit('no index answers')"]
     )
     with pytest.raises(SandboxError, match="no index answers") as caught:
-        roots.run_pip("install", "x")
+        build.run_pip("install", "x")
     assert caught.value.hint
 
 
 def test_loader_and_libraries_of_this_interpreter() -> None:
     program = Path(sys.executable).resolve()
-    loader = elf.loader_of(program)
+    loader = build.loader_of(program)
     assert loader.exists()
-    names = {path.name for path in elf.libraries_of([program, Path(__file__)], loader)}
+    names = {path.name for path in build.libraries_of([program, Path(__file__)], loader)}
     assert any(name.startswith("libc.") for name in names)
 
 
@@ -116,7 +116,7 @@ def test_what_is_no_program(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     with pytest.raises(SandboxError):
-        elf.loader_of(script)
+        build.loader_of(script)
 
 
 def test_the_digest_is_stable_between_processes() -> None:
@@ -156,8 +156,9 @@ def test_an_image_is_named_by_what_it_contains() -> None:
 
 
 def test_each_root_has_a_place_of_its_own_and_leaves_memory_to_its_programs() -> None:
-    assert set(images.tags()) == set(ROOTS) >= {"python", "office", "desktop"}
-    assert len(set(images.tags().values())) == len({root.folder for root in ROOTS.values()}) == 3
+    assert set(docker.image_tags()) == set(ROOTS) >= {"python", "office", "desktop"}
+    tags = set(docker.image_tags().values())
+    assert len(tags) == len({root.folder for root in ROOTS.values()}) == 3
     for name, root in ROOTS.items():
         sizes = root.sizes(root.memory_bytes)
         assert root.name == name

@@ -16,9 +16,8 @@ from judge.api.resources import JudgingResources
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from judge.sandbox.backends import sealed_container
-from judge.sandbox.backends.sealed_container import SealedContainerSandbox
+from judge.sandbox.backends.sealed_container import Enclosure, SealedContainerSandbox
 from judge.sandbox.contract import ServiceChannel
-from judge.sandbox.enclosure import Enclosure
 from judge.sandbox.warden import meters
 
 SERVICE = """

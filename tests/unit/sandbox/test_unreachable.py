@@ -6,8 +6,7 @@ import os
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox.backends.daemon import Daemon
-from judge.sandbox.backends.unreachable import explain_unreachable
+from judge.sandbox.backends.daemon import Daemon, explain_unreachable
 from judge.sandbox.select import probe_sandboxes
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from judge.errors import SandboxError
-from judge.sandbox import debian, roots
+from judge.sandbox import build, roots
 from judge.sandbox.backends import verifier
 
 
@@ -33,7 +33,7 @@ def test_the_judge_is_installed_with_its_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(roots, "run_pip", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(build, "run_pip", lambda *arguments: asked.append(arguments))
     verifier._install_judge(tmp_path / "app", ["--python-version", "3.13"])
     assert "--python-version" in asked[0]
     assert (tmp_path / "app/judge/cli/main.py").is_file()
@@ -49,14 +49,14 @@ def test_only_the_shell_is_taken_from_its_packages(
     names = ["./usr/bin/bash", "./usr/lib/x86_64-linux-gnu/libtinfo.so.6", "./etc/passwd"]
 
     @contextmanager
-    def tarball(_: debian.Recipe) -> Iterator[Path]:
+    def tarball(_: roots.Recipe) -> Iterator[Path]:
         path = tmp_path / "root.tar"
         with tarfile.open(path, "w") as archive:
             for name in names:
                 archive.addfile(tarfile.TarInfo(name), io.BytesIO())
         yield path
 
-    monkeypatch.setattr(debian, "tarball", tarball)
+    monkeypatch.setattr(build, "tarball", tarball)
     verifier._unpack_tools(tmp_path / "tools")
     found = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert found == {"root.tar", "tools/usr/bin/bash", f"tools/{names[1][2:]}"}

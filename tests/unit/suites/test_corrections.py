@@ -18,18 +18,16 @@ from judge.errors import SuiteError
 from judge.grading.case import GradingRules, known_fault
 from judge.grading.keys import FileDigests, comparison_key
 from judge.suites import Suite, load_suite
-from judge.suites.correction_records import (
+from judge.suites.corrections import (
     FIELDS,
     Correction,
-    describe_corrections,
-    write_corrections,
-)
-from judge.suites.corrections import (
     apply_corrections,
     as_recorded,
     corrected_suite,
+    describe_corrections,
     known_faults_folder,
     load_corrections,
+    write_corrections,
 )
 from judge.suites.validate import Severity, findings_of_corrections
 from judge.workbook.cell import CellValue, ErrorValue

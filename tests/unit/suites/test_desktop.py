@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from judge.api import verify
 from judge.cli.main import judge as judge_command
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import Phrasing
 from judge.errors import SuiteError
 from judge.suites.load import load_suite

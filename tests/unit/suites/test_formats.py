@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from judge.annotate.casebook import Casebook
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, FileKind, InputFile, TaskQuestion
 from judge.errors import SuiteError, UsageError
 from judge.suites import formats, load_suite
@@ -23,10 +23,10 @@ from judge.suites.formats import (
     suite_formats,
     unregister,
 )
-from judge.suites.sheetjudge.format import FORMAT as OWN
-from judge.suites.sheetjudge.format import OwnFormat
+from judge.suites.own_format import FORMAT as OWN
+from judge.suites.own_format import OwnFormat
 from judge.suites.solution_paths import solution_paths
-from judge.suites.spreadsheetbench.format import FORMAT as SPREADSHEETBENCH
+from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 
 
 class Empty(OwnFormat):
@@ -59,7 +59,7 @@ def test_formats_are_found_by_every_name() -> None:
 
 
 def test_the_table_of_formats_has_the_names_of_each() -> None:
-    assert [row.load().names for row in formats._ROWS] == [row.names for row in formats._ROWS]
+    assert [row.load().names for row in formats.ROWS] == [row.names for row in formats.ROWS]
 
 
 def test_formats_of_other_suites_are_not_imported() -> None:
@@ -72,8 +72,8 @@ print([name for name in sys.modules if name.startswith("judge.suites.")])
 """
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "'judge.suites.spreadsheetbench.format'" in loaded
-    others = ("sheetjudge", "babelbench", "spreadsheetbench2", "dabench", "desktop", "sheetcopilot")
+    assert "'judge.suites.spreadsheetbench'" in loaded
+    others = ("own_format", "babelbench", "spreadsheetbench2", "dabench", "desktop", "sheetcopilot")
     assert [name for name in others if f"'judge.suites.{name}" in loaded] == []
 
 

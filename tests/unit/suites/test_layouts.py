@@ -9,9 +9,8 @@ import pytest
 
 from judge.core.records.runs import LayoutRecord
 from judge.errors import SubmissionError, UsageError
-from judge.suites import Suite, load_suite, walking
-from judge.suites.harbor.jobs import is_job, read_job
-from judge.suites.harbor.names import find_tasks, folder_name
+from judge.suites import Suite, folders, load_suite
+from judge.suites.harbor import find_tasks, folder_name, is_job, read_job
 from judge.suites.layouts import Layout, attempts_in, layout_of, outputs_in, programs_in
 from tests.harbor_jobs import MadeTrial, make_job
 from tests.unit.suites.conftest import WriteSuite, task_record
@@ -86,7 +85,7 @@ def test_links_are_not_followed(tmp_path: Path, suite: Suite) -> None:
 def test_the_number_of_files_is_bounded(
     tmp_path: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walking, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(folders, "MAX_ENTRIES", 3)
     folder = put(tmp_path / "out", "a", "b", "c", "101/1.xlsx")
     with pytest.raises(SubmissionError, match="more than 3 files"):
         outputs_in(folder, suite, by("{task}/{case}.xlsx"))

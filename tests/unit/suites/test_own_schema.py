@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from judge.cli.main import judge
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import FileKind, Gold, InputFile
 from judge.errors import SuiteError, UsageError
 from judge.suites import load_suite
 from judge.suites.formats import format_of_folder
 from judge.suites.locate import data_folder
-from judge.suites.sheetjudge.writing import suite_document
+from judge.suites.own_format import suite_document
 
 Write = Callable[..., Path]
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.suites.spreadsheetbench.pairing import CaseFiles, pair_workbooks
+from judge.suites.spreadsheetbench import CaseFiles, pair_workbooks
 
 
 def test_cases_come_in_the_order_of_their_numbers() -> None:

@@ -20,7 +20,7 @@ from judge.core.submission import Submission
 from judge.core.task import Task, TestCase
 from judge.suites import Suite, load_suite
 from judge.suites.locate import SHIPPED
-from judge.suites.spreadsheetbench.task_records import InstructionType
+from judge.suites.spreadsheetbench_records import InstructionType
 from judge.suites.submissions import load_submissions
 from tests.conftest import REPOSITORY
 

@@ -8,7 +8,7 @@ from judge.api.judging import Judge
 from judge.api.options import JudgingOptions
 from judge.desktop.contract import Signal
 from judge.desktop.steps import Say, read_steps
-from judge.inference.desktop.opening import why_not_asked
+from judge.inference.desktop.setting import why_not_asked
 from judge.suites import load_suite
 from judge.suites.validate import validate_suite
 from tests.conftest import REPOSITORY

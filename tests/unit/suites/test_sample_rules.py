@@ -12,8 +12,7 @@ import pytest
 from judge.api import ScoreOptions, score
 from judge.authoring.proposals.propose import propose
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
-from judge.core.submission import Submission
+from judge.core.submission import Answer, Origin, Submission
 from judge.core.task import TestCase
 from judge.grading.case import CaseJudge, GradingRules
 from judge.recalc.policy import Recalculator

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.core.task import TaskQuestion
 from judge.suites.solution_paths import SolutionPaths, solution_paths
-from judge.suites.spreadsheetbench.format import FORMAT
+from judge.suites.spreadsheetbench import FORMAT
 
 QUESTION = TaskQuestion("7-1", "Sum.", "Cell-Level Manipulation", {}, AnswerForm.WORKBOOK, ())
 DEFAULTS = SolutionPaths("/mnt/data/input/1_7-1_input.xlsx", "/mnt/data/output/1_7-1_output.xlsx")

@@ -16,7 +16,7 @@ from judge.api.rejudging import _with_recorded
 from judge.api.reporting import ScoredRun
 from judge.cli.main import judge as judge_command
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.errors import SubmissionError, SuiteError, UsageError

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from judge.annotate.suspicion import edited
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.core.task import CheckerSpec, Task, TestCase
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.policy import Recalculator

@@ -12,15 +12,14 @@ from click.testing import CliRunner
 from judge.annotate.suspicion import edited
 from judge.api.suspecting import outputs_of, suspects
 from judge.cli.verify import verify
-from judge.core.answer import AnswerForm
+from judge.core.submission import AnswerForm
 from judge.errors import StoreError, UsageError
 from judge.grading.store import CASES_FILE, RunDirectory
 from judge.suites import load_suite
 from judge.suspects.audit import audit_suite, ranked
+from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Tools
-from judge.suspects.model import Certainty, Suspect
-from judge.suspects.records import read_suspects
-from judge.suspects.registry import all_signs, register
+from judge.suspects.model import Certainty, Suspect, read_suspects
 from judge.suspects.signs.says_nothing import SIGN as NOTHING
 from judge.suspects.signs.says_nothing import SaysNothing
 from tests.unit.annotate.books import table

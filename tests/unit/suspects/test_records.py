@@ -16,8 +16,10 @@ from judge.suspects.model import (
     Problem,
     SignRun,
     Suspect,
+    document_of,
+    read_suspects,
+    write_suspects,
 )
-from judge.suspects.records import document_of, read_suspects, write_suspects
 
 SUSPECT = Suspect(
     task="7-1",

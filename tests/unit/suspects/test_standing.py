@@ -14,13 +14,15 @@ from judge.files.json_lines import LineAppender
 from judge.suspects.decisions import (
     Decision,
     Finding,
+    Standing,
+    Suspicions,
     decision_of,
     decisions_path,
+    fit_to_suite,
     read_decisions,
+    read_suspicions,
 )
-from judge.suspects.model import Audit, CaseFiles, Certainty, Suspect
-from judge.suspects.records import write_suspects
-from judge.suspects.standing import Standing, Suspicions, fit_to_suite, read_suspicions
+from judge.suspects.model import Audit, CaseFiles, Certainty, Suspect, write_suspects
 from tests.unit.report.runs import TaskSpec, make_suite
 
 FAULTY = Suspect("1", 2, "contradicted-input", Certainty.SURE, "C8 is 'AAA'", "formulas read C8")

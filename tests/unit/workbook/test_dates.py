@@ -26,14 +26,14 @@ from judge.workbook.address import (
     parse_cell,
     parse_window,
 )
-from judge.workbook.dates import (
+from judge.workbook.number_formats import (
+    BUILTIN_FORMATS,
     from_iso8601,
     from_serial,
     is_date_format,
     is_elapsed_format,
     to_serial,
 )
-from judge.workbook.number_formats import BUILTIN_FORMATS
 
 SERIALS = st.one_of(
     st.floats(-100_000, 3_000_000), st.integers(-100_000, 3_000_000), st.floats(0, 61)

@@ -18,7 +18,7 @@ from judge.workbook.cell import CellRange
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.references import areas_of, read_reference
 from judge.workbook.facts.render import facts_to_json, facts_to_lines
-from judge.workbook.facts.sheet_model import Line, Pane, SheetFacts
+from judge.workbook.facts.sheets import Line, Pane, SheetFacts
 from judge.workbook.package import Package
 from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.compare.cells.packages import around, in_namespaces

@@ -21,9 +21,9 @@ from judge.workbook.cell import Cell, CellRange, ErrorValue
 from judge.workbook.cell_values import read_string, write_string
 from judge.workbook.package import Package
 from judge.workbook.reader import Workbook, open_workbook
-from judge.workbook.sheets.master_scan import find_masters
+from judge.workbook.sheets.shared_formulas import find_masters
 from judge.workbook.sheets.sheet_scan import scan_sheet
-from judge.workbook.workbook import ReferenceWorkbook
+from tests.reference_workbook import ReferenceWorkbook
 from tests.unit.compare.cells.packages import (
     DECLARATION,
     MAIN,

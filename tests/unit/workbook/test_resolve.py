@@ -7,8 +7,13 @@ import pytest
 from judge.errors import PositionError
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange
-from judge.workbook.position import parse_position
-from judge.workbook.resolve import ResolvedPosition, SheetIndex, match_sheet, resolve_position
+from judge.workbook.position import (
+    ResolvedPosition,
+    SheetIndex,
+    match_sheet,
+    parse_position,
+    resolve_position,
+)
 
 
 def index(*names: str, used: Mapping[str, Window] | None = None) -> SheetIndex:

@@ -12,7 +12,7 @@ from judge.errors import WorkbookError
 from judge.workbook.address import WHOLE_SHEET, Window, cell_key, column_letters
 from judge.workbook.number_formats import NumberFormats
 from judge.workbook.package import Package
-from judge.workbook.sheets import plain_rows, row_shapes, sheet_scan
+from judge.workbook.sheets import plain_rows, sheet_scan
 from judge.workbook.sheets.sheet_cells import SheetCells
 from judge.workbook.styles.cell_formats import read_number_formats
 from tests.unit.compare.cells.packages import Book
@@ -144,7 +144,7 @@ def test_rows_read_as_text_are_those_that_the_parser_reads(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain_rows, "_MIN_CHARS", 0)
-        patch.setattr(row_shapes, "_MIN_ROWS", 2)
+        patch.setattr(plain_rows, "_MIN_ALIKE_ROWS", 2)
         both = read_both_ways(rows_of(shapes, order), [window], blanks=blanks)
     assert_alike(*both, blanks=blanks)
 
@@ -161,21 +161,21 @@ def test_what_the_parser_refuses_is_not_read_as_text(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain_rows, "_MIN_CHARS", 0)
-        patch.setattr(row_shapes, "_MIN_ROWS", 2)
+        patch.setattr(plain_rows, "_MIN_ALIKE_ROWS", 2)
         both = read_both_ways(rows_of(shapes, order), [window], blanks=blanks)
     assert_alike(*both, blanks=blanks, readable=False)
 
 
 def test_many_rows_alike_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = []
-    plain = row_shapes.RowShapes.take
+    plain = plain_rows.RowShapes.take
 
-    def spied(self: row_shapes.RowShapes, rows: str) -> tuple[str, list[row_shapes.Taken]]:
+    def spied(self: plain_rows.RowShapes, rows: str) -> tuple[str, list[plain_rows.Taken]]:
         rest, found = plain(self, rows)
         taken.extend(found)
         return rest, found
 
-    monkeypatch.setattr(row_shapes.RowShapes, "take", spied)
+    monkeypatch.setattr(plain_rows.RowShapes, "take", spied)
     xml = rows_of([[0, 2, 7, 8], [0, 2]], [0, 0, 1] * 1500)
     as_text, parsed = read_both_ways(xml, [Window(1, 1, 4500, 9)], blanks=False)
     assert_alike(as_text, parsed, blanks=False)

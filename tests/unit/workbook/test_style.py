@@ -6,10 +6,10 @@ import re
 import pytest
 
 from judge.compare.cells.comparison import Comparison, DifferenceClass
-from judge.compare.cells.workbooks import compare_files
+from judge.compare.cells.computing import compare_files
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import open_workbook
-from judge.workbook.styles.style import (
+from judge.workbook.styles.style_sheet import (
     STYLE_ATTRIBUTES,
     Fill,
     Palette,

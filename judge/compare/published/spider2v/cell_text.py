@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from judge.compare.rules.raised import PublishedError
 from judge.errors import WorkbookError
-from judge.workbook.facts.reading import MAX_ELEMENTS
 from judge.workbook.package import Package
-from judge.workbook.tree import Element, read_tree
+from judge.workbook.tree import MAX_ELEMENTS, Element, read_tree
 from judge.workbook.xml_parts import scan_part
 
 _SPACE_KEY = "@http://www.w3.org/XML/1998/namespace:space"

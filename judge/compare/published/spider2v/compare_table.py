@@ -21,15 +21,12 @@ from judge.compare.published.spider2v.frames import (
     size_of,
 )
 from judge.compare.published.spider2v.looks import SheetLooks
-from judge.compare.published.spider2v.validations import validations, validations_match
-from judge.compare.rules.book import Book, SheetRef
-from judge.compare.rules.methods import matches, places_of, window_of
-from judge.compare.rules.naming import Rule, nth, option_of
+from judge.compare.published.spider2v.objects import validations, validations_match
+from judge.compare.rules.book import Book, Rule, SheetRef, nth, option_of
+from judge.compare.rules.methods import matches, places_of, prepared_text, texts_alike, window_of
 from judge.compare.rules.raised import PublishedError, Side, blaming, no_attribute
-from judge.compare.rules.texts import prepared_text, texts_alike
 from judge.workbook.address import cell_key, cell_name, parse_cell
-from judge.workbook.facts.reading import number, whole
-from judge.workbook.tree import Element
+from judge.workbook.tree import Element, number, whole
 
 
 class Evaluator(enum.StrEnum):

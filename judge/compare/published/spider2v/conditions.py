@@ -17,8 +17,7 @@ from judge.compare.rules.book import Book
 from judge.compare.rules.methods import window_of
 from judge.compare.rules.raised import PublishedError
 from judge.workbook.address import cell_key, cell_name
-from judge.workbook.facts.reading import whole
-from judge.workbook.tree import Element
+from judge.workbook.tree import Element, whole
 
 _ABSOLUTE = re.compile(r"\$([A-Z]{1,3})\$(\d+)(?::\$([A-Z]{1,3})\$(\d+))?")
 _AS_FORMULA = {
@@ -145,8 +144,8 @@ def _arguments(book: Book, sheet: str, formula: str, *, osworld: bool) -> list[o
             name = f"{match[1]}{match[2]}:"
             raise PublishedError("ValueError", f"{name} is not a valid coordinate or range")
         window = window_of(f"{match[1]}{match[2]}:{match[3]}{match[4]}")
-        rows = window.max_row - window.min_row + 1
-        if rows * (window.max_column - window.min_column + 1) > _MAX_CELLS:
+        rows = window.rows
+        if rows * window.columns > _MAX_CELLS:
             raise CannotComputeError("too many cells")
         found.append(
             [

@@ -10,9 +10,8 @@ from judge.compare.rules.book import Book
 from judge.compare.rules.raised import PublishedError, Side, no_attribute
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellValue, ErrorValue
-from judge.workbook.facts.reading import MAX_ELEMENTS, is_on, number, whole
-from judge.workbook.links import linked_keys
-from judge.workbook.tree import Element, read_tree
+from judge.workbook.reader import linked_keys
+from judge.workbook.tree import MAX_ELEMENTS, Element, is_on, number, read_tree, whole
 
 NO_RGB = "a colour that is not written as digits"
 """Themes and palettes: openpyxl gives one and the same object for all of them."""
@@ -89,12 +88,12 @@ class SheetLooks:
         }
         budget = book.package.budget
         for merge in sheet.tail.merges:
-            size = (merge.max_row - merge.min_row + 1) * (merge.max_column - merge.min_column + 1)
+            size = merge.size
             with book.package.blamed():
                 budget.take_cells(size)
             for row in range(merge.min_row, merge.max_row + 1):
                 for column in range(merge.min_column, merge.max_column + 1):
-                    if (row, column) != (merge.min_row, merge.min_column):
+                    if (row, column) != merge.first:
                         found[cell_key(row, column)] = CellState(merged=True)
         self._add_links(found)
         return found

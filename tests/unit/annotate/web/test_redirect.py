@@ -19,7 +19,7 @@ import judge.web.local_page
 from judge.annotate.web.server import Page
 from judge.annotate.web.session import AnnotationSession
 from judge.cli.annotate import annotate
-from judge.web.redirect import redirect_to
+from judge.web.local_page import redirect_to
 from tests.unit.annotate.conftest import suite
 
 __all__ = ["suite"]

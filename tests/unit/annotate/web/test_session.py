@@ -9,9 +9,9 @@ from openpyxl.styles import PatternFill
 from openpyxl.styles.differential import DifferentialStyle
 
 from judge.annotate.casebook import ConflictError
-from judge.annotate.web.colours import recoloured, rule_lines
+from judge.annotate.web.server import show_state
 from judge.annotate.web.session import AnnotationSession
-from judge.annotate.web.state import show_state
+from judge.annotate.web.view import recoloured, rule_lines
 from judge.errors import SandboxError, UsageError, WorkbookError
 from judge.suites import load_suite
 from judge.workbook.cell import CellRange

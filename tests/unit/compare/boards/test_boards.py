@@ -15,8 +15,8 @@ from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import check_options, checker_of
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 from tests.boards import GOLD, Made, workbook

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from judge.compare.boards.cells import format_class
 from judge.compare.boards.charts import chart_type, same_values
 from judge.compare.boards.conditions import colour_index, same_group
-from judge.compare.boards.looks import format_class
-from judge.workbook.facts.chart_model import Plot, Series
+from judge.workbook.facts.charts import Plot, Series
 
 
 def plot(kind: str, *series: Series, **fields: object) -> Plot:

@@ -12,7 +12,7 @@ from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import AnswerFaultError, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.core.answer import Answer, Origin
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from tests.boards import workbook
 

@@ -8,8 +8,8 @@ import pytest
 
 from judge.compare.cells.answer_range import check, prepare
 from judge.compare.cells.comparison import Comparison, DifferenceClass
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.options import range_spec
-from judge.compare.cells.workbooks import compare_files
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.core.task import CheckerSpec

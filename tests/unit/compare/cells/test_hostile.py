@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.cli.main import main
-from judge.compare.cells.workbooks import compare_files
+from judge.compare.cells.computing import compare_files
 from judge.errors import JudgeError, WorkbookError
 from judge.workbook.budget import Budget, ReadLimits
 from tests.bounds import bound_process

@@ -16,13 +16,13 @@ from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.table import Table
 
 from judge.compare.cells.comparison import Comparison, DifferenceClass
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.scope import Kept, find_losses, words_for_formula
-from judge.compare.cells.workbooks import compare_files
 from judge.errors import UsageError, WorkbookError
 from judge.formulas.shift import formula_shape
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange
-from judge.workbook.features.sheet_features import covered_cells
+from judge.workbook.features import covered_cells
 from judge.workbook.reader import open_workbook
 from tests.unit.compare.cells.packages import (
     Book,

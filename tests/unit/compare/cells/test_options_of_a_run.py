@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from judge import api
-from judge.api.checks import check_complete
+from judge.api.reporting import check_complete
 from judge.compare.profiles import get_profile
-from judge.core.answer import Answer, Origin
+from judge.core.submission import Answer, Origin
 from judge.core.verdict import Verdict
 from judge.errors import UsageError
 from judge.grading.case import CaseJudge, GradingRules, Judgement

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from judge.compare.cells.comparison import CellGroup, Comparison, Difference, DifferenceClass
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.render import (
     comparison_to_json,
     difference_lines,
@@ -14,7 +15,6 @@ from judge.compare.cells.render import (
     render_text,
     value_to_json,
 )
-from judge.compare.cells.workbooks import compare_files
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from tests.unit.compare.cells.packages import Book, cell, sheet_data, simple
 

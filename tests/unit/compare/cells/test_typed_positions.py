@@ -11,12 +11,12 @@ from click.testing import CliRunner
 import judge
 from judge.cli.main import judge as main
 from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.computing import compare_files
 from judge.compare.cells.options import range_spec
-from judge.compare.cells.workbooks import compare_files
 from judge.core.task import Task, TestCase
 from judge.errors import PositionError, UsageError
 from judge.recalc.library import ranges_of
-from judge.review.typed import Signed, Typed, corrections_of
+from judge.review.corrections import Signed, Typed, corrections_of
 from judge.suspects.model import CaseFiles
 from judge.workbook.reader import open_workbook
 from tests.unit.compare.cells.packages import Book, cell, sheet_data

@@ -14,8 +14,8 @@ from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import check_options, checker_of
 from judge.compare.sealed import UnreadableFileError
-from judge.core.answer import Answer, AnswerFile, Origin
 from judge.core.finding import Finding
+from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judge.compare.files.notebooks import shown
+from judge.compare.files.documents import shown
 
 
 class Piece(str):

@@ -15,13 +15,12 @@ from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import GoldFaultError, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import check_options, checker_of
-from judge.compare.rules.book import Book
-from judge.compare.rules.judging import published_verdict
+from judge.compare.rules.book import Book, prints_beside
+from judge.compare.rules.checker import published_verdict
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.prints import prints_beside
 from judge.compare.rules.raised import Side
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.reader import open_workbook

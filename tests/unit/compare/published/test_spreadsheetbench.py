@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.compare.cells.comparison import DifferenceClass
-from judge.compare.cells.workbooks import compare_files
+from judge.compare.cells.computing import compare_files
 from judge.compare.published.spreadsheetbench import (
     OfficialPart,
     ScriptError,

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 from judge.compare.cells.comparison import CellGroup, Comparison, DifferenceClass, GroupShares
-from judge.compare.cells.computing import NoEngines
-from judge.compare.cells.task_rule import judge_groups
-from judge.compare.cells.workbooks import compare_files
+from judge.compare.cells.computing import NoEngines, compare_files
+from judge.compare.cells.groups import judge_groups
 from judge.compare.published.spreadsheetbench import ScriptError
 from judge.compare.published.spreadsheetbench2 import (
     ArrayText,
@@ -23,7 +22,7 @@ from judge.compare.published.spreadsheetbench2 import (
     shows_error,
     values_agree,
 )
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue

@@ -9,8 +9,8 @@ from judge.compare.cells.computing import NoEngines
 from judge.compare.contract import GoldFaultError, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.core.answer import Answer, Origin
 from judge.core.finding import Finding
+from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase
 
 CORPUS = Path(__file__).parents[3] / "workbook_rules" / "corpus"

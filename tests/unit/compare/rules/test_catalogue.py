@@ -8,8 +8,7 @@ import pytest
 
 from judge.compare.published.spider2v.compare_table import RULE_TYPES
 from judge.compare.registry import check_options
-from judge.compare.rules.catalogue import RULE_CATALOGUE, faults_of
-from judge.compare.rules.options import RuleOptions
+from judge.compare.rules.options import RULE_CATALOGUE, RuleOptions, faults_of
 from judge.core.task import CheckerSpec
 from judge.errors import UsageError
 from tests.conftest import REPOSITORY

@@ -17,7 +17,7 @@ from openpyxl.chart.trendline import Trendline
 from judge.authoring.proposals.propose import propose
 from judge.cli.main import judge
 from judge.compare.cells.computing import NoEngines
-from judge.compare.rules.catalogue import CHART_PROPERTIES, faults_of
+from judge.compare.rules.options import CHART_PROPERTIES, faults_of
 from judge.compare.rules.words import rule_in_words
 from judge.core.finding import Finding
 from judge.errors import UsageError

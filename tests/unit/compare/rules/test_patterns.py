@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import judge
 from judge.compare.rules import methods, patterns
-from judge.compare.rules.catalogue import faults_of
+from judge.compare.rules.options import faults_of
 from judge.compare.rules.patterns import PatternError, check_pattern, search
 from judge.compare.rules.raised import PublishedError, Side
 

@@ -10,7 +10,7 @@ import pytest
 from openpyxl.chart import BarChart, LineChart, Reference
 
 from judge.compare.contract import GoldFaultError
-from judge.core.answer import Origin
+from judge.core.submission import Origin
 from judge.workbook.cell import CellRef, ComputedValues
 from tests.unit.compare.rules.judged import DATA, PAIR, find
 

@@ -17,9 +17,9 @@ from judge.report.grid import MARKS
 from judge.report.grid_window import GridBounds
 from judge.report.html import report_html
 from judge.report.html.code import highlight
-from judge.report.html.packing import LADDER, pack, pack_all
 from judge.report.html.page import inline_json
 from judge.report.html.pages import KINDS, TaskPages
+from judge.report.html.render import LADDER, pack, pack_all
 from judge.report.load import load_run
 from tests.browser.made_run import (
     MadeCase,

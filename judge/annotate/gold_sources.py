@@ -1,0 +1,190 @@
+"""The sources of a gold: what each says, which of them are independent, and how they vote.
+
+A program that writes the formula of the gold into the workbook repeats the gold: it is right where
+the formula is, and wrong where it is. Such sources count as one, however many there are.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from judge.annotate.answers import Moved
+from judge.core.records.cases import CaseComparison
+from judge.core.submission import Submission
+from judge.formulas.lexer import Kind, tokens
+from judge.formulas.shift import shape_of
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import Workbook
+
+FORMULA_VOICE = "formulas of the gold"
+"""The voice of the gold's formulas, and of every program that writes them."""
+
+MAX_FORMULAS = 400
+"""Formulas of an answer that are read to tell what they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Sources that give the same answer.
+
+    Attributes:
+        names: the sources.
+        voices: how many of them are independent of each other.
+    """
+
+    names: tuple[str, ...]
+    voices: int
+
+
+def skeleton(formula: str) -> str:
+    """What a formula does: its functions, operators and constants, without its references.
+
+    Two formulas that differ only in how far their ranges reach, or in how they say FALSE, do the
+    same.
+    """
+    pieces = []
+    words = iter(tokens(formula.removeprefix("=")))
+    for token in words:
+        bare = shape_of(token)
+        if token.kind in _WORDS:
+            bare = _PREFIX.sub("", bare)
+        elif token.kind is Kind.BRACKETS:
+            bare = "".join(bare.split()).upper()
+        pieces.append(_LOGICAL.get(bare, bare))
+        if bare in _LOGICAL and token.kind is Kind.FUNCTION:
+            # TRUE() says the same: its brackets go.
+            next(word for word in words if word.kind is Kind.OPEN)
+            next((word for word in words if word.kind is Kind.CLOSE), None)
+    return "".join(pieces).replace("#:#", "#")
+
+
+_PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.)+", re.IGNORECASE)
+_WORDS = (Kind.NAME, Kind.FUNCTION)
+_LOGICAL = {"TRUE": "1", "FALSE": "0"}
+
+
+def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozenset[str]:
+    """What the formulas of some ranges do.
+
+    Raises:
+        WorkbookError: the ranges cannot be read.
+    """
+    found: set[str] = set()
+    for area in ranges:
+        if area is None:
+            continue
+        for cell in workbook.formula_cells(area)[:MAX_FORMULAS]:
+            found.add(skeleton(cell.formula or ""))
+    return frozenset(found)
+
+
+def voice_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:
+    """The voice of a program by the formulas that it wrote; empty if it wrote none.
+
+    Args:
+        written: what the formulas of its answer do.
+        gold: what those of the gold do.
+    """
+    if not written:
+        return ""
+    if written <= gold:
+        return FORMULA_VOICE
+    return "formulas " + " | ".join(sorted(written))
+
+
+def voice_of_program(submission: Submission) -> str:
+    """The voice of a program that writes values.
+
+    Programs that differ only in comments and layout have the same.
+    """
+    code = submission.code or ""
+    try:
+        return "program " + ast.dump(ast.parse(code))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "program " + code
+
+
+def vote_line(sides: Sequence[Side]) -> str:
+    """The vote in one line: ``2 (a, b) against 1 (formulas of the gold)``."""
+    return " against ".join(f"{side.voices} ({', '.join(side.names)})" for side in sides)
+
+
+FORMULAS = FORMULA_VOICE
+SAME_VALUES = "gold of the case, whose values did not change"
+BY_HAND = "by hand"
+
+MIN_AGREEING = 2
+"""Independent sources that should agree on a gold: its formulas, each reference, the annotator's
+own hand."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldSource:
+    """What one source says of the answer.
+
+    Attributes:
+        name: :data:`FORMULAS`, or the name of a reference solution.
+        problem: why it gives no answer, or empty.
+        data: its workbook, where it has one.
+        agrees: whether it agrees with the gold; None where it says nothing.
+        comparison: cells in which it does not, as the comparison records them.
+        voice: sources with the same voice are not independent of each other.
+    """
+
+    name: str
+    problem: str = ""
+    data: bytes | None = None
+    agrees: bool | None = None
+    comparison: CaseComparison = field(default_factory=CaseComparison)
+    voice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """An input with the gold that follows from it.
+
+    Attributes:
+        input: the changed input workbook.
+        gold: the gold workbook; None where no source says anything.
+        sources: what each source says, the one that the gold is from first.
+        moved: cells of the answer that moved.
+        notes: lines for people.
+        sides: the sources by what they say, the side that the gold is from first.
+        decided: the source that a person named to decide between the sides, or empty.
+    """
+
+    input: bytes
+    gold: bytes | None
+    sources: tuple[GoldSource, ...]
+    moved: tuple[Moved, ...] = ()
+    notes: tuple[str, ...] = ()
+    sides: tuple[Side, ...] = ()
+    decided: str = ""
+
+    @property
+    def agreeing(self) -> tuple[str, ...]:
+        """Names of the sources that agree with the gold."""
+        return tuple(source.name for source in self.sources if source.agrees)
+
+    @property
+    def disagreeing(self) -> tuple[GoldSource, ...]:
+        """The sources that disagree with the gold."""
+        return tuple(source for source in self.sources if source.agrees is False)
+
+    @property
+    def voices(self) -> int:
+        """How many independent sources agree with the gold."""
+        return len({source.voice or source.name for source in self.sources if source.agrees})
+
+    @property
+    def vote(self) -> str:
+        """How the sources voted, in one line; empty if they do not disagree."""
+        return vote_line(self.sides) if len(self.sides) > 1 else ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the sources disagree and nobody has decided yet."""
+        return len(self.sides) > 1 and not self.decided

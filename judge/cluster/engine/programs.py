@@ -1,0 +1,172 @@
+"""Schedulers and workers as programs of their own.
+
+Run as a module, it starts the workers of one command, and ends with it: it reads a JSON object from
+standard input and prints one as its answer. A scheduler unpickles what it gets, so it is not in
+the process that keeps the records. When standard input ends, however the command ended, this
+process ends too, and its workers with it.
+
+:func:`serve_scheduler` and :func:`serve_workers` are for a cluster that outlives a command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import dask
+from distributed import LocalCluster, Nanny, Scheduler
+from distributed.security import Security
+
+from judge.cluster.config import Certificates, Place
+from judge.cluster.engine.security import NO_PAGES, SETTINGS, security_of, settle
+from judge.errors import ClusterError
+
+ROLES = ("ca_file", "client_cert", "client_key")
+_WAIT_S = 60
+
+
+def main() -> None:
+    """Does what the first line of standard input says."""
+    settle()
+    plan = json.loads(sys.stdin.readline())
+    certificates = plan["certificates"] and Certificates(**plan["certificates"])
+    security: Security | None = None
+    if plan["kind"] != "kubernetes":
+        # Without certificates of the user, with some that only this command knows.
+        security = security_of(certificates) or Security.temporary()
+    cluster = _start(plan["kind"], plan["workers"], plan["options"], security)
+    answer = {
+        "address": cluster.scheduler_address,
+        "tls": security and {name: getattr(security, f"tls_{name}") for name in ROLES},
+    }
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    if plan["kind"] != "local":
+        cluster.close()  # jobs and pods have to be taken back; processes see that we are gone
+    os._exit(0)
+
+
+def _start(kind: str, workers: int, options: Mapping[str, Any], security: Security | None) -> Any:
+    if kind == "local":
+        return LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            protocol="tls://",
+            security=security,
+            memory_limit=0,
+            dashboard_address=NO_PAGES,
+            worker_dashboard_address=NO_PAGES,
+            silence_logs=logging.CRITICAL,
+            **options,
+        )
+    if kind == "slurm":
+        return _start_slurm(workers, options, security)
+    from dask_kubernetes.operator import KubeCluster  # noqa: PLC0415  an extra of its own
+
+    return KubeCluster(n_workers=workers, quiet=True, **options)
+
+
+def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | None) -> Any:
+    from dask_jobqueue import SLURMCluster  # noqa: PLC0415  an extra of its own
+
+    cores = int(options.get("cores", 1))
+    settings = f"export DASK_INTERNAL_INHERIT_CONFIG={dask.config.serialize(SETTINGS)}"
+    cluster = SLURMCluster(
+        **{
+            "memory": "4GB",
+            **options,
+            "cores": cores,
+            "processes": cores,  # what kills a process must take one submission along, not many
+            "protocol": "tls://",
+            "security": security,
+            "worker_extra_args": [
+                *options.get("worker_extra_args", ()),
+                *("--dashboard-address", NO_PAGES),
+            ],
+            "job_script_prologue": [*options.get("job_script_prologue", ()), settings],
+            "scheduler_options": {
+                "dashboard_address": NO_PAGES,
+                **options.get("scheduler_options", {}),
+            },
+        }
+    )
+    cluster.scale(n=workers)
+    return cluster
+
+
+async def serve_scheduler(place: Place, on_ready: Callable[[str], None]) -> None:
+    """Runs a scheduler until it is cancelled.
+
+    Args:
+        place: where it listens, and with which certificates.
+        on_ready: called with its address.
+
+    Raises:
+        ClusterError: it cannot listen there.
+    """
+    settle(logging.WARNING)
+    parts = urlsplit(place.address)
+    try:
+        async with Scheduler(
+            host=parts.hostname,
+            port=parts.port or 0,
+            protocol=f"{parts.scheme}://",
+            security=security_of(place.certificates),
+            dashboard_address=NO_PAGES,
+        ) as scheduler:
+            on_ready(str(scheduler.address))
+            await scheduler.finished()
+    except OSError as error:
+        raise ClusterError(f"{place.address}: {error.strerror or error}") from error
+
+
+async def serve_workers(place: Place, on_ready: Callable[[str], None]) -> None:
+    """Runs workers until they are cancelled, or their scheduler is gone.
+
+    Each is a process with one thread, so that what kills it takes nothing else along; one that
+    died is started again.
+
+    Args:
+        place: the scheduler, the certificates, and how many workers.
+        on_ready: called with the address of each.
+
+    Raises:
+        ClusterError: there is no scheduler, or it refuses these workers.
+    """
+    settle(logging.WARNING)
+    nannies = [
+        Nanny(
+            place.address,
+            nthreads=1,
+            memory_limit=0,
+            security=security_of(place.certificates),
+            death_timeout=_WAIT_S,
+            dashboard_address=NO_PAGES,
+        )
+        for _ in range(place.workers)
+    ]
+    try:
+        await asyncio.gather(*nannies)
+        for nanny in nannies:
+            on_ready(str(nanny.worker_address))
+        await asyncio.gather(*(nanny.finished() for nanny in nannies))
+    except (OSError, TimeoutError, RuntimeError) as error:
+        raise ClusterError(
+            f"{place.address}: no scheduler can be reached there: {error.__cause__ or error}",
+            hint="Start one (`judge cluster scheduler`), with the same certificates as here.",
+        ) from error
+    finally:
+        await asyncio.gather(*(nanny.close(timeout=1) for nanny in nannies), return_exceptions=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,383 @@
+"""What client and workers send each other, as bytes: the handshake, requests and answers.
+
+A worker is asked who it is before it gets its first case. Its answer is compared field by field; a
+worker that differs in what could change a verdict is refused by its name.
+
+Requests go from the client to the workers, which run its code anyway; they are pickled. Answers go
+the other way, where nothing may be executed, and where a worker may send what it likes. An answer
+is a head, which is JSON, and then records (JSON as well) and outputs, whose lengths are in the
+head. Nothing is read of it before its values are counted, and every field is checked against the
+request.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TypedDict
+
+from judge.core.records.cases import CaseRecord
+from judge.core.task import Task, TestCase
+from judge.errors import JudgeError, StoreError
+from judge.files.documents import (
+    MIB,
+    MalformedError,
+    as_object,
+    dump_json,
+    has_more_values,
+    parse_json,
+)
+from judge.files.forms import Amount, checked, declared_only
+from judge.files.json_lines import MAX_LINE_BYTES, MAX_LINE_VALUES
+from judge.grading.batch import Settings, WorkerRecipe
+from judge.grading.case_records import case_record, record_of_result, result_of_record
+from judge.grading.jobs import Job, JudgedCase
+from judge.grading.keys import GRADER_VERSION
+from judge.grading.verify import CaseCheck
+from judge.suites import load_suite
+from judge.version import __version__
+
+RETURN_BYTES = 64 * MIB
+"""Outputs that come back in one answer, if the workers do not see the results folder. A worker that
+has as many answers at once; what is left is requested again."""
+
+RETURN_RECORD_BYTES = 2 * MIB
+"""The same of records. They have at most half as many values: each takes two bytes or more."""
+
+MAX_ANSWER_BYTES = 2 * RETURN_BYTES + RETURN_RECORD_BYTES + MAX_LINE_BYTES + MIB
+"""The longest answer of an honest worker: it stops after what goes beyond one of the bounds."""
+
+_MAX_ANSWER_VALUES = 2 * MAX_LINE_VALUES
+_MAX_WORDS = 10_000
+_MAX_SECONDS = 1e7
+_HEAD = struct.Struct(">I")
+_NO_OUTPUT = -1
+_MAX_INTRODUCTION_BYTES = 100_000
+
+
+class ReplyHead(TypedDict):
+    """The head of an answer, before its records and outputs.
+
+    ``judged`` lists for each case the position of the work and of the case in it, and the lengths
+    of its record and of its output; ``checks`` for each check the position of the work and the
+    length. A length of -1 says that there is no output.
+    """
+
+    seconds: Amount
+    judged: list[list[int]]
+    checks: list[list[int]]
+    gone: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A test case to be checked against itself."""
+
+    task: Task
+    case: TestCase
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Work for about a second.
+
+    Attributes:
+        key: the name of the task.
+        recipe: what sandbox and engines are opened from.
+        work: submissions to judge, or cases to check.
+        folder: the results directory, if the worker sees it and may leave outputs there.
+    """
+
+    key: str
+    recipe: WorkerRecipe
+    work: tuple[Job | Check, ...]
+    folder: str | None = None
+
+    def to_bytes(self) -> bytes:
+        """As it is sent."""
+        return pickle.dumps(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Request:
+        """As it arrives at a worker, which trusts its client."""
+        request = pickle.loads(data)  # noqa: S301  from the client, whose code the worker runs
+        assert isinstance(request, Request)
+        return request
+
+
+@dataclass(slots=True)
+class Reply:
+    """What came of a request.
+
+    Attributes:
+        seconds: how long it took.
+        judged: for each piece of work, what is done of it, by the position of the case in its job.
+        checks: for each piece of work, the check, if it was one and is done.
+        gone: why the sandbox of this worker cannot be used any more; empty if it can.
+        error: what kept the worker from working at all.
+    """
+
+    seconds: float = 0.0
+    judged: dict[int, dict[int, JudgedCase]] = field(default_factory=dict)
+    checks: dict[int, CaseCheck] = field(default_factory=dict)
+    gone: str = ""
+    error: str = ""
+
+    def to_bytes(self) -> bytes:
+        """As it is sent: the head's length, the head, records and checks, outputs."""
+        judged: list[tuple[int, int, bytes, bytes | None]] = [
+            (work, case, dump_json(record_of_result(each.keys, each.result)).encode(), each.output)
+            for work, cases in self.judged.items()
+            for case, each in cases.items()
+        ]
+        checks = [(work, json.dumps(asdict(check)).encode()) for work, check in self.checks.items()]
+        outputs = [output for *_, output in judged if output is not None]
+        head = dump_json(
+            {
+                "seconds": self.seconds,
+                "judged": [
+                    [work, case, len(record), _NO_OUTPUT if output is None else len(output)]
+                    for work, case, record, output in judged
+                ],
+                "checks": [[work, len(check)] for work, check in checks],
+                "gone": self.gone[:_MAX_WORDS],
+                "error": self.error[:_MAX_WORDS],
+            }
+        ).encode()
+        records = [record for _, _, record, _ in judged] + [check for _, check in checks]
+        return b"".join([_HEAD.pack(len(head)), head, *records, *outputs])
+
+    @staticmethod
+    def from_bytes(data: bytes, request: Sequence[Job | Check]) -> Reply:
+        """Reads an answer.
+
+        Args:
+            data: the answer; believed in nothing but the verdicts.
+            request: the work that was requested.
+
+        Raises:
+            MalformedError: it is not an answer to this request, or has more than any such answer.
+        """
+        if len(data) > MAX_ANSWER_BYTES:
+            raise MalformedError(f"it has more than {MAX_ANSWER_BYTES // MIB} MiB")
+        try:
+            return _read(data, request)
+        except MalformedError:
+            raise
+        except (StoreError, Exception) as error:
+            # Lengths, JSON and the types of fields fail in many ways; each means the same here.
+            said = str(error)[:200]
+            raise MalformedError(f"{type(error).__name__}: {said}") from error
+
+
+def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
+    asked = sum(len(each.cases) if isinstance(each, Job) else 1 for each in request)
+    (size,) = _HEAD.unpack_from(data)
+    start = _HEAD.size + size
+    head = parse_json(data[_HEAD.size : start], most_values=16 + 5 * asked)
+    fields = checked(as_object(head), ReplyHead)
+    if not 0 <= fields["seconds"] < _MAX_SECONDS:
+        raise MalformedError("a time that it cannot have taken")
+    reply = Reply(seconds=fields["seconds"])
+    reply.gone, reply.error = fields["gone"][:_MAX_WORDS], fields["error"][:_MAX_WORDS]
+    listed, checks = fields["judged"], fields["checks"]
+    lengths = [record for _, _, record, _ in listed] + [check for _, check in checks]
+    outputs = [output for *_, output in listed if output != _NO_OUTPUT]
+    if any(each < 0 for each in (*lengths, *outputs)):
+        raise MalformedError("a length that is not one")
+    if start + sum(lengths) + sum(outputs) != len(data):
+        raise MalformedError("a length other than it says")
+    texts = data[start : start + sum(lengths)].decode()
+    if has_more_values(texts, _MAX_ANSWER_VALUES):
+        raise MalformedError(f"its records have more than {_MAX_ANSWER_VALUES:,} values")
+    records = _cut(data, start, lengths)
+    files = _cut(data, start + sum(lengths), outputs)
+    for work, case, _, length in listed:
+        judged = _judged(_asked(request, work), case, next(records))
+        output = None if length == _NO_OUTPUT else next(files)
+        reply.judged.setdefault(work, {})[case] = JudgedCase(judged.keys, judged.result, output)
+    for work, _ in checks:
+        reply.checks[work] = _checked(_asked(request, work), next(records))
+    return reply
+
+
+def _cut(data: bytes, start: int, lengths: Sequence[int]) -> Iterator[bytes]:
+    for length in lengths:
+        yield data[start : start + length]
+        start += length
+
+
+def _asked(request: Sequence[Job | Check], position: int) -> Job | Check:
+    if not 0 <= position < len(request):
+        raise MalformedError("work that was not requested")
+    return request[position]
+
+
+def _judged(work: Job | Check, position: int, record: bytes) -> JudgedCase:
+    if not isinstance(work, Job) or not 0 <= position < len(work.cases):
+        raise MalformedError("a case that was not requested")
+    if len(record) > MAX_LINE_BYTES:
+        raise MalformedError(f"a record of more than {MAX_LINE_BYTES // MIB} MiB")
+    asked = work.cases[position]
+    document = as_object(parse_json(record, most_values=MAX_LINE_VALUES))
+    found: CaseRecord = declared_only(case_record(document), CaseRecord)
+    said = (found["task"], found["sample"], found["case"])
+    keys = (found.get("run_key"), found.get("comparison_key"))
+    if said != (work.task.id, work.sample, asked.case.number):
+        raise MalformedError("a case other than the one requested")
+    if keys != (asked.keys.run, asked.keys.comparison):
+        raise MalformedError("a case of other code or other rules")
+    return JudgedCase(asked.keys, result_of_record(found))
+
+
+def _checked(work: Job | Check, text: bytes) -> CaseCheck:
+    if not isinstance(work, Check):
+        raise MalformedError("a check that was not requested")
+    document = as_object(parse_json(text, most_values=MAX_LINE_VALUES))
+    check = checked(document, CaseCheck)
+    if (check.task_id, check.case) != (work.task.id, work.case.number):
+        raise MalformedError("a check of another case")
+    return check
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a verdict depends on besides the case.
+
+    Attributes:
+        judge: version of the judge.
+        grader: version of its verdicts.
+        image: what programs run in; empty if none do.
+        engines: the calculation engines.
+        suite: digest of the suite; empty if it is not compared.
+    """
+
+    judge: str = __version__
+    grader: str = GRADER_VERSION
+    image: str = ""
+    engines: tuple[str, ...] = ()
+    suite: str = ""
+
+    @staticmethod
+    def of(settings: Settings, suite: str) -> Identity:
+        """That of this process.
+
+        Args:
+            settings: sandbox and engines, opened.
+            suite: digest of the suite.
+        """
+        image = "" if settings.sandbox is None else settings.sandbox.info.image
+        return Identity(image=image, engines=tuple(settings.rules.engines), suite=suite)
+
+    def difference(self, other: Identity) -> str | None:
+        """The first thing in which a worker differs, in words; None if it is the same."""
+        for what, mine, its in (
+            ("the judge", self.judge, other.judge),
+            ("the grader", self.grader, other.grader),
+            ("the sandbox image", self.image, other.image),
+            ("the engines", ", ".join(self.engines), ", ".join(other.engines)),
+            ("the suite", self.suite, other.suite),
+        ):
+            if mine != its:
+                return f"{what} there is {its or 'missing'}, here it is {mine or 'missing'}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a worker is asked first; plain JSON, so that any version can read it.
+
+    Attributes:
+        suite_root: where the suite is; None if it is not compared.
+        probe: a file that is there if the worker sees the results folder; None without a folder.
+        judge: version of the judge that asks.
+    """
+
+    suite_root: str | None = None
+    probe: str | None = None
+    judge: str = __version__
+
+    def to_bytes(self) -> bytes:
+        """As it is sent."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Question:
+        """As it arrives."""
+        fields = json.loads(data)
+        return Question(fields["suite_root"], fields["probe"], fields["judge"])
+
+    def suite_digest(self) -> str:
+        """The digest of the suite as this machine has it; empty if it is not compared.
+
+        Raises:
+            SuiteError: it is not here.
+        """
+        return "" if self.suite_root is None else load_suite(Path(self.suite_root)).digest
+
+    def sees_folder(self) -> bool:
+        """Whether this machine sees the results folder."""
+        return self.probe is not None and Path(self.probe).is_file()
+
+
+@dataclass(frozen=True, slots=True)
+class Introduction:
+    """What a worker says of itself.
+
+    Attributes:
+        identity: what its verdicts depend on.
+        shares: whether it sees the results folder.
+        problem: why it cannot work at all.
+    """
+
+    identity: Identity = field(default_factory=Identity)
+    shares: bool = False
+    problem: str = ""
+
+    def to_bytes(self) -> bytes:
+        """As it is sent."""
+        mine = self.identity
+        return json.dumps(
+            {
+                "judge": mine.judge,
+                "grader": mine.grader,
+                "image": mine.image,
+                "engines": list(mine.engines),
+                "suite": mine.suite,
+                "shares": self.shares,
+                "problem": self.problem,
+            }
+        ).encode()
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Introduction:
+        """As it arrives; anything that is not an introduction is a problem of the worker."""
+        if len(data) > _MAX_INTRODUCTION_BYTES:
+            return Introduction(problem=f"its introduction has {len(data):,} bytes")
+        try:
+            fields: Mapping[str, object] = as_object(parse_json(data))
+        except MalformedError as error:
+            return Introduction(problem=f"its introduction cannot be read: {error}")
+        engines = fields.get("engines")
+        identity = Identity(
+            judge=str(fields.get("judge", "")),
+            grader=str(fields.get("grader", "")),
+            image=str(fields.get("image", "")),
+            engines=tuple(str(engine) for engine in engines) if isinstance(engines, list) else (),
+            suite=str(fields.get("suite", "")),
+        )
+        return Introduction(identity, fields.get("shares") is True, str(fields.get("problem", "")))
+
+
+def introduce(question: Question, settings: Settings) -> Introduction:
+    """What this worker says of itself; a missing suite is a problem, not an exception."""
+    try:
+        identity = Identity.of(settings, question.suite_digest())
+    except JudgeError as error:
+        return Introduction(problem=error.message)
+    return Introduction(identity, question.sees_folder())

@@ -1,0 +1,211 @@
+"""A worker of a cluster: it opens sandbox and engines once, and answers requests with them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import pickle
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from judge.cluster.messages import (
+    RETURN_BYTES,
+    RETURN_RECORD_BYTES,
+    Check,
+    Introduction,
+    Question,
+    Reply,
+    Request,
+    introduce,
+)
+from judge.core.records.cases import CaseRun
+from judge.core.verdict import Verdict
+from judge.errors import JudgeError
+from judge.files.documents import dump_json
+from judge.grading.batch import Settings, WorkerRecipe
+from judge.grading.case import CaseJudge
+from judge.grading.case_records import record_of_result, recordable
+from judge.grading.jobs import Job, JudgedCase, Worker
+from judge.grading.store import RunDirectory
+from judge.grading.verify import verify_case
+from judge.version import __version__
+
+RETURN_S = 30.0
+"""After so many seconds a worker begins no further case: what is done goes back, what is left is
+requested again. So the client can tell a worker that is stuck from one with much to do."""
+
+_clock = time.monotonic
+
+
+class Workplace:
+    """Sandbox and engines of this process, opened for one recipe at a time.
+
+    Args:
+        open_recipe: opens them.
+    """
+
+    def __init__(
+        self,
+        open_recipe: Callable[[WorkerRecipe, contextlib.ExitStack], Settings] = WorkerRecipe.open,
+    ) -> None:
+        self._open_recipe = open_recipe
+        self._opening = threading.Lock()
+        self._changing = threading.Lock()
+        self._recipe: WorkerRecipe | None = None
+        self._settings: Settings | None = None
+        self._stack = contextlib.ExitStack()
+        self._busy: tuple[str, Worker] | None = None
+
+    def open(self, recipe: WorkerRecipe) -> Settings:
+        """Sandbox and engines for a recipe; what was open for another one is closed.
+
+        Raises:
+            SandboxError: there is no such sandbox here.
+            UsageError: there is no such profile or engine.
+        """
+        with self._opening:
+            if self._settings is None or self._recipe != recipe:
+                self.close()
+                stack = contextlib.ExitStack()
+                settings = self._open_recipe(recipe, stack)
+                self._recipe, self._settings, self._stack = recipe, settings, stack
+            return self._settings
+
+    def close(self) -> None:
+        """Closes what is open, which ends what runs in it."""
+        with self._changing:
+            stack, self._stack = self._stack, contextlib.ExitStack()
+            self._settings = self._recipe = None
+        stack.close()
+
+    def abandon(self, key: str) -> None:
+        """Ends what runs for a request that nobody waits for any more."""
+        busy = self._busy
+        if busy is not None and busy[0] == key:
+            busy[1].stop.set()
+            self.close()
+
+    @property
+    def current(self) -> str | None:
+        """The key of the request that is being worked on."""
+        busy = self._busy
+        return None if busy is None else busy[0]
+
+    def introduce(self, recipe: WorkerRecipe, question: Question) -> Introduction:
+        """What this worker says of itself."""
+        try:
+            return introduce(question, self.open(recipe))
+        except JudgeError as error:
+            return Introduction(problem=error.message)
+
+    def perform(self, request: Request) -> Reply:
+        """Does the work; whatever keeps it from being done is in the reply."""
+        started, reply = time.perf_counter(), Reply()
+        try:
+            settings = self.open(request.recipe)
+            judge = CaseJudge(settings.recalculator, settings.rules)
+            worker = Worker(settings.sandbox, judge)
+            self._busy = (request.key, worker)
+            self._do_all(request, worker, judge, reply)
+            reply.gone = "" if worker.gone is None else worker.gone.message
+        except JudgeError as error:
+            reply.error = error.message
+        except Exception as error:  # noqa: BLE001  nothing but bytes goes back to the client
+            reply.error = f"the judge failed: {type(error).__name__}: {error}"
+        finally:
+            self._busy = None
+        reply.seconds = time.perf_counter() - started
+        return reply
+
+    @staticmethod
+    def _do_all(request: Request, worker: Worker, judge: CaseJudge, reply: Reply) -> None:
+        outputs = _Outputs(request.folder)
+        for position, work in enumerate(request.work):
+            if worker.stop.is_set() or outputs.full:
+                return
+            if isinstance(work, Check):
+                reply.checks[position] = verify_case(work.task, work.case, judge)
+                continue
+            done = reply.judged.setdefault(position, {})
+            _judge_cases(work, worker, done, outputs)
+
+
+def _judge_cases(job: Job, worker: Worker, done: dict[int, JudgedCase], outputs: _Outputs) -> None:
+    positions = {each.case.number: position for position, each in enumerate(job.cases)}
+
+    def take(judged: JudgedCase) -> None:
+        done[positions[judged.result.case]] = outputs.keep(judged)
+
+    # Asked before each case; the first is judged in any case, so that there is always an answer.
+    worker.run(job, take, itertools.takewhile(lambda _: not outputs.full, job.cases))
+
+
+class _Outputs:
+    """Outputs of one request: left in the results folder, or sent back."""
+
+    def __init__(self, folder: str | None) -> None:
+        self._store = None if folder is None else RunDirectory(Path(folder))
+        self._bytes = self._record_bytes = 0
+        self._until = _clock() + RETURN_S
+
+    @property
+    def full(self) -> bool:
+        """Whether the answer should go back before more is done."""
+        return (
+            self._bytes >= RETURN_BYTES
+            or self._record_bytes >= RETURN_RECORD_BYTES
+            or _clock() >= self._until
+        )
+
+    def keep(self, judged: JudgedCase) -> JudgedCase:
+        """Puts an output where it is kept; what has to be sent stays."""
+        judged = replace(judged, result=recordable(judged.keys, judged.result))
+        self._record_bytes += len(dump_json(record_of_result(judged.keys, judged.result)))
+        if judged.output is None:
+            return judged
+        if self._store is None and len(judged.output) > RETURN_BYTES:
+            cause = f"its output has {len(judged.output):,} bytes, too many to send back: let the "
+            cause += "workers see the results folder"
+            run: CaseRun = {**judged.result.run, "output_sha256": None}
+            result = replace(judged.result, verdict=Verdict.JE, cause=cause, run=run)
+            return replace(judged, result=result, output=None)
+        if self._store is None:
+            self._bytes += len(judged.output)
+            return judged
+        self._store.put_workbook(judged.output)
+        return replace(judged, output=None)
+
+
+_WORKPLACE = Workplace()
+
+_HELLO, _WORK = b"H", b"W"
+
+
+def workplace() -> Workplace:
+    """The one of this process."""
+    return _WORKPLACE
+
+
+def hello_request(recipe: WorkerRecipe, question: Question) -> bytes:
+    """The handshake, as it is sent: what any version can read, then what only the same one can."""
+    return _HELLO + question.to_bytes() + b"\n" + pickle.dumps(recipe)
+
+
+def work_request(request: Request) -> bytes:
+    """A piece of work, as it is sent."""
+    return _WORK + request.to_bytes()
+
+
+def answer(data: bytes) -> bytes:
+    """Answers a request of the client; this is what the workers of a cluster run."""
+    if data[:1] == _WORK:
+        return _WORKPLACE.perform(Request.from_bytes(data[1:])).to_bytes()
+    head, _, recipe = data[1:].partition(b"\n")
+    question = Question.from_bytes(head)
+    if question.judge != __version__:
+        return Introduction().to_bytes()
+    opened: WorkerRecipe = pickle.loads(recipe)  # noqa: S301  from the client, like the code it names
+    return _WORKPLACE.introduce(opened, question).to_bytes()

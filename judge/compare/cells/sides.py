@@ -1,0 +1,118 @@
+"""The sides of a comparison: a workbook with its computed values, and one rectangle of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from judge.workbook.address import Window, cell_key
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
+from judge.workbook.position import match_sheet
+from judge.workbook.reader import Workbook
+from judge.workbook.sheets.sheet import Sheet
+
+NO_INPUT = "that requires the input"
+"""Why something was not examined if there is no input workbook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A workbook of a comparison: the gold, the output or the input.
+
+    Attributes:
+        workbook: the workbook.
+        computed: computed values, which replace those in the file.
+    """
+
+    workbook: Workbook
+    computed: ComputedValues = NOTHING_COMPUTED
+
+    def area(self, cell_range: CellRange) -> RangeSide:
+        """One rectangle of it."""
+        return RangeSide(self.workbook, cell_range, self.computed)
+
+    def counterpart(self, cell_range: CellRange) -> CellRange | None:
+        """The same rectangle of this workbook; None if it lacks the sheet."""
+        sheet = match_sheet(cell_range.sheet, self.workbook.sheet_names)
+        return None if sheet is None else replace(cell_range, sheet=sheet)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSide:
+    """A rectangle of a workbook.
+
+    Attributes:
+        workbook: the workbook.
+        cell_range: the rectangle.
+        computed: values that replace those in the file.
+    """
+
+    workbook: Workbook
+    cell_range: CellRange
+    computed: ComputedValues
+
+    @property
+    def sheet(self) -> Sheet:
+        """The worksheet."""
+        return self.workbook.sheet(self.cell_range.sheet)
+
+    @property
+    def window(self) -> Window:
+        """The rectangle without its sheet."""
+        return self.cell_range.window
+
+    def values(self) -> Mapping[int, CellValue]:
+        """Values of the stored and the computed cells by key."""
+        stored = self.sheet.values(self.window)
+        computed = self._in_range(self.computed.values)
+        if not computed:
+            return stored
+        return {**stored, **{key: self.computed.values[ref] for key, ref in computed.items()}}
+
+    def uncomputed(self) -> dict[int, str]:
+        """Formula cells whose value is not known -> why."""
+        refused = self._in_range(self.computed.not_calculated)
+        unknown = {key: self.computed.not_calculated[ref] for key, ref in refused.items()}
+        computed = self._in_range(self.computed.values)
+        for key in self.sheet.formula_keys(self.window):
+            raw = self.sheet.raw_formula(key)
+            if key not in computed and raw is not None and not raw.cached:
+                unknown.setdefault(key, "the formula has no value, and nothing computed it")
+        return unknown
+
+    def _in_range(self, cells: Iterable[CellRef]) -> dict[int, CellRef]:
+        window, sheet = self.window, self.cell_range.sheet
+        return {
+            cell_key(cell.row, cell.column): cell
+            for cell in cells
+            if cell.sheet == sheet and window.holds(cell.row, cell.column)
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Which cells of gold and output are compared with each other.
+
+    Attributes:
+        output_key: key of a cell of the gold -> key of its counterpart in the output.
+        rows: row of the gold -> row of the output, if rows may be in any order; empty otherwise.
+    """
+
+    output_key: Callable[[int], int]
+    rows: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSources:
+    """What is known besides gold and output.
+
+    Attributes:
+        before: the input workbook, or None.
+        question: the instruction of the task; None if there is none, in which case the caller who
+            sets ``formula_asked`` is believed to have asked for a formula.
+        problem: why the input is not known.
+    """
+
+    before: Workbook | None = None
+    question: str | None = None
+    problem: str = NO_INPUT

@@ -1,1 +1,0 @@
-"""What is printed, and what of it is safe to print."""

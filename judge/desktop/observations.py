@@ -1,0 +1,214 @@
+"""What a chat model is shown of a desktop: the contract of observation forms, and their tables.
+
+A form of observation is a subclass of :class:`ObservationForm` in a module of its own, and a line
+in :mod:`judge.desktop.observation_forms`. This module has what forms are made of: the accessibility
+tree as a table, with a line for each element. The table has the same kinds of elements as the
+published table: those that are shown, can be used, have a name or show text, and have a position.
+It differs from the published table in two ways, unless it is chosen as published: it has the tabs
+of sheets, and it does not have empty cells far from all content. (For a sheet with little content,
+the published table has a thousand of those.)
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+from judge.desktop.contract import Element, Observation
+from judge.desktop.driver.nodes import unused_cells
+
+SHEET_TABS, BLANK_CELLS = "sheet-tabs", "blank-cells"
+"""Names of the two corrections."""
+
+_ENDINGS = (
+    *("item", "button", "heading", "label", "scrollbar", "searchbox", "textbox", "link"),
+    *("tabelement", "textfield", "textarea", "menu"),
+)
+_KINDS = frozenset(
+    {"alert", "canvas", "check-box", "combo-box", "entry", "icon", "image", "paragraph"}
+    | {"scroll-bar", "section", "slider", "static", "table-cell", "terminal", "text"}
+)
+_USABLE = frozenset({"enabled", "editable", "expandable", "checkable"})
+_COLUMNS = "tag\tname\ttext\tposition (top-left x & y)\tsize (w & h)"
+_MAX_CHARS = 1_000
+_CUT = "[…]"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeTable:
+    """A table for a model.
+
+    Attributes:
+        text: the table.
+        cut: whether lines are missing at its end.
+    """
+
+    text: str
+    cut: bool
+
+
+class ObservationForm(ABC):
+    """What a chat model is shown of a desktop in each turn.
+
+    Whatever a form shows, the screenshot and the table of every turn are on record.
+
+    Attributes:
+        name: its name in options and records.
+        entry: how the names of its entries in ``prompts/desktop.yaml`` end.
+        wording: its own wording, in place of these entries: ``observation`` describes the form in
+            the first message, and ``seen`` comes with each observation, with the fields
+            ``{table}`` and ``{left}`` (turns that are left).
+        shows_screenshot: whether the model is shown the screenshot.
+        shows_table: whether the model is shown the table.
+        has_marks: whether elements are numbered on the screenshot, so that code can name them.
+    """
+
+    name: ClassVar[str]
+    entry: ClassVar[str] = ""
+    wording: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    shows_screenshot: ClassVar[bool] = True
+    shows_table: ClassVar[bool] = True
+    has_marks: ClassVar[bool] = False
+
+    def table(
+        self,
+        observation: Observation,
+        *,
+        as_published: Collection[str] = (),
+        most_tokens: int | None = None,
+        tokens_of: Callable[[str], int] = len,
+    ) -> TreeTable:
+        """The table of an observation: by default, the elements that are needed to work with it.
+
+        Args:
+            observation: what the desktop shows.
+            as_published: corrections that are left out.
+            most_tokens: the table ends before the line that would exceed them; None for no bound.
+            tokens_of: counts tokens.
+        """
+        return tree_table(
+            observation.elements or (),
+            as_published=as_published,
+            most_tokens=most_tokens,
+            tokens_of=tokens_of,
+        )
+
+
+def tree_table(
+    elements: Sequence[Element],
+    *,
+    as_published: Collection[str] = (),
+    most_tokens: int | None = None,
+    tokens_of: Callable[[str], int] = len,
+) -> TreeTable:
+    """The elements of a tree that are needed to work with it, one on each line.
+
+    Args:
+        elements: the tree.
+        as_published: corrections that are left out.
+        most_tokens: the table ends before the line that would exceed them; None for no bound.
+        tokens_of: counts tokens.
+    """
+    kept = kept_elements(elements, as_published)
+    lines = (_line(elements[number]) for number in kept)
+    return _table(_COLUMNS, lines, most_tokens, tokens_of)
+
+
+def marks_table(
+    elements: Sequence[Element],
+    marks: Mapping[int, int],
+    *,
+    most_tokens: int | None = None,
+    tokens_of: Callable[[str], int] = len,
+) -> TreeTable:
+    """The elements that are marked on a picture, by their numbers.
+
+    Args:
+        elements: the tree.
+        marks: number of a mark -> number of its element.
+        most_tokens: as for :func:`tree_table`.
+        tokens_of: likewise.
+    """
+    lines = (f"{mark}\t{_line(elements[number])}" for mark, number in sorted(marks.items()))
+    return _table(f"index\t{_COLUMNS}", lines, most_tokens, tokens_of)
+
+
+def mark_places(
+    elements: Sequence[Element], marks: Mapping[int, int]
+) -> dict[int, tuple[int, int]]:
+    """Number of a mark -> the middle of its element, pixels."""
+    return {
+        mark: centre
+        for mark, number in marks.items()
+        if (centre := elements[number].centre) is not None
+    }
+
+
+def kept_elements(elements: Sequence[Element], as_published: Collection[str] = ()) -> list[int]:
+    """Numbers of the elements that a table has, in order.
+
+    Args:
+        elements: the tree.
+        as_published: corrections that are left out.
+    """
+    tabs = SHEET_TABS not in as_published
+    kept = [number for number, element in enumerate(elements) if _is_kept(element, tabs=tabs)]
+    if BLANK_CELLS in as_published:
+        return kept
+    unused = unused_cells(elements)
+    return [number for number in kept if number not in unused]
+
+
+def _is_kept(element: Element, *, tabs: bool) -> bool:
+    role = element.role
+    kind = (
+        role.startswith("document")
+        or role.endswith(_ENDINGS)
+        or role in _KINDS
+        or (tabs and role == "page-tab")
+    )
+    return (
+        kind
+        and {"showing", "visible"} <= element.states
+        and not _USABLE.isdisjoint(element.states)
+        and bool(element.name or element.text)
+        and element.x is not None
+        and element.x >= 0
+        and element.y is not None
+        and element.y >= 0
+        and (element.width or 0) > 0
+        and (element.height or 0) > 0
+    )
+
+
+def _line(element: Element) -> str:
+    text = element.text or element.value
+    columns = (
+        element.role,
+        _shown(element.name),
+        _shown(text),
+        f"({element.x}, {element.y})",
+        f"({element.width}, {element.height})",
+    )
+    return "\t".join(columns)
+
+
+def _shown(text: str) -> str:
+    """Text as it is written within a line."""
+    shown = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
+    return shown.replace("\\", "\\\\").replace("\t", "\\t").replace("\r", "").replace("\n", "\\n")
+
+
+def _table(
+    head: str, lines: Iterable[str], most_tokens: int | None, tokens_of: Callable[[str], int]
+) -> TreeTable:
+    kept, spent = [head], tokens_of(head)
+    for line in lines:
+        spent += tokens_of(line)
+        if most_tokens is not None and spent > most_tokens:
+            return TreeTable("\n".join([*kept, _CUT]), cut=True)
+        kept.append(line)
+    return TreeTable("\n".join(kept), cut=False)

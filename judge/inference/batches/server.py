@@ -1,0 +1,554 @@
+"""Batches of a server: requests sent together and answered later; none is paid for twice.
+
+What is about to be sent is on the disk before it is sent (:mod:`judge.inference.batches.log`), and
+creating a batch is tried only once. If it is unknown whether that worked, because the process was
+killed or the answer was lost, the server's list of batches is searched. If the batch is not on it,
+the uploaded file is deleted, so that no batch can be made of it later either, and the list is
+searched again; only then are the requests sent again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+from judge.errors import InferenceError, StoreError
+from judge.files.documents import MalformedError, as_object, parse_json
+from judge.files.json_lines import MAX_LINE_BYTES
+from judge.inference.batches.ahead import (
+    CHAT_PATH,
+    JobKey,
+    Outcome,
+    PendingRequest,
+    RequestQueue,
+    read_result,
+    request_line,
+)
+from judge.inference.batches.log import BATCHES_FILE, BatchBook, BatchedRequest, OpenBatch, is_id
+from judge.inference.chat import CallError, ChatReply
+from judge.inference.client import (
+    AttemptError,
+    OpenAIChatModel,
+    RetryPolicy,
+    ServerRequest,
+    error_of_answer,
+    refuses_pictures,
+)
+from judge.inference.run_records import BatchEvent
+
+MAX_REQUESTS = 50_000
+"""Requests of a batch: the limit of OpenAI."""
+
+MAX_BYTES = 190_000_000
+"""Bytes of a batch's file; the limit of OpenAI is 200 MB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often the progress of batches is checked.
+
+    Attributes:
+        first_s: wait before the first request.
+        longest_s: bound on the waits, which grow.
+        settle_s: wait before the list is searched again for a batch that was not found.
+        patience_s: how long after it was made a batch may be under way: twice the time that the
+            server has for it.
+    """
+
+    first_s: float = 2.0
+    longest_s: float = 60.0
+    settle_s: float = 5.0
+    patience_s: float = 2 * 86_400.0
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A batch that is being put together."""
+
+    file: IO[bytes]
+    requests: list[BatchedRequest] = field(default_factory=list)
+    size: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+    def has_room(self, line: bytes) -> bool:
+        return len(self.requests) < MAX_REQUESTS and self.size + len(line) <= MAX_BYTES
+
+
+@dataclass(slots=True)
+class _Sent:
+    """A request that this command sends.
+
+    Attributes:
+        job: the task and sample.
+        has_pictures: whether it shows pictures.
+        cache_key: the key of its reply in the cache of all runs; None if it is not cached.
+        faults: the errors of its attempts so far.
+    """
+
+    job: JobKey
+    has_pictures: bool
+    cache_key: str | None
+    faults: list[str] = field(default_factory=list)
+
+
+class BatchCarrier:
+    """Sends requests in batches, waits for them, and sends again what failed.
+
+    Args:
+        endpoint: the server.
+        book: the run's batches.
+        policy: how often a request is sent, and the waits between.
+        pace: how often the progress of batches is checked.
+    """
+
+    collects_batches = True
+
+    def __init__(
+        self,
+        endpoint: BatchEndpoint,
+        book: BatchBook,
+        policy: RetryPolicy | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._book = book
+        self._policy = policy or RetryPolicy()
+        self._pace = pace or Pace()
+        self._open: dict[str, tuple[OpenBatch, contextlib.ExitStack]] = {}
+        self._sent: dict[str, _Sent] = {}
+        self._failures: dict[str, CallError] = {}
+        self._retried: set[JobKey] = set()
+        self._unasked: set[JobKey] = set()
+
+    async def carry(self, queue: RequestQueue) -> Outcome:
+        """Has the requests of a queue answered.
+
+        Raises:
+            InferenceError: the server takes no batches, or cannot be reached.
+            StoreError: the records of batches are broken, or those of another server.
+        """
+        try:
+            for batch in self._book.open_batches():
+                await self._take_up(queue, batch)
+            await self._send(queue, None)
+            for rounds in range(1, self._policy.attempts + 1):
+                await self._wait_for_all(queue)
+                if not self._retried:
+                    break
+                await asyncio.sleep(self._policy.wait_s(rounds))
+                jobs, self._retried = sorted(self._retried), set()
+                await self._send(queue, jobs)
+        except CallError as error:
+            raise InferenceError(
+                f"{self._endpoint.endpoint}: {error.message}",
+                hint="Does the server take batches? What is under way there is not lost: the same "
+                f"command continues from here. To give up on it, delete {BATCHES_FILE}; it may be "
+                "billed all the same.",
+            ) from error
+        stopped = "the budget is used up" if self._unasked else None
+        return Outcome(self._failures, frozenset(self._unasked), stopped)
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    async def _send(self, queue: RequestQueue, jobs: Iterable[JobKey] | None) -> None:
+        """Sends the requests that have no reply and are not under way."""
+        draft: _Draft | None = None
+        under_way = {custom_id for batch, _ in self._open.values() for custom_id in batch.requests}
+        with contextlib.ExitStack() as files:
+            async for pending in queue.pending(jobs):
+                request = pending.request
+                if request.custom_id in self._failures:
+                    continue
+                self._note_sent(queue, pending)
+                if request.custom_id in under_way:
+                    continue
+                line = request_line(request)
+                if draft is not None and not draft.has_room(line):
+                    await self._submit(queue, draft)
+                    draft = None
+                draft = draft or _Draft(
+                    files.enter_context(tempfile.TemporaryFile(dir=queue.folder))
+                )
+                tokens, cost = queue.context.expected(request)
+                fits = queue.context.budget.allows(draft.tokens + tokens, draft.cost + cost)
+                if not fits or self._unasked:
+                    self._unasked.add(pending.job)
+                    continue
+                draft.file.write(line)
+                draft.requests.append(BatchedRequest(pending.key, pending.prompt_tokens))
+                draft.size += len(line)
+                draft.tokens += tokens
+                draft.cost += cost
+            if draft is not None and draft.requests:
+                await self._submit(queue, draft)
+
+    def _note_sent(self, queue: RequestQueue, pending: PendingRequest) -> None:
+        request = pending.request
+        if request.custom_id not in self._sent:
+            self._sent[request.custom_id] = _Sent(
+                pending.job, request.has_pictures, queue.cache_key(request)
+            )
+
+    async def _submit(self, queue: RequestQueue, draft: _Draft) -> None:
+        batch = self._book.intend(self._endpoint.endpoint, draft.requests, draft.tokens, draft.cost)
+        try:
+            file_id = await self._endpoint.upload(f"{batch.label}.jsonl", draft.file)
+        except CallError:
+            self._book.void(batch, "the file was not uploaded")
+            raise
+        finally:
+            draft.file.close()
+        self._book.uploaded(batch, file_id)
+        try:
+            state: BatchState | None = await self._endpoint.create(file_id, batch.label)
+        except CallError as error:
+            if error.kind != "gave-up":
+                self._book.void(batch, f"refused: {error.message}")
+                raise
+            state = await self._look_for(batch)
+            if state is None:
+                self._ask_again(batch, AttemptError(error.message))
+                return
+        if state is not None:
+            self._take(queue, batch, state)
+
+    def _take(self, queue: RequestQueue, batch: OpenBatch, state: BatchState | None) -> None:
+        """Waits for the batch from now on, and holds its cost in the budget."""
+        if state is not None:
+            self._book.created(batch, state.batch_id)
+        held = contextlib.ExitStack()
+        held.enter_context(queue.context.budget.hold(batch.tokens, batch.cost))
+        self._open[batch.label] = (batch, held)
+
+    # -- batches of an earlier command, or of a lost answer --------------------------------------
+
+    async def _take_up(self, queue: RequestQueue, batch: OpenBatch) -> None:
+        """Continues a batch of an earlier command.
+
+        Raises:
+            StoreError: it is at another server.
+        """
+        if batch.file_id is None:
+            self._book.void(batch, "nothing was uploaded")
+            return
+        if batch.endpoint != self._endpoint.endpoint:
+            raise StoreError(
+                f"{queue.folder / BATCHES_FILE}: {len(batch.requests)} requests are under way at "
+                f"{batch.endpoint}, not at {self._endpoint.endpoint}",
+                hint="Continue with that endpoint, or give another --out.",
+            )
+        if batch.batch_id is not None:
+            self._take(queue, batch, None)
+        elif (state := await self._look_for(batch)) is not None:
+            self._take(queue, batch, state)
+
+    async def _look_for(self, batch: OpenBatch) -> BatchState | None:
+        """The batch that was made of a file; None if there is none and never will be."""
+        assert batch.file_id is not None
+        for last in (False, True):
+            state = await self._endpoint.find(batch.label, batch.file_id, batch.begun_s)
+            if state is not None:
+                return state
+            if not last:
+                await self._endpoint.forget(batch.file_id)
+                await asyncio.sleep(self._pace.settle_s)
+        self._book.void(batch, "the server has no such batch")
+        return None
+
+    # -- waiting and collecting ------------------------------------------------------------------
+
+    async def _wait_for_all(self, queue: RequestQueue) -> None:
+        wait_s = self._pace.first_s
+        while self._open:
+            await asyncio.sleep(wait_s)
+            wait_s = min(wait_s * 1.5, self._pace.longest_s)
+            for batch, held in list(self._open.values()):
+                assert batch.batch_id is not None
+                state = await self._endpoint.state(batch.batch_id)
+                if state.batch_id != batch.batch_id:
+                    raise CallError(
+                        "gave-up",
+                        f"asked about the batch {batch.batch_id}, the server tells of "
+                        f"{state.batch_id}",
+                    )
+                total = len(batch.requests)
+                queue.tell(
+                    BatchEvent(state.batch_id, state.status, min(state.answered, total), total)
+                )
+                if state.is_over:
+                    await self._collect(queue, batch, state)
+                    held.close()
+                    del self._open[batch.label]
+                elif time.time() - batch.begun_s > self._pace.patience_s:
+                    raise CallError(
+                        "gave-up",
+                        f"the batch {batch.batch_id} has the status {state.status!r} more than "
+                        f"{self._pace.patience_s / 3600:g} hours after it was made",
+                    )
+
+    async def _collect(self, queue: RequestQueue, batch: OpenBatch, state: BatchState) -> None:
+        """Records the replies of a batch that is over, and has the requests that failed retried."""
+        open_requests = dict(batch.requests)
+        errors: dict[str, AttemptError] = {}
+        for file_id in state.files:
+            async for line in self._endpoint.results(file_id, queue.folder):
+                result = read_result(line)
+                if result is None or result.custom_id not in open_requests:
+                    continue
+                if result.reply is None:
+                    assert result.error is not None
+                    errors[result.custom_id] = result.error
+                    continue
+                request = open_requests.pop(result.custom_id)
+                self._record(queue, request, result.reply, batch, result.custom_id)
+        errors = {**_errors_of(batch, state), **errors}
+        for custom_id in open_requests:
+            self._fail(custom_id, errors[custom_id])
+        queue.context.journal.sync()
+        self._book.collected(batch, state.status, len(batch.requests) - len(open_requests))
+
+    def _record(
+        self,
+        queue: RequestQueue,
+        request: BatchedRequest,
+        reply: ChatReply,
+        batch: OpenBatch,
+        custom_id: str,
+    ) -> None:
+        sent = self._sent.get(custom_id)
+        faults = tuple(sent.faults) if sent else ()
+        reply = replace(reply, attempts=len(faults) + 1, faults=faults)
+        queue.record(request.key, reply, request.prompt_tokens, str(batch.batch_id))
+        if sent is not None and sent.cache_key is not None and queue.context.cache is not None:
+            queue.context.cache.put(sent.cache_key, reply)
+
+    def _ask_again(self, batch: OpenBatch, error: AttemptError) -> None:
+        for custom_id in batch.requests:
+            self._fail(custom_id, error)
+
+    def _fail(self, custom_id: str, error: AttemptError) -> None:
+        """Has a request sent again, or gives up on it."""
+        sent = self._sent.get(custom_id)
+        if sent is None:
+            return  # of a task that this command does not ask about
+        sent.faults.append(error.message)
+        if error.retry and len(sent.faults) < self._policy.attempts:
+            self._retried.add(sent.job)
+            return
+        kind, message = error.kind, error.message
+        if sent.has_pictures and refuses_pictures(message):
+            kind = "pictures"
+        if error.retry:
+            message += f" ({len(sent.faults)} attempts)"
+        self._failures[custom_id] = CallError(
+            kind, message, attempts=len(sent.faults), faults=sent.faults
+        )
+
+
+def _errors_of(batch: OpenBatch, state: BatchState) -> dict[str, AttemptError]:
+    """Why requests failed that are in no file of results, by custom id."""
+    reasons = "; ".join(dict.fromkeys(message for _, message in state.errors if message))
+    message, retry = {
+        "failed": (f"the batch failed: {reasons or 'the server does not say why'}", True),
+        "expired": ("the batch expired before it was asked", True),
+        "cancelled": ("the batch was cancelled before it was asked", False),
+    }.get(state.status, ("the batch is complete without a result of this request", True))
+    errors = {request: AttemptError(message[:500], retry=retry) for request in batch.requests}
+    order = list(batch.requests)
+    for line, why in state.errors:
+        # One wrong line fails the whole batch; without that line, it may succeed.
+        if line is not None and 1 <= line <= len(order):
+            errors[order[line - 1]] = error_of_answer(400, why, None)
+    return errors
+
+
+WINDOW = "24h"
+"""The time for a batch; most servers do not take any other."""
+
+LABEL = "judge"
+"""The name of the metadata that says which of the judge's batches it is."""
+
+_OVER = frozenset({"completed", "failed", "expired", "cancelled"})
+_PAGES = 200
+_PAGE = 100
+_CLOCKS_DIFFER_S = 86_400.0
+_SHOWN_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """A batch as the server describes it.
+
+    Attributes:
+        batch_id: its id.
+        status: ``validating``, ``in_progress``, ``finalizing``, ``completed``, ``failed``,
+            ``expired``, ``cancelling`` or ``cancelled``.
+        answered: requests that are done, failures included.
+        total: requests in all; 0 while the server does not say.
+        files: the files with results that there are.
+        errors: why it failed as a whole: the 1-based line, if it is about one, and the message.
+    """
+
+    batch_id: str
+    status: str
+    answered: int = 0
+    total: int = 0
+    files: tuple[str, ...] = ()
+    errors: tuple[tuple[int | None, str], ...] = ()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.status in _OVER
+
+
+class BatchEndpoint:
+    """Batches of the server of a chat model.
+
+    Args:
+        model: whose connection, key and retries are used.
+    """
+
+    def __init__(self, model: OpenAIChatModel) -> None:
+        self._model = model
+
+    @property
+    def endpoint(self) -> str:
+        """Address of the server, without credentials."""
+        return self._model.endpoint
+
+    async def upload(self, name: str, content: IO[bytes]) -> str:
+        """Uploads a file with requests; returns its id.
+
+        Raises:
+            CallError: it could not be uploaded. Nothing is paid for a file.
+        """
+        request = ServerRequest("/files", body={"purpose": "batch"}, file=(name, content))
+        return _id_in(await self._ask(request), "file")
+
+    async def create(self, file_id: str, label: str) -> BatchState:
+        """Has a batch made of a file. Tried once: it must not happen twice.
+
+        Raises:
+            CallError: of the kind ``gave-up`` where the batch may exist all the same.
+        """
+        body = {
+            "input_file_id": file_id,
+            "endpoint": CHAT_PATH,
+            "completion_window": WINDOW,
+            "metadata": {LABEL: label},
+        }
+        return _state_of(await self._ask(ServerRequest("/batches", body=body), once=True))
+
+    async def state(self, batch_id: str) -> BatchState:
+        """The state of a batch.
+
+        Raises:
+            CallError: the server does not say.
+        """
+        return _state_of(await self._ask(ServerRequest(f"/batches/{batch_id}")))
+
+    async def find(self, label: str, file_id: str, begun_s: float) -> BatchState | None:
+        """The batch with a label, or of a file; None if the server has none.
+
+        Args:
+            label: the label.
+            file_id: the file.
+            begun_s: the earliest time of its creation, in seconds since 1970; the server's clock
+                may differ by a day.
+
+        Raises:
+            CallError: the server does not list its batches.
+        """
+        after = ""
+        for _ in range(_PAGES):
+            page = await self._ask(ServerRequest(f"/batches?limit={_PAGE}{after}"))
+            entries = page.get("data")
+            listed = entries if isinstance(entries, list) else []
+            batches = [entry for entry in listed if isinstance(entry, dict)]
+            for batch in batches:
+                metadata = batch.get("metadata")
+                labelled = isinstance(metadata, dict) and metadata.get(LABEL) == label
+                if labelled or batch.get("input_file_id") == file_id:
+                    return _state_of(batch)
+            if not page.get("has_more") or not batches or not is_id(batches[-1].get("id")):
+                return None
+            made = batches[-1].get("created_at")
+            if isinstance(made, int | float) and made < begun_s - _CLOCKS_DIFFER_S:
+                return None  # the newest come first
+            after = f"&after={batches[-1]['id']}"
+        return None
+
+    async def forget(self, file_id: str) -> None:
+        """Tries to delete a file, so that no batch can be made of it any more."""
+        with suppress(CallError):
+            await self._model.call(ServerRequest(f"/files/{file_id}", deletes=True))
+
+    async def results(self, file_id: str, folder: Path) -> AsyncIterator[bytes]:
+        """The lines of a file with results.
+
+        Args:
+            file_id: the file.
+            folder: for a temporary copy of the file.
+
+        Raises:
+            CallError: it could not be downloaded.
+        """
+        with tempfile.TemporaryFile(dir=folder) as file:
+            await self._model.call(ServerRequest(f"/files/{file_id}/content", keep_in=file))
+            while line := file.readline(MAX_LINE_BYTES + 1):
+                yield self._model.mask.masked(line)
+
+    async def _ask(self, request: ServerRequest, *, once: bool = False) -> dict[str, Any]:
+        body = await self._model.call(request, once=once)
+        try:
+            return as_object(parse_json(body))
+        except MalformedError as error:
+            # The server may have done it all the same.
+            shown = body[:80].decode("utf-8", "replace")
+            message = f"the answer to {request.path} is not what a batch endpoint says: {shown!r}"
+            raise CallError("gave-up", message, attempts=1) from error
+
+
+def _id_in(document: dict[str, Any], what: str) -> str:
+    made = document.get("id")
+    if not is_id(made):
+        message = f"the server names no {what} that was made, but {str(made)[:80]!r}"
+        raise CallError("gave-up", message, attempts=1)
+    return str(made)
+
+
+def _state_of(document: dict[str, Any]) -> BatchState:
+    counts = document.get("request_counts")
+    counted = counts if isinstance(counts, dict) else {}
+    files = (document.get("output_file_id"), document.get("error_file_id"))
+    errors = document.get("errors")
+    entries = errors.get("data") if isinstance(errors, dict) else None
+    return BatchState(
+        batch_id=_id_in(document, "batch"),
+        status=str(document.get("status")).lower()[:40],
+        answered=_count(counted.get("completed")) + _count(counted.get("failed")),
+        total=_count(counted.get("total")),
+        files=tuple(file for file in files if isinstance(file, str) and is_id(file)),
+        errors=tuple(_error(x) for x in entries if isinstance(x, dict))
+        if isinstance(entries, list)
+        else (),
+    )
+
+
+def _error(entry: dict[str, Any]) -> tuple[int | None, str]:
+    line = entry.get("line")
+    reason = ": ".join(str(entry[name]) for name in ("code", "message") if entry.get(name))
+    return (line if type(line) is int else None), reason[:_SHOWN_CHARS]
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and value > 0 else 0

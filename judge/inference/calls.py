@@ -1,0 +1,351 @@
+"""The calls of one task to a chat model: nothing is paid twice, and every call is on record.
+
+Each reply is in the run's ``calls.jsonl`` before it is used. When a run is continued, a
+conversation that was cut off is replayed from there up to the point where it stopped; only then is
+the model asked. Replies to repeatable requests (temperature 0, or a seed) are also shared between
+runs, through a cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from judge.files.documents import dump_json, read_kept, utc_now
+from judge.files.writing import write_whole
+from judge.grading.store import RunDirectory
+from judge.inference.chat import (
+    CallError,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    estimate_request_tokens,
+    estimate_tokens,
+    reply_of_json,
+)
+from judge.inference.config import Price
+from judge.inference.pacing import Budget
+from judge.inference.pictures import PictureStore
+
+CALLS_FILE = "calls.jsonl"
+_EXPECTED_COMPLETION_TOKENS = 800
+_MAX_AMOUNT = 1e12
+
+CallKey = tuple[str, int, int, int, str]
+"""(task id, sample, case, round, hash of the request); the case is 0 if it is about none."""
+
+
+class ReplyCache:
+    """Replies to repeatable requests, one small file each, shared between runs.
+
+    Args:
+        folder: the folder of the files; created with the first of them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def get(self, digest: str) -> ChatReply | None:
+        """The reply to a request, or None; a broken file counts as missing."""
+        try:
+            document = read_kept(self._path(digest))
+            return reply_of_json(document or {}, cached=True, attempts=0, seconds=0.0, faults=())
+        except TypeError:
+            return None
+
+    def put(self, digest: str, reply: ChatReply) -> None:
+        """Keeps a reply; a full disk here never ends a run."""
+        path = self._path(digest)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, dump_json(reply.to_json()).encode("utf-8"))
+        except OSError:
+            return
+
+    def _path(self, digest: str) -> Path:
+        return self._folder / digest[:2] / f"{digest}.json"
+
+
+class Journal:
+    """The run's ``calls.jsonl``: requests, replies and what they cost.
+
+    Args:
+        store: the run's directory; None to keep the calls in memory, if the caller records them.
+        budget: charged with everything that was spent before.
+    """
+
+    def __init__(self, store: RunDirectory | None, budget: Budget) -> None:
+        self._store = store
+        self._replies: dict[CallKey, Mapping[str, Any]] = {}
+        self._answered: dict[tuple[str, int], list[Mapping[str, Any]]] = defaultdict(list)
+        for record in () if store is None else store.read_records(CALLS_FILE):
+            call: dict[str, Any] = record
+            budget.spend(int(_amount(call.get("tokens"))), _amount(call.get("cost")))
+            self._remember(call)
+
+    def find(self, key: CallKey) -> Mapping[str, Any] | None:
+        """The record of a call that has been answered."""
+        return self._replies.get(key)
+
+    def answered(self, task_id: str, sample: int) -> list[Mapping[str, Any]]:
+        """The records of all answered calls about a task and sample, those of any attempt."""
+        return list(self._answered.get((task_id, sample), ()))
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Records a call; :meth:`find` finds it from now on if it was answered."""
+        if self._store is not None:
+            self._store.append(CALLS_FILE, record)
+        self._remember(record)
+
+    def sync(self) -> None:
+        """Returns once the calls so far are on the disk."""
+        if self._store is not None:
+            self._store.sync(CALLS_FILE)
+
+    def _remember(self, call: Mapping[str, Any]) -> None:
+        reply = call.get("reply")
+        if isinstance(reply, dict):
+            # A call that the judge did not write has to be asked again.
+            with contextlib.suppress(TypeError, ValueError):
+                reply_of_json(reply)
+                key = _key_of(call)
+                if key not in self._replies:
+                    self._answered[key[0], key[1]].append(call)
+                self._replies[key] = call
+
+
+def _amount(value: Any) -> float:
+    """Tokens or dollars of a record; never negative, so that no record lowers what was spent."""
+    return value if type(value) in {int, float} and 0 <= value <= _MAX_AMOUNT else 0.0
+
+
+def _key_of(call: Mapping[str, Any]) -> CallKey:
+    return (
+        str(call.get("task")),
+        int(call.get("sample") or 0),
+        int(call.get("case") or 0),
+        int(call.get("round") or 0),
+        str(call.get("request")),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What the calls of all tasks of a run share.
+
+    Attributes:
+        chat_model: the model.
+        model: the server's name for the model.
+        params: request parameters; a seed is raised by the number of the sample.
+        journal: the run's calls.
+        budget: what may be spent.
+        price: what tokens cost, if known.
+        cache: replies of other runs, or None to use none.
+        pictures: the pictures of messages; None if there are none.
+    """
+
+    chat_model: ChatModel
+    model: str
+    params: Mapping[str, Any]
+    journal: Journal
+    budget: Budget
+    price: Price | None = None
+    cache: ReplyCache | None = None
+    pictures: PictureStore | None = None
+
+    def expected(self, request: ChatRequest) -> tuple[int, float]:
+        """About how many tokens a request will take, reply included, and US dollars."""
+        prompt = estimate_request_tokens(request.messages)
+        completion = int(request.params.get("max_tokens") or _EXPECTED_COMPLETION_TOKENS)
+        cost = self.price.of(prompt, completion) if self.price else 0.0
+        return prompt + completion, cost
+
+    def write_down(
+        self, key: CallKey, reply: ChatReply, prompt_tokens_about: Callable[[], int], **more: Any
+    ) -> dict[str, Any]:
+        """Records a reply in the journal, and charges the budget with it.
+
+        Args:
+            key: the call.
+            reply: the reply.
+            prompt_tokens_about: estimates the tokens of the prompt; called if the server did not
+                count them.
+            **more: further fields of the record.
+
+        Returns:
+            The record.
+        """
+        counted = reply.prompt_tokens is not None and reply.completion_tokens is not None
+        prompt_tokens, completion_tokens = reply.prompt_tokens or 0, reply.completion_tokens or 0
+        if not counted:
+            # A budget has to hold with servers that do not count as well.
+            prompt_tokens = prompt_tokens_about()
+            completion_tokens = estimate_tokens(reply.text)
+        tokens, cost = prompt_tokens + completion_tokens, None
+        if reply.cached:
+            tokens, cost = 0, 0.0
+        elif self.price is not None:
+            cost = self.price.of(prompt_tokens, completion_tokens)
+        record = _call_record(key) | {
+            "tokens": tokens,
+            "estimated": not counted,
+            "cost": cost,
+            "reply": reply.to_json(),
+            **more,
+        }
+        self.budget.spend(tokens, cost or 0.0)
+        self.journal.append(record)
+        return record
+
+
+@dataclass(slots=True)
+class TaskClient:
+    """Asks the chat model on behalf of one task and sample.
+
+    Attributes:
+        context: what the calls of all tasks share.
+        task_id: the task.
+        sample: 0-based number of the sample.
+        calls: records of the calls so far, for the submission's record.
+    """
+
+    context: CallContext
+    task_id: str
+    sample: int
+    calls: list[dict[str, Any]] = field(default_factory=list)
+
+    async def ask(
+        self, messages: tuple[Message, ...], round_number: int, case: int = 0
+    ) -> ChatReply:
+        """Asks, unless the reply is on record or in the cache.
+
+        Args:
+            messages: the conversation so far.
+            round_number: 1-based number of the round.
+            case: number of the test case that is asked about; 0 for no particular case.
+
+        Raises:
+            CallError: no reply could be obtained.
+            BudgetReachedError: the budget does not allow the call.
+        """
+        context = self.context
+        key, request = self.request(messages, round_number, case)
+        record = context.journal.find(key)
+        if record is not None:
+            self.calls.append(_without_text(record))
+            return reply_of_json(record["reply"])
+        if context.cache is None or not request.is_repeatable:
+            reply = await self._send(request, key)
+        else:
+            digest = request.digest(context.chat_model.endpoint)
+            cached = context.cache.get(digest)
+            reply = cached or await self._send(request, key)
+            if cached is None:
+                context.cache.put(digest, reply)
+        self._write_down(key, request, reply)
+        return reply
+
+    def lost(self) -> list[dict[str, Any]]:
+        """Calls that were answered but are not among :attr:`calls`, marked as ``lost``.
+
+        They belong to a desktop that broke, or to an episode that was interrupted: the next attempt
+        saw another screen and sent other requests. They were paid for all the same.
+        """
+        unused = [_without_text(call) for call in self.context.journal.answered(*self.key)]
+        for call in self.calls:
+            if call in unused:
+                unused.remove(call)
+        return [{**call, "lost": True} for call in unused]
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The task and the sample."""
+        return (self.task_id, self.sample)
+
+    def request(
+        self, messages: tuple[Message, ...], round_number: int, case: int = 0
+    ) -> tuple[CallKey, ChatRequest]:
+        """The request that :meth:`ask` sends, with the key under which it is on record."""
+        context = self.context
+        request = ChatRequest(context.model, messages, self._params(), context.pictures)
+        # The address is left out: a server may move between two halves of a run.
+        key = (self.task_id, self.sample, case, round_number, request.digest(""))
+        return key, replace(request, custom_id=custom_id_of(key))
+
+    def _params(self) -> dict[str, Any]:
+        params = dict(self.context.params)
+        if params.get("seed") is not None:
+            params["seed"] += self.sample
+        return params
+
+    async def _send(self, request: ChatRequest, key: CallKey) -> ChatReply:
+        context = self.context
+        with context.budget.reserve(*context.expected(request)):
+            try:
+                return await context.chat_model.complete(request)
+            except CallError as error:
+                record = _call_record(key) | {
+                    "error": error.kind,
+                    "message": error.message,
+                    "attempts": error.attempts,
+                    "cost": 0.0,
+                    "faults": list(error.faults),
+                }
+                context.journal.append(record)
+                self.calls.append(record)
+                raise
+
+    def _write_down(self, key: CallKey, request: ChatRequest, reply: ChatReply) -> None:
+        record = self.context.write_down(
+            key, reply, lambda: estimate_request_tokens(request.messages)
+        )
+        self.calls.append(_without_text(record))
+
+
+def custom_id_of(key: CallKey) -> str:
+    """What a request is called in a batch: 64 hexadecimal digits.
+
+    It depends on the task and sample as well as on the request: two samples may send equal ones.
+    """
+    return hashlib.sha256(json.dumps(key).encode("utf-8", "replace")).hexdigest()
+
+
+def _call_record(key: CallKey) -> dict[str, Any]:
+    task, sample, case, round_number, request = key
+    return {
+        "task": task,
+        "sample": sample,
+        "case": case,
+        "round": round_number,
+        "request": request,
+        "at": utc_now(),
+    }
+
+
+def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A call's record as the submission's record has it: without what the model wrote."""
+    reply = record["reply"]
+    names = ("finish_reason", "prompt_tokens", "completion_tokens", "latency_s", "seconds")
+    kept = {name: reply.get(name) for name in (*names, "attempts", "faults", "model", "cached")}
+    for name in ("latency_s", "seconds"):
+        kept[name] = round(float(kept[name] or 0.0), 3)
+    if record.get("batch"):  # nobody timed it
+        kept |= {"latency_s": None, "batch": record["batch"]}
+    return {
+        "round": record.get("round"),
+        **({"case": record["case"]} if record.get("case") else {}),
+        **kept,
+        "cost": _amount(record["cost"]) if record.get("cost") is not None else None,
+    }
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file as hexadecimal digits."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

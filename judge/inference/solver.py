@@ -1,0 +1,327 @@
+"""Solves one task in the mode of the plan: prompt, conversation, the program or answer at its end.
+
+:mod:`judge.inference.desktop.episode` does the same on a desktop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import TypeVar
+
+from judge.core.conversation import Content, content_of, plain_text
+from judge.core.task import CaseInput, TaskQuestion
+from judge.inference.calls import TaskClient, file_digest
+from judge.inference.chat import ChatReply, Message, writable
+from judge.inference.content import rows_needed
+from judge.inference.conversation import (
+    AnswerEnvironment,
+    Conversation,
+    ProgramEnvironment,
+    RoundRules,
+    SingleReply,
+    TypedRules,
+    converse,
+    try_sandboxes,
+)
+from judge.inference.desktop.episode import opening_message
+from judge.inference.desktop.setting import desktop_task
+from judge.inference.execution import (
+    FreshProcessRunner,
+    Interpreter,
+    PictureCapture,
+    SessionRunner,
+    SessionSlots,
+    WorkbookRunner,
+)
+from judge.inference.pictures import PictureFitter, PictureStore
+from judge.inference.plan import Assignment, InferencePlan, TypedWay
+from judge.inference.prompt import (
+    FOLDER,
+    PictureTools,
+    PromptFields,
+    build_prompt,
+    keep_drawn,
+    question_files,
+)
+from judge.inference.text_answers import Answer, answer_program, read_answers
+from judge.sandbox.contract import Sandbox
+from judge.suites.formats import DATA_FOLDER, format_named
+from judge.workbook.preview import SheetPreview, read_preview
+
+_T = TypeVar("_T")
+_SANDBOX_PAUSE_S = 0.5
+_MAX_OPEN_SESSIONS = 16  # about 100 MB each
+
+
+class Solver:
+    """Has a chat model solve tasks as a plan says.
+
+    Args:
+        plan: the run.
+        sandbox: runs programs between rounds, and shrinks pictures; None if neither is needed.
+        threads: run what blocks.
+        pictures: keeps the pictures of messages.
+    """
+
+    def __init__(
+        self,
+        plan: InferencePlan,
+        sandbox: Sandbox | None,
+        threads: Executor,
+        pictures: PictureStore,
+    ) -> None:
+        self._plan = plan
+        self._sandbox = sandbox
+        self._threads = threads
+        fitter = None
+        if sandbox is not None and plan.fits_pictures:
+            fitter = PictureFitter(sandbox, pictures)
+        self._picture_tools = PictureTools(pictures, fitter)
+        self._slots = SessionSlots(_MAX_OPEN_SESSIONS)
+        self._previews: dict[tuple[str, int], tuple[SheetPreview, ...]] = {}
+
+    async def solve(
+        self, assignment: Assignment, conversation: Conversation, client: TaskClient
+    ) -> None:
+        """Has the conversation about one task, which ends with or without a solution.
+
+        Args:
+            assignment: the task.
+            conversation: filled as the conversation proceeds.
+            client: asks the model for this task and sample.
+
+        Raises:
+            CallError: no reply could be obtained.
+            BudgetReachedError: the budget does not allow a call.
+            SandboxError: the sandbox failed, several times.
+            WorkbookError: the input workbook cannot be shown.
+        """
+        plan, question = self._plan, assignment.question
+        if (way := plan.typed_of(question)) is not None:
+            await self._solve_typed(way, assignment, conversation, client)
+            return
+        if plan.setting.name == "text":
+            await self._solve_in_text(assignment, conversation, client)
+            return
+        prompt = self.prompt(assignment, question.inputs[0])
+        if not plan.setting.executes:
+            await converse(SingleReply(conversation, prompt), client.ask)
+            return
+        rules = RoundRules(
+            rounds=plan.setting.rounds,
+            explicit_stop=plan.explicit_stop,
+            feedback=plan.feedback,
+            output_path=prompt_paths(plan, question)[1],
+            unseen=None if plan.execution_feedback else plan.background.words,
+        )
+
+        async def once() -> None:
+            runner = self._runner(assignment)
+            try:
+                environment = ProgramEnvironment(conversation, prompt, rules, runner, self._threads)
+                await converse(environment, client.ask)
+            finally:
+                await self._blocking(runner.close)
+
+        await self._try_sandboxes(once, conversation, client)
+
+    async def _try_sandboxes(
+        self, once: Callable[[], Awaitable[None]], conversation: Conversation, client: TaskClient
+    ) -> None:
+        """Has a conversation again, from its beginning, if the sandbox fails."""
+
+        def undo() -> None:
+            conversation.start_again()
+            client.calls.clear()
+
+        await try_sandboxes(lambda _: once(), undo, _SANDBOX_PAUSE_S)
+
+    async def _blocking(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
+    def close(self) -> None:
+        """Ends what was started for all tasks; safe to call twice."""
+        if self._picture_tools.fitter is not None:
+            self._picture_tools.fitter.close()
+
+    async def _solve_typed(
+        self, way: TypedWay, assignment: Assignment, conversation: Conversation, client: TaskClient
+    ) -> None:
+        """Asks until the model gives a typed answer."""
+        tools, setting = self._picture_tools, way.setting
+        rules = TypedRules(setting, way.feedback, lambda drawn: keep_drawn(drawn, setting, tools))
+
+        async def once() -> None:
+            prompt, paths = await self._blocking(lambda: self._typed_prompt(way, assignment))
+            if not way.setting.executes:
+                environment = AnswerEnvironment(conversation, prompt, rules, None, self._threads)
+                await converse(environment, client.ask)
+                return
+            assert self._sandbox is not None
+            interpreter = Interpreter(
+                self._sandbox,
+                paths,
+                self._plan.limits,
+                folders=(FOLDER,),
+                work_in=FOLDER,
+                chars=way.setting.printed_chars,
+                capture=PictureCapture(FOLDER, way.setting.plots) if way.setting.plots else None,
+            )
+            try:
+                environment = AnswerEnvironment(
+                    conversation, prompt, rules, interpreter, self._threads
+                )
+                await converse(environment, client.ask)
+            finally:
+                await self._blocking(interpreter.close)
+
+        await self._try_sandboxes(once, conversation, client)
+
+    def _typed_prompt(
+        self, way: TypedWay, assignment: Assignment
+    ) -> tuple[Content, Mapping[str, Path]]:
+        """The first message about a task with a typed answer, and where programs find its files."""
+        question = assignment.question
+        shown = question_files(
+            question.inputs[0], way.setting, way.content, way.feedback, self._picture_tools
+        )
+        details = (f"{name}: {value}" for name, value in question.details.items())
+        instruction = "\n".join([question.instruction, *details])
+        text = way.template.fill(
+            {
+                **self._plan.background.fields(way.template, question, instruction),
+                "instruction_type": question.kind,
+                "files": shown.files,
+                "tables": shown.tables,
+                "folder": FOLDER,
+                "rounds": str(way.setting.rounds),
+                "max_turn_num": str(way.setting.rounds),
+                "printed_chars": f"{way.setting.printed_chars:,}",
+                "answer_form": way.feedback.say("answer_form"),
+            }
+        )
+        return content_of(writable(text), shown.pictures), shown.paths
+
+    async def _solve_in_text(
+        self, assignment: Assignment, conversation: Conversation, client: TaskClient
+    ) -> None:
+        """Asks once for each distinct input workbook; the answers become one program."""
+        question = assignment.question
+        answers: dict[str, tuple[Answer, ...]] = {}
+        last_reply = ""
+        for digest, case in _distinct(question):
+            part = Conversation()
+
+            async def ask(
+                messages: tuple[Message, ...], round_number: int, number: int = case.number
+            ) -> ChatReply:
+                return await client.ask(messages, round_number, number)
+
+            try:
+                await converse(SingleReply(part, self.prompt(assignment, case)), ask)
+            finally:
+                conversation.messages += part.messages
+                conversation.rounds += [{"case": case.number, **record} for record in part.rounds]
+            replied = part.ended == "replied"
+            last_reply = plain_text(part.messages[-1]["content"]) if replied else ""
+            answers[digest] = read_answers(last_reply, question.details.get("answer_position", ""))
+            conversation.truncated = conversation.truncated or part.rounds[-1].get(
+                "truncated", False
+            )
+            conversation.ended, conversation.finish_reason = part.ended, part.finish_reason
+        conversation.reply = last_reply
+        if any(answers.values()):
+            input_path, output_path = prompt_paths(self._plan, question)
+            conversation.solution = answer_program(
+                answers,
+                input_path=input_path,
+                output_path=output_path,
+                sheet=question.details.get("answer_sheet"),
+            )
+
+    async def openings(self, assignment: Assignment) -> list[tuple[int, Content]]:
+        """The first messages of all conversations about a task, each with the number of its case.
+
+        In the settings of one round, nothing else is asked. The number is 0 if the conversation is
+        about no particular case.
+
+        Args:
+            assignment: the task.
+
+        Raises:
+            WorkbookError, SuiteError, SandboxError: as :meth:`prompt`.
+        """
+        plan, question = self._plan, assignment.question
+        if (way := plan.typed_of(question)) is not None:
+            content, _ = await self._blocking(lambda: self._typed_prompt(way, assignment))
+            return [(0, content)]
+        if plan.setting.name == "text":
+            return [(x.number, self.prompt(assignment, x)) for _, x in _distinct(question)]
+        return [(0, self.prompt(assignment, question.inputs[0]))]
+
+    def prompt(self, assignment: Assignment, case: CaseInput) -> Content:
+        """The first message about a task, with a preview of one case's input.
+
+        Raises:
+            WorkbookError: the input workbook cannot be shown.
+            SuiteError: a file of a question is missing, or cannot be shown.
+            SandboxError: pictures are to be shrunk, and the sandbox failed.
+        """
+        plan, question = self._plan, assignment.question
+        if (way := plan.typed_of(question)) is not None:
+            return self._typed_prompt(way, assignment)[0]
+        if plan.desktop is not None:
+            return opening_message(plan, question, desktop_task(question, case))
+        key = (question.id, case.number)
+        sheets: tuple[SheetPreview, ...] = ()
+        if plan.template.wants("spreadsheet_content"):
+            rows = rows_needed(plan.setting.content, plan.content.rows)
+            cached = self._previews.get(key)
+            sheets = cached if cached is not None else read_preview(case.path, rows)
+            if plan.samples > 1:
+                self._previews[key] = sheets
+        return build_prompt(plan.template, question, sheets, prompt_fields(plan, question))
+
+    def _runner(self, assignment: Assignment) -> WorkbookRunner:
+        assert self._sandbox is not None
+        question = assignment.question
+        workbook = question.inputs[0].path
+        paths = prompt_paths(self._plan, question)
+        if self._plan.session:
+            return SessionRunner(self._sandbox, workbook, *paths, self._plan.limits)
+        return FreshProcessRunner(self._sandbox, workbook, *paths, self._plan.limits, self._slots)
+
+
+def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:
+    """The cases of a task with distinct input workbooks, each with the SHA-256 of its workbook."""
+    digests: set[str] = set()
+    for case in question.inputs:
+        if (digest := file_digest(case.path)) not in digests:
+            digests.add(digest)
+            yield digest, case
+
+
+def prompt_paths(plan: InferencePlan, question: TaskQuestion) -> tuple[str, str]:
+    """The input and output paths that a prompt gives to solutions."""
+    folder = FOLDER if plan.session else DATA_FOLDER
+    paths = format_named(plan.suite.format).default_paths(question, folder)
+    return paths.input_path, paths.output_path
+
+
+def prompt_fields(plan: InferencePlan, question: TaskQuestion) -> PromptFields:
+    """The fields of a prompt besides the task and its workbook."""
+    input_path, output_path = prompt_paths(plan, question)
+    say = plan.feedback.say
+    return PromptFields(
+        input_path=input_path,
+        output_path=output_path,
+        rounds=plan.setting.rounds,
+        content=plan.setting.content,
+        limits=plan.content,
+        state=say("state_session" if plan.session else "state_fresh"),
+        stop=say("stop_explicit" if plan.explicit_stop else "stop_output"),
+        background=plan.background.fields(plan.template, question, question.instruction),
+    )

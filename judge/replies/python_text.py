@@ -1,0 +1,381 @@
+"""Reads Python text without compiling it: replies of models are hostile. Pure; nothing is run.
+
+- :func:`scan` walks a program once and tells strings, comments and brackets apart, which is enough
+  to see whether a block of code is whole and which names it takes from elsewhere.
+- :func:`is_code_line` and its kin tell lines of Python from prose.
+- :func:`is_program` tells whether text is a program from its first character to its last.
+- :func:`tidy` gives code as a file would hold it: no prompts, magics, odd indentation or escapes.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import keyword
+import re
+import warnings
+from dataclasses import dataclass
+
+# -- scanning --------------------------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""
+    (?P<comment>\#[^\n]*)
+  | (?P<string>(?:[rRbBuUfF]{0,2})(?P<quote>\"{3}|'{3}|"|'))
+  | (?P<name>[^\W\d]\w*)
+  | (?P<open>[(\[{])
+  | (?P<close>[)\]}])
+    """,
+    re.VERBOSE,
+)
+_STRING_BODIES = {
+    '"""': re.compile(r'(?:[^"\\]++|\\.|"(?!""))*+', re.DOTALL),
+    "'''": re.compile(r"(?:[^'\\]++|\\.|'(?!''))*+", re.DOTALL),
+    '"': re.compile(r'(?:[^"\\\n]++|\\.)*+', re.DOTALL),
+    "'": re.compile(r"(?:[^'\\\n]++|\\.)*+", re.DOTALL),
+}
+_MAX_BOUND_LINE_CHARS = 500  # longer ones are data, and each "for" looks to the end of its line
+_MAX_PARAMETERS_CHARS = 2_000
+_PAIRS = {")": "(", "]": "[", "}": "{"}
+_BINDS = re.compile(
+    rf"""
+    ^[ \t]*+(?:async[ ]++)?+(?:def|class)[ ]++(?P<defined>\w++)
+        (?:\s*+\((?P<parameters>[^)]{{0,{_MAX_PARAMETERS_CHARS}}}+)\))?+
+  | \b(?:import|as|global|nonlocal)\b[ ]++(?P<bound>[\w., ()]++)
+  | \bfor\b[ ]++(?P<loop>(?:[\w.,()*]++|[ ]++(?!in\b))++)[ ]++in\b
+  | ^[ \t]*+(?P<assigned>[\w., ()\[\]*]++)(?::[^=\n]++)?+[-+]?+=(?!=)
+  | \blambda\s++(?P<arguments>[\w., =*]++):
+  | \b(?P<walrus>\w++)\s*+:=
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_USED = re.compile(r"(?<![\w.])([^\W\d]\w*+)(?!\s*+=[^=])")
+_FROM = re.compile(r"\bfrom\s++[\w.]++\s++import\b")
+_WORD = re.compile(r"[^\W\d]\w*")
+_KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist) | {"__name__", "__file__", "self"}
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a walk over a program found.
+
+    Attributes:
+        closed: every bracket and string that was opened is closed, and none too many.
+        in_string: the text ends within a triple-quoted string.
+        bare: the text with strings emptied and comments taken out, line for line.
+    """
+
+    closed: bool
+    in_string: bool
+    bare: str
+
+
+class Scanner:
+    """Walks over a program piece by piece; every piece ends at the end of a line."""
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._quote: str | None = None
+        self._balanced = True
+        self._bare: list[str] = []
+        self._broken: dict[str, int] = {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether every bracket and string so far is closed, and none too many."""
+        return self._balanced and not self._open and self._quote is None
+
+    @property
+    def in_string(self) -> bool:
+        """Whether the text so far ends within a triple-quoted string."""
+        return self._quote is not None
+
+    def feed(self, piece: str) -> None:
+        """Walks on over whole lines; time is linear in their length."""
+        position = 0
+        self._broken.clear()
+        if self._quote is not None:
+            position = self._end_string(piece, 0, self._quote)
+        while self._quote is None and (match := _TOKEN.search(piece, position)):
+            self._bare.append(piece[position : match.start()])
+            position = match.end()
+            if match["string"]:
+                if match.start("quote") < self._broken.get(match["quote"], 0):
+                    continue
+                position = self._end_string(piece, position, match["quote"])
+            elif match["open"]:
+                self._open.append(match[0])
+                self._bare.append(match[0])
+            elif match["close"]:
+                if not self._open or self._open.pop() != _PAIRS[match[0]]:
+                    self._balanced = False
+                self._bare.append(match[0])
+            elif match["name"]:
+                self._bare.append(match[0])
+        if self._quote is None:
+            self._bare.append(piece[position:])
+
+    def result(self) -> Scan:
+        """What was found so far."""
+        return Scan(self.closed, self._quote is not None, "".join(self._bare))
+
+    def _end_string(self, piece: str, position: int, quote: str) -> int:
+        """Goes to the end of a string, or past the quote if it has none; returns the new place."""
+        body = _STRING_BODIES[quote].match(piece, position)
+        end = position if body is None else body.end()
+        if piece.startswith(quote, end):
+            self._quote = None
+            self._bare.append('""' + "\n" * piece.count("\n", position, end))
+            return end + len(quote)
+        if len(quote) == 3:
+            self._quote = quote
+            return len(piece)
+        # A lone quote: the line is broken, the rest of it can still be read. Other quotes of its
+        # kind are on the same broken line and do not begin strings either.
+        self._balanced = False
+        self._broken[quote] = end
+        return position
+
+
+def scan(code: str) -> Scan:
+    """Walks over a whole program once."""
+    scanner = Scanner()
+    scanner.feed(code)
+    return scanner.result()
+
+
+def defined_names(code: str) -> frozenset[str]:
+    """Names that a program binds: imports, assignments, definitions, loop variables."""
+    names: set[str] = set()
+    bare = "\n".join(line[:_MAX_BOUND_LINE_CHARS] for line in scan(code).bare.split("\n"))
+    for match in _BINDS.finditer(bare):
+        for text in match.groupdict().values():
+            if text:
+                names.update(_WORD.findall(text))
+    return frozenset(names - _KNOWN)
+
+
+def free_names(code: str) -> frozenset[str]:
+    """Names that a program uses without binding them; attributes and keywords do not count."""
+    bare = _FROM.sub("import", scan(code).bare)
+    used = set(_USED.findall(bare))
+    return frozenset(used - defined_names(code) - _KNOWN)
+
+
+# -- lines of code and prose -----------------------------------------------------------------------
+
+_MAX_LINE_CHARS = 2_000
+_CODE_LINE = re.compile(
+    r"""\s*+(?:
+        (?:from\s++[\w.]++\s++import\s++[\w(*]
+          |import\s++[\w.]++(?:\s++as\s++\w++)?+(?:\s*+,\s*+[\w.]++)*+\s*+(?:\#|\Z))
+      | (?:async\s++)?+(?:def|class)\s++\w++.*[:(,]\s*+(?:\#|\Z)
+      | (?:if|elif|while|for|with|try|except|else|finally|match|case)\b.*:\s*+(?:\#|\Z)
+      | (?:return|raise|yield|assert|del|global|nonlocal)\b(?:\s|\Z)
+      | (?:pass|break|continue)\s*+\Z
+      | [A-Za-z_][\w.]*+(?:\[[^\]]*+\])*+(?:\s*+,\s*+[A-Za-z_][\w.]*+)*+\s*+
+        (?::\s*+[\w\[\], .|]++)?+\s*+
+        (?:[-+*/%|&]|//|\*\*)?=(?!=)
+      | [A-Za-z_][\w.]*+(?:\[[^\]]*+\])*+\(
+      | [)\]}]++[,:.\w()]*+\s*+\Z
+      | \# | @\w | \"{3} | '{3}
+      | ["'\w.]++\s*+:\s*+[^ ].*,\s*+\Z
+    )""",
+    re.VERBOSE,
+)
+_STRONG_LINE = re.compile(
+    r"""\s*+(?:
+        import\s++\w | from\s++[\w.]++\s++import\s | def\s++\w++\s*+\( | \w[\w.]*+\s*+=\s*+\S
+      | (?:for|with|while|if)\s.*:\s*+\Z
+      | \w++(?:\.\w++)*+\(.*\)\s*+\Z
+    )""",
+    re.VERBOSE,
+)
+_IMPORT_LINE = re.compile(r"\s*+(?:import\s++[\w.]|from\s++[\w.]++\s++import\s)")
+_HEADER_LINE = re.compile(
+    r"""(?:async[ ]++)?+(?:
+        for\s++\w++(?:\s*+,\s*+\w++)*+\s++in\s | with\s.*\sas\s++\w
+      | def\s++\w++\s*+\( | class\s++\w++\s*+\Z
+      | (?:if|elif|while)\s[^=<>(]*+[=<>(] | (?:try|else|finally)\s*+\Z
+    )""",
+    re.VERBOSE,
+)
+_PROSE_LINE = re.compile(r"[A-Z][\w',-]*+(?: [\w'\",;()./-]++){3,}+[.:!]?\Z")
+
+
+def is_code_line(line: str) -> bool:
+    """Whether a line could be part of a program."""
+    return _CODE_LINE.match(line[:_MAX_LINE_CHARS]) is not None
+
+
+def is_strong_line(line: str) -> bool:
+    """Whether a line can hardly be anything but Python."""
+    return _STRONG_LINE.match(line[:_MAX_LINE_CHARS]) is not None
+
+
+def is_import_line(line: str) -> bool:
+    """Whether a line imports something."""
+    return _IMPORT_LINE.match(line[:_MAX_LINE_CHARS]) is not None and is_code_line(line)
+
+
+def is_prose_line(line: str) -> bool:
+    """Whether a line is a sentence."""
+    return _PROSE_LINE.match(line[:_MAX_LINE_CHARS]) is not None
+
+
+def is_header_line(line: str, next_line: str) -> bool:
+    """Whether a line begins a block of Python, even if its colon was forgotten."""
+    return next_line[:1].isspace() and _HEADER_LINE.match(line[:_MAX_LINE_CHARS]) is not None
+
+
+def reads_like_code(text: str) -> bool:
+    """Whether at least half of the lines could be part of a program, and one certainly is."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        return False
+    like = sum(1 for line in lines if is_code_line(line))
+    return any(is_strong_line(line) for line in lines) and like * 2 >= len(lines)
+
+
+# -- whole programs --------------------------------------------------------------------------------
+
+_MAX_PARSED_CHARS = 256 * 1024  # Python takes up to a kilobyte of memory for each character
+_MAX_FORMATTED = 2_000_000_000
+_MAX_SCANNED_CHARS = 4 * 1024 * 1024
+_FORMATTED_STRING = re.compile(r"[rR]?[fF][rR]?['\"]")
+_MARK = re.compile(r"`|<\||</?+[A-Za-z]\w*+>|\[/?+THINK\]")
+
+
+def syntax_tree(code: str) -> ast.Module | None:
+    """The syntax tree of a program; None if it does not parse, or would take too long."""
+    if not _can_be_parsed(code):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def is_program(text: str) -> bool:
+    """Whether the whole text is a program.
+
+    It is if it parses and does something: a lone word, or a JSON object, parses as well. What
+    is too long to be parsed counts as one if it begins with a line of code, closes everything that
+    it opens, and holds neither a sentence nor a mark such as a fence outside its strings.
+    """
+    if not _can_be_parsed(text):
+        return len(text) <= _MAX_SCANNED_CHARS and _reads_like_a_program(text)
+    module = syntax_tree(text)
+    return module is not None and any(
+        not isinstance(statement, ast.Expr) or _calls(statement) for statement in module.body
+    )
+
+
+def _can_be_parsed(code: str) -> bool:
+    """Whether parsing takes a bounded time.
+
+    Python's parser is linear with one exception: for each ``{}`` of an f-string it searches the
+    whole string again.
+    """
+    if len(code) > _MAX_PARSED_CHARS:
+        return False
+    is_heavy = code.count("{") * len(code) > _MAX_FORMATTED
+    return not is_heavy or _FORMATTED_STRING.search(code) is None
+
+
+def _calls(statement: ast.stmt) -> bool:
+    return any(isinstance(node, ast.Call | ast.NamedExpr) for node in ast.walk(statement))
+
+
+def _reads_like_a_program(text: str) -> bool:
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    if not is_code_line(first):
+        return False
+    found = scan(text)
+    if not found.closed or _MARK.search(found.bare):
+        return False
+    lines = found.bare.split("\n")
+    return any(map(is_strong_line, lines)) and not any(map(is_prose_line, lines))
+
+
+# -- code as a file would hold it ------------------------------------------------------------------
+
+PROMPT_LINE = re.compile(r"^(?:>>>|\.\.\.)(?: |\Z)")
+"""A line of Python's console."""
+NUMBERED_IN = re.compile(r"^In ?\[\d{0,9}\]: ?")
+"""The mark of a notebook's cell."""
+
+_SHELL_LINE = re.compile(r"[ \t]*+(?:!\w|%{1,2}\w|pip3? install )")
+_LINE_NUMBER = re.compile(r" *+(\d{1,7}+)(?:[:.|] ?| |\t|\Z)")
+
+
+def tidy(code: str) -> str:
+    """A block of code as a file would hold it.
+
+    Args:
+        code: lines that end with a newline, as they were in the reply.
+
+    Returns:
+        The code with one newline at its end; empty if it holds nothing.
+    """
+    code = code.strip("\n")
+    if "\n" not in code and code.count("\\n") >= 2:
+        code = code.replace("\\n", "\n").replace("\\t", "\t").replace('\\"', '"')
+    lines = code.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    if PROMPT_LINE.match(first):
+        # A pasted console: lines without a prompt are what it printed.
+        lines = [PROMPT_LINE.sub("", line) for line in lines if PROMPT_LINE.match(line)]
+    lines = [NUMBERED_IN.sub("", line, count=1) for line in _without_line_numbers(lines)]
+    lines = [_indent_without_nbsp(line) for line in lines]
+    lines = dedent("\n".join(lines)).split("\n")
+    if lines and lines[0].strip().lower() in {"python", "python3", "py"}:
+        lines = lines[1:]
+    if any(_SHELL_LINE.match(line) for line in lines):
+        lines = _without_shell(lines)
+    return "\n".join(lines).strip("\n").rstrip() + "\n" if "".join(lines).strip() else ""
+
+
+def dedent(text: str) -> str:
+    """The text without the indentation that all of its lines share; blank lines become empty.
+
+    Like :func:`textwrap.dedent`, which makes a pattern of the indentation, however long it is.
+    """
+    lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
+    indents = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line]
+    # All of them share what the first and the last in alphabetical order share.
+    first, last = min(indents, default=""), max(indents, default="")
+    width = next(
+        (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]),
+        min(len(first), len(last)),
+    )
+    return "\n".join(line[width:] for line in lines)
+
+
+def _without_shell(lines: list[str]) -> list[str]:
+    """Notebook magics and shell lines become comments; inside strings they are left alone."""
+    walk = Scanner()
+    kept: list[str] = []
+    for line in lines:
+        is_shell = walk.closed and _SHELL_LINE.match(line)
+        kept.append(f"# {line}" if is_shell else line)
+        walk.feed(kept[-1] + "\n")
+    return kept
+
+
+def _without_line_numbers(lines: list[str]) -> list[str]:
+    """Removes 1, 2, 3 … from the beginnings, if every line has its number."""
+    numbers = [_LINE_NUMBER.match(line) for line in lines]
+    if len(lines) < 2 or any(
+        match is None or int(match[1]) != number for number, match in enumerate(numbers, start=1)
+    ):
+        return lines
+    return [line[match.end() :] for line, match in zip(lines, numbers, strict=True) if match]
+
+
+def _indent_without_nbsp(line: str) -> str:
+    rest = line.lstrip(" \t\u00a0\u2003\u3000\u200b\u2060\ufeff")
+    indent = re.sub("[\u200b\u2060\ufeff]", "", line[: len(line) - len(rest)])
+    return re.sub("[\u00a0\u2003\u3000]", " ", indent) + rest

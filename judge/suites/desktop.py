@@ -1,0 +1,501 @@
+"""The published formats of Spider2-V and OSWorld, as far as their tasks are about workbooks.
+
+Each task is a JSON file. Its field ``evaluator`` decides which checker judges the task; where a
+finished file cannot decide it, the task is left out with the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from judge.compare.files.options import INFEASIBLE, METRIC_NAMES, WORKBOOK, asks_signal
+from judge.compare.files.options import NAME as METRICS
+from judge.compare.registry import check_options
+from judge.compare.rules.options import NAME as RULES
+from judge.core.score import ScoreColumn, ScoreTable
+from judge.core.submission import AnswerForm
+from judge.core.task import (
+    LEFT_OUT_OPTION,
+    AbsentInput,
+    CheckerSpec,
+    FileKind,
+    Gold,
+    InputFile,
+    Phrasing,
+    Task,
+    TaskQuestion,
+    TestCase,
+)
+from judge.errors import SuiteError, UsageError
+from judge.files.documents import MIB, read_json, read_text
+from judge.suites.fields import FieldError, Fields
+from judge.suites.folders import Boundary
+from judge.suites.formats import (
+    DATA_FOLDER,
+    Contents,
+    SolutionPaths,
+    SuiteFormat,
+)
+
+EXAMPLES = "evaluation_examples/examples"
+SUFFIXES = (
+    ".xlsx",
+    ".csv",
+    ".pdf",
+    ".json",
+    ".yaml",
+    ".yml",
+    ".txt",
+    ".ipynb",
+    ".sqlite",
+    ".db",
+)
+"""What a task may ask for; the first is what most do."""
+
+_OUTPUT = re.compile(
+    rf"(?:(?P<number>\d{{1,6}})_)?(?P<id>[0-9A-Za-z-]{{1,80}})_output"
+    rf"(?:{'|'.join(map(re.escape, SUFFIXES))})"
+)
+ASKED_FILE = "file"
+"""Name of the detail of a task that says which file it asks for, if that is not a workbook."""
+
+_TITLE = "Success by difficulty, feasibility and instruction"
+_COLUMNS = (
+    ScoreColumn("Overall"),
+    ScoreColumn("Easy", "actions", "easy", "Actions"),
+    ScoreColumn("Medium", "actions", "medium", "Actions"),
+    ScoreColumn("Hard", "actions", "hard", "Actions"),
+    ScoreColumn("Infeasible", "feasible", "no"),
+    ScoreColumn("Feasible", "feasible", "yes"),
+    ScoreColumn("Abstract", "instruction", "abstract", "Instruction"),
+    ScoreColumn("Verbose", "instruction", "verbose", "Instruction"),
+)
+"""As in Table 4 of the Spider2-V paper and Table 15 of the OSWorld paper."""
+
+
+class DesktopFormat(SuiteFormat):
+    """A folder with ``evaluation_examples``, as the repository has it.
+
+    Args:
+        name: the name of the format, and of the evaluator that its rules were written for.
+        folder: the folder of the tasks, below ``evaluation_examples/examples``.
+        before: another such folder; where it exists as well, the suite is of the other format.
+    """
+
+    file_suffixes = SUFFIXES
+    output_pattern = "{id}_output.xlsx"
+
+    def __init__(self, name: str, folder: str, before: str | None = None) -> None:
+        self.name = name
+        self.folder = folder
+        self.names = (name,)
+        self.definition = f"{EXAMPLES}/{folder}"
+        self._before = before
+
+    def recognises(self, root: Path) -> bool:
+        """Whether the folder of the tasks is there."""
+        other = self._before is not None and (root / EXAMPLES / self._before).is_dir()
+        return (root / self.definition).is_dir() and not other
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite; tasks that cannot be judged without a desktop say why."""
+        tasks, faults = read_suite(root, self)
+        present = {group for task in tasks for group in task.groups.items()}
+        columns = [
+            column
+            for column in _COLUMNS
+            if not column.division or (column.division, column.group) in present
+        ]
+        tables = (ScoreTable(_TITLE, tuple(columns)),) if len(columns) > 1 else ()
+        return Contents(self.name, tasks, self._notes(root), faults, tables)
+
+    def _notes(self, root: Path) -> tuple[str, ...]:
+        """That there are tasks of the other format as well, and how those are judged."""
+        other = "" if self._before is not None else SPIDER2V.definition
+        if not other or not (root / other).is_dir():
+            return ()
+        count = sum(1 for _ in task_files(root / other))
+        if not count:
+            return ()  # workbooks that OSWorld's tasks name, without tasks of Spider2-V
+        said = f"its {count:,} tasks of the format {SPIDER2V.name} are not part of this suite"
+        return (f"{other}: {said}; name that folder to judge them: {root / other}",)
+
+    def output_of(self, file_name: str) -> tuple[str, int] | None:
+        """Reads ``{id}_output.xlsx`` or the like, perhaps with the number of the case, 1."""
+        match = _OUTPUT.fullmatch(file_name)
+        return None if match is None else (match["id"], int(match["number"] or 1))
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """The workbook under its own name, and the output next to it."""
+        files = question.inputs[0].files if question.inputs else ()
+        name = PurePath(files[0].path.name if files else "input.xlsx")
+        asked = PurePath(question.details.get(ASKED_FILE, "output.xlsx")).suffix
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output{asked}")
+
+
+SPIDER2V = DesktopFormat("spider2v", "excel", before="libreoffice_calc")
+OSWORLD = DesktopFormat("osworld", "libreoffice_calc")
+"""Where both repositories are in one folder, OSWorld's tasks find Spider2-V's workbooks."""
+
+
+# -- the field evaluator --------------------------------------------------------------------------
+
+FindGold = Callable[[Any], Gold | str | None]
+"""Makes a gold of a metric's field ``expected``: the name of one that is not there, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How a task is decided.
+
+    Attributes:
+        spec: the checker.
+        answer: what a submission leaves.
+        golds: the golds that are there.
+        missing: names of those that are not.
+        reason: why a finished file does not decide the task; None if it does.
+        context: details of the task to state with it.
+    """
+
+    spec: CheckerSpec
+    answer: AnswerForm = AnswerForm.WORKBOOK
+    golds: tuple[Gold, ...] = ()
+    missing: tuple[str, ...] = ()
+    reason: str | None = None
+    context: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_evaluation(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Evaluation:
+    """Reads the field.
+
+    Args:
+        evaluator: the field.
+        name: whose evaluator the task was written for.
+        find: finds golds.
+    """
+    function = evaluator.get("func")
+    if function == WORKBOOK:
+        return _of_rules(evaluator, name, find)
+    if function == INFEASIBLE:
+        spec = CheckerSpec(METRICS, {"metrics": [{"func": INFEASIBLE}], "evaluator": name})
+        return Evaluation(spec, AnswerForm.TEXT, (Gold(value="FAIL"),))
+    return _of_metrics(evaluator, name, find)
+
+
+def _of_rules(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Evaluation:
+    given = evaluator.get("options")
+    rules = given.get("rules", []) if isinstance(given, dict) else []
+    spec = CheckerSpec(RULES, {"rules": rules, "evaluator": name})
+    expected = evaluator.get("expected")
+    reason = _gold_elsewhere(expected)
+    found = find(expected)
+    golds = (found,) if isinstance(found, Gold) else ()
+    missing = (found,) if isinstance(found, str) else ()
+    return Evaluation(spec, golds=golds, missing=missing, reason=reason)
+
+
+def _gold_elsewhere(expected: Any) -> str | None:
+    if isinstance(expected, dict) and expected.get("type") in {"vm_file", "vm_script_output"}:
+        return "the gold is a file of the desktop"
+    return None
+
+
+def _listed(evaluator: Mapping[str, Any], name: str, count: int) -> list[Any]:
+    """A field for each of the metrics; one that is not a list is for the only metric."""
+    given = evaluator.get(name)
+    found = given if isinstance(given, list) else [given]
+    return [*found, *[None] * count][:count]
+
+
+def _of_metrics(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Evaluation:
+    function = evaluator.get("func")
+    functions = function if isinstance(function, list) else [function]
+    count = len(functions)
+    fields = (_listed(evaluator, each, count) for each in ("result", "expected", "options"))
+    metrics: list[dict[str, Any]] = []
+    golds: dict[str, Gold] = {}
+    missing, reasons = [], []
+    for func, result, expected, options in zip(functions, *fields, strict=True):
+        reason = _reason(func, result, expected)
+        if reason is not None:
+            reasons.append(reason)
+            continue
+        call: dict[str, Any] = {"func": func, "result": _file_of(result)}
+        gold = find(expected)
+        if isinstance(gold, Gold):
+            golds[gold.name] = gold
+            call["gold"] = gold.name
+        elif gold is not None:
+            missing.append(gold)
+            call["gold"] = gold
+        elif isinstance(expected, dict) and expected.get("type") == "rule":
+            call["expected"] = expected.get("rules")
+        if isinstance(options, dict) and options:
+            call["options"] = options
+        metrics.append(call)
+    files = {metric["result"] for metric in metrics}
+    if not reasons and len(files) > 1:
+        reasons.append(f"the evaluator looks at {len(files)} files: {', '.join(sorted(files))}")
+    if reasons:
+        return Evaluation(CheckerSpec("unjudged"), reason="; ".join(dict.fromkeys(reasons)))
+    (file,) = files
+    conj = evaluator.get("conj", "and")
+    spec = CheckerSpec(METRICS, {"metrics": metrics, "conj": conj, "evaluator": name})
+    is_workbook = file.endswith(SUFFIXES[0])
+    return Evaluation(
+        spec,
+        AnswerForm.WORKBOOK if is_workbook else AnswerForm.FILES,
+        tuple(golds.values()),
+        tuple(missing),
+        context={} if is_workbook else {ASKED_FILE: file},
+    )
+
+
+def _reason(func: Any, result: Any, expected: Any) -> str | None:
+    """Why a metric cannot be judged here; None if it can."""
+    if func not in METRIC_NAMES or func == INFEASIBLE:
+        return f"the evaluator {func} needs the desktop, or is not one that is known here"
+    kind = result.get("type") if isinstance(result, dict) else None
+    if kind not in {"vm_file", "local_file"}:
+        return f"the evaluator {func} looks at {kind}, which only the desktop has"
+    if not _file_of(result).lower().endswith(SUFFIXES):
+        return (
+            f"the evaluator {func} looks at {_file_of(result)!r}, which is not a known kind of file"
+        )
+    return _gold_elsewhere(expected)
+
+
+def _file_of(result: Mapping[str, Any]) -> str:
+    """The name of the file that was left on the desktop."""
+    path = result.get("path")
+    first = path[0] if isinstance(path, list) and path else path
+    return PurePosixPath(str(first)).name
+
+
+# -- tasks ----------------------------------------------------------------------------------------
+
+_MAX_TASKS = 10_000
+_COPIES = {"download", "copyfile_from_host_to_guest"}
+_PLAN_FILE = "verbose_instruction.txt"
+_PHRASINGS = ("abstract", "verbose")
+_DIFFICULTIES = ((5, "easy"), (15, "medium"))
+"""Most actions of a task -> its class in the Spider2-V paper; what takes more is hard."""
+_MAX_PLAN_BYTES = MIB
+
+
+def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tuple[str, ...]]:
+    """Reads the tasks of a suite.
+
+    Args:
+        root: the folder with ``evaluation_examples``.
+        chosen: which of the formats it is.
+
+    Returns:
+        The tasks; and all faults, each with its file and field. Tasks that a file alone cannot
+        decide, and those whose workbooks are not there, are left out with the reason.
+
+    Raises:
+        SuiteError: a task's file cannot be read.
+    """
+    boundary = Boundary(root)
+    faults: list[str] = []
+    tasks: list[Task] = []
+    counterparts: dict[str, object] = {}
+    for path in task_files(root / chosen.definition):
+        record = read_json(path, SuiteError)
+        name = path.relative_to(root)
+        if not boundary.holds(boundary.root / name):
+            faults.append(f"{name}: leads out of the suite's folder")
+            continue
+        try:
+            tasks.append(_task(record, boundary, chosen))
+            counterparts[tasks[-1].id] = (record or {}).get("counterpart")
+        except FieldError as error:
+            faults.append(f"{name}: {error}")
+    seen: set[str] = set()
+    for task in tasks:
+        if task.id in seen:
+            faults.append(f"{chosen.definition}: the id {task.id} is used twice")
+        seen.add(task.id)
+    return _parted(_joined(tasks, counterparts)), tuple(faults)
+
+
+def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
+    """The tasks, of which each pair of phrasings is known by the id of its first phrasing."""
+    phrased = {task.id: task.phrasing for task in tasks if task.phrasing is not None}
+    joined = []
+    for task in tasks:
+        own, other_id = phrased.get(task.id), str(counterparts.get(task.id))
+        other = phrased.get(other_id)
+        if own and other and counterparts.get(other_id) == task.id and own.name != other.name:
+            is_first = _PHRASINGS.index(own.name) < _PHRASINGS.index(other.name)
+            phrasing = replace(own, of=task.id if is_first else other_id)
+            joined.append(replace(task, phrasing=phrasing))
+        else:
+            joined.append(task)
+    return tuple(joined)
+
+
+def _parted(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks, with whether each can be done if some of them cannot."""
+    feasible = [task.answer is not AnswerForm.TEXT for task in tasks]
+    if all(feasible):
+        return tuple(tasks)
+    return tuple(
+        replace(task, groups={**task.groups, "feasible": "yes" if can else "no"})
+        for task, can in zip(tasks, feasible, strict=True)
+    )
+
+
+def _difficulty(actions: object) -> str | None:
+    """The class of a task by the actions that its authors count; None where they count none."""
+    if not isinstance(actions, int) or isinstance(actions, bool) or actions < 0:
+        return None
+    return next((name for most, name in _DIFFICULTIES if actions <= most), "hard")
+
+
+def task_files(folder: Path) -> Iterator[Path]:
+    """The JSON files of tasks: in the folder itself, or in a folder of the task's name each.
+
+    Raises:
+        SuiteError: the folder cannot be listed, or has too many entries.
+    """
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError as error:
+        raise SuiteError(f"{folder} cannot be listed: {error.strerror}") from error
+    if len(entries) > _MAX_TASKS:
+        raise SuiteError(f"{folder} has more than {_MAX_TASKS:,} entries")
+    for entry in entries:
+        if entry.suffix == ".json":
+            yield entry
+        elif (own := entry / f"{entry.name}.json").is_file():
+            yield own
+
+
+def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
+    if not isinstance(record, dict):
+        raise FieldError("must hold an object")
+    fields = Fields(record)
+    task_id = record.get("id")
+    if not isinstance(task_id, str) or task_id != PurePosixPath(task_id).name or not task_id:
+        raise fields.error("id", "must be a plain name")
+    instruction = fields.text("instruction", blank=True)
+    evaluator = record.get("evaluator")
+    if not isinstance(evaluator, dict):
+        raise fields.error("evaluator", "must be an object")
+    places = _places(boundary, task_id, chosen)
+    inputs, absent = _inputs(record.get("config"), boundary, places)
+    evaluation = read_evaluation(
+        evaluator, chosen.name, lambda given: _gold(given, boundary, places)
+    )
+    reason = evaluation.reason
+    lacking = [each.name for each in absent] + list(evaluation.missing)
+    if reason is None and lacking:
+        reason = f"the files are not there: {', '.join(lacking)}"
+        if evaluation.answer is AnswerForm.TEXT:
+            reason = f"infeasible, so that the answer FAIL is right; {reason}"
+    spec = evaluation.spec
+    if reason is not None:
+        spec = spec.with_options({LEFT_OUT_OPTION: reason})
+    try:
+        check_options(spec)
+    except UsageError as error:
+        raise FieldError(f"field 'evaluator': {error.message}") from error
+    tags = record.get("tags")
+    levels = [phrasing for phrasing in _PHRASINGS if isinstance(tags, list) and phrasing in tags]
+    groups = {"instruction": levels[0]} if levels else {}
+    if (difficulty := _difficulty(record.get("action_number"))) is not None:
+        groups["actions"] = difficulty
+    plan = _find(_PLAN_FILE, boundary, places)
+    return Task(
+        id=task_id,
+        instruction=instruction,
+        kind=chosen.folder,
+        cases=(TestCase(1, tuple(inputs), evaluation.golds, tuple(absent)),),
+        checker=spec,
+        answer=evaluation.answer,
+        groups=groups,
+        context=evaluation.context,
+        raw_id=task_id,
+        signals=spec.name == METRICS and asks_signal(spec.options),
+        phrasing=Phrasing(levels[0], task_id) if levels else None,
+        plan="" if plan is None else _plan(plan),
+    )
+
+
+def _plan(path: Path) -> str:
+    return read_text(path, SuiteError, most_bytes=_MAX_PLAN_BYTES).strip()
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def _places(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Path]:
+    """Folders in which the workbooks of a task may be, those of Spider2-V and of a cache too."""
+    examples = boundary.root / "evaluation_examples" / "examples"
+    folders = dict.fromkeys((chosen.folder, "excel", "libreoffice_calc"))
+    return [*(examples / folder / task_id for folder in folders), boundary.root / "cache" / task_id]
+
+
+def _find(name: str, boundary: Boundary, places: Sequence[Path]) -> Path | None:
+    for folder in places:
+        if boundary.has_file(folder / name):
+            return folder / name
+    return None
+
+
+def _inputs(
+    config: Any, boundary: Boundary, places: Sequence[Path]
+) -> tuple[list[InputFile], list[AbsentInput]]:
+    found: list[InputFile] = []
+    absent: list[AbsentInput] = []
+    for step in config if isinstance(config, list) else []:
+        if not isinstance(step, dict) or step.get("type") not in _COPIES:
+            continue
+        parameters = step.get("parameters")
+        if not isinstance(parameters, dict):
+            raise FieldError("field 'config': a step has no parameters")
+        files = parameters.get("files")
+        if isinstance(files, list):
+            targets = [
+                (file.get("path"), file.get("url")) for file in files if isinstance(file, dict)
+            ]
+        else:
+            targets = [(parameters.get("dest"), parameters.get("src"))]
+        for target, source in targets:
+            name = _name(target, "config")
+            path = _find(name, boundary, places)
+            if path is not None:
+                found.append(InputFile(path))
+            else:
+                absent.append(AbsentInput(name, FileKind.WORKBOOK, f"fetch {str(source)[:300]}"))
+    return found, absent
+
+
+def _gold(expected: Any, boundary: Boundary, places: Sequence[Path]) -> Gold | str | None:
+    """The gold of a metric, its name if it is not there, or None if the metric names none."""
+    if not isinstance(expected, dict) or expected.get("type") not in {"local_file", "cloud_file"}:
+        return None
+    written, placed = (_first(expected.get(each)) for each in ("path", "dest"))
+    name = _name(unquote(urlsplit(str(written)).path), "evaluator")
+    names = [name] if placed is None else [name, _name(placed, "evaluator")]
+    path = next((found for each in names if (found := _find(each, boundary, places))), None)
+    return name if path is None else Gold(path)
+
+
+def _first(written: Any) -> Any:
+    """The workbook of a list of files, which comes first."""
+    return written[0] if isinstance(written, list) and written else written
+
+
+def _name(written: Any, field: str) -> str:
+    name = PurePosixPath(str(written)).name
+    if not isinstance(written, str) or name in {"", ".", ".."} or "\0" in name or "\\" in name:
+        raise FieldError(f"field {field!r}: {str(written)[:80]!r} is not a path of a file")
+    return name

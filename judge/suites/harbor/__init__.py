@@ -1,1 +1,0 @@
-"""Jobs folders of Harbor, in which agents left their files; Harbor itself is not needed."""

@@ -1,0 +1,430 @@
+"""The published formats of SpreadsheetBench, v0.1 and Verified.
+
+A ``dataset.json`` has the records of the tasks (:mod:`judge.suites.spreadsheetbench_records`), and
+each task a folder of numbered workbooks. Published suites do not always keep their own naming: an
+input is called ``2_591-29_input .xlsx``, a gold has another task's id, a pair is called
+``initial.xlsx`` and ``golden.xlsx``. Each such reading is recorded as a note. Reading a suite opens
+no workbook.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judge.compare.cells.options import CELL_RANGE, POSITION_OPTIONS
+from judge.core.task import Task, TaskQuestion, TestCase
+from judge.errors import SuiteError
+from judge.files.documents import MalformedError, dump_json, parse_json, read_regular
+from judge.suites.folders import Boundary
+from judge.suites.formats import DATA_FOLDER, Contents, FileRole, SolutionPaths, SuiteFormat
+from judge.suites.spreadsheetbench_records import TaskRecord, read_record, task_of_record
+
+DEFINITION = "dataset.json"
+"""The file with the records of the tasks."""
+
+V0_1 = "spreadsheetbench-v0.1"
+"""Name of the format with ``{n}_{id}_input.xlsx`` and ``{n}_{id}_answer.xlsx``."""
+
+VERIFIED = "spreadsheetbench-verified"
+"""Name of the format with ``1_{id}_init.xlsx`` and ``1_{id}_golden.xlsx``."""
+
+_OUTPUT = re.compile(r"^(?P<number>\d+)_(?P<id>.+)_output\.xls[xm]$", re.IGNORECASE)
+_HINT = "dataset/schema.md describes what a suite looks like"
+_ROLE = {"input": FileRole.INPUT, "init": FileRole.INPUT, "output": FileRole.OUTPUT}
+
+
+class SpreadsheetBench(SuiteFormat):
+    """A ``dataset.json``, and one folder of numbered workbooks for each task."""
+
+    names = (V0_1, VERIFIED)
+    definition = DEFINITION
+    file_suffixes = (".xlsx", ".xlsm")
+    output_pattern = "{n}_{id}_output.xlsx, such as 1_59196_output.xlsx"
+
+    def recognises(self, root: Path) -> bool:
+        """Whether there is a ``dataset.json``."""
+        return (root / DEFINITION).is_file()
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite, and finds out which of the two namings most of its tasks follow."""
+        reading = read_suite(root)
+        verified = 2 * reading.verified > len(reading.tasks)
+        return Contents(
+            format=VERIFIED if verified else V0_1,
+            tasks=tuple(reading.tasks),
+            notes=tuple(reading.notes),
+            faults=tuple(reading.faults),
+        )
+
+    def output_of(self, file_name: str) -> tuple[str, int] | None:
+        """Reads ``{n}_{id}_output.xlsx``; blanks do not count."""
+        match = _OUTPUT.match(re.sub(r"\s+", "", file_name))
+        return None if match is None else (match["id"], int(match["number"]))
+
+    def role_of(self, file_name: str, task_id: str) -> FileRole | None:
+        """``{n}_{id}_input.xlsx`` and ``{n}_{id}_init.xlsx`` are inputs."""
+        name = re.compile(rf"\d+_{re.escape(task_id)}_(input|init|output)\.xls[xm]")
+        match = name.fullmatch(file_name)
+        return None if match is None else _ROLE[match[1]]
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """``input/1_{id}_input.xlsx`` and ``output/1_{id}_output.xlsx``."""
+        return SolutionPaths(
+            f"{folder}/input/1_{question.id}_input.xlsx",
+            f"{folder}/output/1_{question.id}_output.xlsx",
+        )
+
+    def new_case_names(self, task_id: str, number: int) -> tuple[str, str]:
+        """``{n}_{id}_input.xlsx`` and ``{n}_{id}_answer.xlsx``."""
+        return f"{number}_{task_id}_input.xlsx", f"{number}_{task_id}_answer.xlsx"
+
+    def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:
+        """The records of ``dataset.json``, with what has changed in them."""
+        return f"{dump_json(dataset_records(root, tasks), indent=2)}\n"
+
+
+FORMAT = SpreadsheetBench()
+
+
+# -- which workbook is what -----------------------------------------------------------------------
+
+_WORKBOOK = re.compile(r"\.xls[xm]$", re.IGNORECASE)
+_NUMBERED = re.compile(
+    r"^(?P<number>\d+)_(?P<id>.*)_(?P<role>input|initial|init|answer|golden|gold)\.xls[xm]$",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"^(?P<role>input|initial|init|answer|golden|gold)\.xls[xm]$", re.IGNORECASE)
+_NUMBER = re.compile(r"^(?P<number>\d+)_")
+_NOT_A_SUITE_FILE = (".", "~$")
+
+
+class Role(enum.Enum):
+    """What a workbook is to its case."""
+
+    INPUT = "input"
+    GOLD = "gold"
+
+
+_ROLES = {
+    "input": Role.INPUT,
+    "init": Role.INPUT,
+    "initial": Role.INPUT,
+    "answer": Role.GOLD,
+    "golden": Role.GOLD,
+    "gold": Role.GOLD,
+}
+_VERIFIED_WORDS = frozenset({"init", "initial", "golden", "gold"})
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFiles:
+    """The two workbooks of a case, by file name.
+
+    Attributes:
+        number: the case's number as its file names have it.
+        input_name: file name of the input.
+        gold_name: file name of the gold.
+    """
+
+    number: int
+    input_name: str
+    gold_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """How a folder's file names were read.
+
+    Attributes:
+        cases: the cases in the order of their numbers.
+        faults: why there is no case where there should be one, without the folder.
+        notes: irregular names that were understood, without the folder.
+        verified_names: whether the files are named as in SpreadsheetBench Verified.
+    """
+
+    cases: tuple[CaseFiles, ...]
+    faults: tuple[str, ...]
+    notes: tuple[str, ...]
+    verified_names: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    number: int
+    task_id: str | None
+    role: Role
+    word: str
+
+
+def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
+    """Pairs the workbooks of one task's folder.
+
+    Args:
+        names: file names in the folder; what is not a workbook (``prompt.txt``) is ignored.
+        task_id: the task's id as text.
+    """
+    workbooks = sorted(
+        name for name in names if _WORKBOOK.search(name) and not name.startswith(_NOT_A_SUITE_FILE)
+    )
+    candidates, strangers = _read_names(workbooks)
+    verified = any(candidate.word in _VERIFIED_WORDS for candidate in candidates)
+    by_place: dict[tuple[int, Role], list[_Candidate]] = {}
+    for candidate in candidates:
+        by_place.setdefault((candidate.number, candidate.role), []).append(candidate)
+    numbers = sorted({number for number, _ in by_place} | set(strangers))
+    faults: list[str] = []
+    notes: list[str] = []
+    cases: list[CaseFiles] = []
+    for number in numbers:
+        chosen: dict[Role, str] = {}
+        for role in Role:
+            name = _choose(by_place.get((number, role), []), number, task_id, faults, notes)
+            if name is not None:
+                chosen[role] = name
+        case = _complete(number, chosen, strangers.get(number, []), notes)
+        if case is None:
+            faults.extend(_missing(number, task_id, chosen, by_place, verified=verified))
+        else:
+            cases.append(case)
+    if not workbooks:
+        faults.append("no test case: the folder holds no workbook")
+    elif not cases and not faults:
+        faults.append(f"no test case: no name fits {{n}}_{task_id}_input.xlsx")
+    return Pairing(tuple(cases), tuple(faults), tuple(notes), verified)
+
+
+def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, list[str]]]:
+    """Names that say their case and role, and those that say only their case."""
+    candidates: list[_Candidate] = []
+    strangers: dict[int, list[str]] = {}
+    for name in workbooks:
+        squeezed = re.sub(r"\s+", "", name)
+        if match := _NUMBERED.match(squeezed):
+            word = match["role"].lower()
+            number = int(match["number"])
+            candidates.append(_Candidate(name, number, match["id"], _ROLES[word], word))
+        elif match := _BARE.match(squeezed):
+            word = match["role"].lower()
+            candidates.append(_Candidate(name, 1, None, _ROLES[word], word))
+        elif match := _NUMBER.match(squeezed):
+            strangers.setdefault(int(match["number"]), []).append(name)
+    return candidates, strangers
+
+
+def _choose(
+    candidates: list[_Candidate], number: int, task_id: str, faults: list[str], notes: list[str]
+) -> str | None:
+    """The one candidate for a place; the task's own id takes precedence over a foreign one."""
+    own = [found for found in candidates if found.task_id == task_id] or candidates
+    if len(own) > 1:
+        names = ", ".join(found.name for found in own)
+        faults.append(f"case {number} has more than one {own[0].role.value}: {names}")
+    if not own:
+        return None
+    chosen = own[0]
+    if re.search(r"\s", chosen.name) and chosen.task_id == task_id:
+        notes.append(f"{chosen.name}: there is a blank in the name")
+    if chosen.task_id is not None and chosen.task_id != task_id:
+        notes.append(f"{chosen.name}: taken as the {chosen.role.value}, though named for another")
+    return chosen.name
+
+
+def _complete(
+    number: int, chosen: Mapping[Role, str], strangers: list[str], notes: list[str]
+) -> CaseFiles | None:
+    """Fills a single gap with the only other workbook of that number."""
+    found = dict(chosen)
+    if len(found) == 1 and len(strangers) == 1:
+        (gap,) = (role for role in Role if role not in found)
+        found[gap] = strangers[0]
+        notes.append(f"{strangers[0]}: taken as the {gap.value} of case {number}, oddly named")
+    if len(found) < len(Role):
+        return None
+    return CaseFiles(number, found[Role.INPUT], found[Role.GOLD])
+
+
+def _missing(
+    number: int,
+    task_id: str,
+    chosen: Mapping[Role, str],
+    by_place: Mapping[tuple[int, Role], list[_Candidate]],
+    *,
+    verified: bool,
+) -> Iterable[str]:
+    words = {Role.INPUT: "init", Role.GOLD: "golden"}
+    if not verified:
+        words = {Role.INPUT: "input", Role.GOLD: "answer"}
+    for role in Role:
+        if role not in chosen and not by_place.get((number, role)):
+            yield f"case {number} has no {role.value} ({number}_{task_id}_{words[role]}.xlsx)"
+
+
+# -- reading --------------------------------------------------------------------------------------
+
+
+@dataclass
+class Reading:
+    """What was read of a suite.
+
+    Attributes:
+        tasks: the tasks that could be read.
+        faults: what is wrong, with the file.
+        notes: liberties taken, with the file.
+        verified: how many of the tasks have files named as in SpreadsheetBench Verified.
+    """
+
+    tasks: list[Task] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    verified: int = 0
+
+
+def read_suite(root: Path) -> Reading:
+    """Reads the ``dataset.json`` of a folder, and pairs the workbooks of each task.
+
+    Raises:
+        SuiteError: the ``dataset.json`` cannot be read at all.
+    """
+    records = read_records(root / DEFINITION)
+    reading = Reading()
+    seen: dict[str, int] = {}
+    boundary = Boundary(root)
+    for index, raw in enumerate(records):
+        record, faults = read_record(raw)
+        label = _label(index, raw)
+        reading.faults.extend(f"{label}: {fault}" for fault in faults)
+        task_id = record.id if record is not None else _id_of(raw)
+        if task_id is not None and task_id in seen:
+            reading.faults.append(f"{label}: the id is already used by record {seen[task_id]}")
+        elif task_id is not None:
+            seen[task_id] = index
+        if record is None:
+            continue
+        if record.unknown_fields:
+            names = ", ".join(record.unknown_fields)
+            reading.notes.append(f"{label}: unknown fields are left aside: {names}")
+        task, pairing = _read_task(record, boundary, label, reading)
+        if task is not None and pairing is not None:
+            reading.tasks.append(task)
+            reading.verified += pairing.verified_names
+    return reading
+
+
+def read_records(path: Path) -> list[object]:
+    """The records of a ``dataset.json`` as they are written; at least one.
+
+    Raises:
+        SuiteError: it cannot be read, or is not a list.
+    """
+    data = read_regular(path, SuiteError)
+    if data is None:
+        raise _broken(path, "is not there")
+    try:
+        records = parse_json(data.removeprefix(b"\xef\xbb\xbf"))
+    except MalformedError as error:
+        raise _broken(path, f"is {error}") from error
+    if not isinstance(records, list):
+        raise _broken(path, f"must be a list of tasks, not {type(records).__name__}")
+    if not records:
+        raise _broken(path, "is empty: a suite needs at least one task")
+    return records
+
+
+def _broken(path: Path, problem: str) -> SuiteError:
+    return SuiteError(f"{path} {problem}", faults=(f"{DEFINITION} {problem}",), hint=_HINT)
+
+
+def _id_of(raw: object) -> str | None:
+    if isinstance(raw, dict) and isinstance(raw.get("id"), int | str):
+        return str(raw["id"])
+    return None
+
+
+def _label(index: int, raw: object) -> str:
+    task_id = _id_of(raw)
+    where = f"{DEFINITION}, record {index}"
+    return where if task_id is None else f"{where} (id {task_id})"
+
+
+def _read_task(
+    record: TaskRecord, boundary: Boundary, label: str, reading: Reading
+) -> tuple[Task | None, Pairing | None]:
+    """Lists a task's folder and pairs its workbooks."""
+    folder = boundary.root / record.folder
+    if not boundary.holds(folder):
+        reading.faults.append(f"{label}: {record.folder} is a link that leaves the suite")
+        return None, None
+    try:
+        with os.scandir(folder) as entries:
+            names = [
+                entry.name
+                for entry in entries
+                if entry.is_file() and _stays_inside(entry, boundary, record, reading)
+            ]
+    except FileNotFoundError:
+        reading.faults.append(f"{label}: there is no folder {record.folder}")
+        return None, None
+    except OSError as error:
+        reading.faults.append(f"{label}: {record.folder} cannot be listed: {error.strerror}")
+        return None, None
+    pairing = pair_workbooks(names, record.id)
+    reading.faults.extend(f"{record.folder}/: {fault}" for fault in pairing.faults)
+    reading.notes.extend(f"{record.folder}/{note}" for note in pairing.notes)
+    if pairing.faults:
+        return None, None
+    cases = tuple(
+        TestCase.of_workbooks(case.number, folder / case.input_name, folder / case.gold_name)
+        for case in pairing.cases
+    )
+    return task_of_record(record, cases), pairing
+
+
+def _stays_inside(
+    entry: os.DirEntry[str], boundary: Boundary, record: TaskRecord, reading: Reading
+) -> bool:
+    """Whether a file is the suite's own: a link may not lead out of it."""
+    if not entry.is_symlink() or boundary.holds(Path(entry.path)):
+        return True
+    reading.faults.append(f"{record.folder}/{entry.name}: a link that leaves the suite")
+    return False
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def dataset_records(root: Path, tasks: Iterable[Task]) -> list[dict[str, Any]]:
+    """The records of some tasks, with their positions, styles and options as they are now.
+
+    Args:
+        root: the folder of the suite that the tasks are from.
+        tasks: the tasks; everything but their checkers is as the suite has it.
+
+    Raises:
+        SuiteError: the ``dataset.json`` cannot be read.
+    """
+    records = {
+        str(raw["id"]): raw
+        for raw in read_records(root / DEFINITION)
+        if isinstance(raw, dict) and "id" in raw
+    }
+    return [_record(records[task.id], task) for task in tasks]
+
+
+def _record(raw: dict[str, Any], task: Task) -> dict[str, Any]:
+    record, options = dict(raw), dict(task.checker.options)
+    if task.checker.name == CELL_RANGE:
+        for name in POSITION_OPTIONS:
+            if (value := options.pop(name, None)) is not None:
+                record[name] = value
+    if style := options.pop("style", None):
+        record["style"] = style
+    if options or "checker" in record:
+        record["checker"] = {"name": task.checker.name, **options}
+    return record

@@ -1,0 +1,553 @@
+"""What a workbook holds besides the values of its cells."""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from judge.formulas.shift import formula_shape
+from judge.workbook.address import Window, folded, parse_window
+from judge.workbook.package import Package
+from judge.workbook.sheets.sheet_scan import scan_surroundings
+from judge.workbook.workbook_parts import Tab, main_part
+from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, relationships, scan_part
+
+_SHOWN = 80
+
+
+class FeatureKind(enum.StrEnum):
+    """What a feature is; the values are those of records and reports."""
+
+    SHEET = "sheet"
+    HIDDEN_SHEET = "hidden_sheet"
+    NAME = "name"
+    TABLE = "table"
+    PIVOT = "pivot_table"
+    CHART = "chart"
+    CHART_PART = "chart_part"
+    """Data series, titles, legends, trend lines of charts."""
+    PICTURE = "picture"
+    SHAPE = "shape"
+    """Text boxes, lines, buttons and other drawn objects."""
+    COMMENT = "comment"
+    VALIDATION = "data_validation"
+    FORMAT = "conditional_format"
+    SPARKLINE = "sparkline"
+    RICH_TEXT = "rich_text"
+    """Cells of which only a part is bold, coloured or in another font."""
+    MERGE = "merged_cells"
+
+
+@dataclass(slots=True)
+class Held:
+    """How much of one feature a workbook holds.
+
+    Attributes:
+        label: what it is, for people.
+        measure: how much: cells of rules, or how many of anything else.
+        sheet: the sheet of the first one; empty if it belongs to the workbook.
+        place: the cells of the first one; empty if it has none.
+    """
+
+    label: str
+    measure: int
+    sheet: str = ""
+    place: str = ""
+
+
+@dataclass(slots=True)
+class Features:
+    """Everything found in a workbook.
+
+    Attributes:
+        held: (kind, content) -> how much of it there is.
+    """
+
+    held: dict[tuple[FeatureKind, str], Held] = field(default_factory=dict)
+
+    def add(
+        self,
+        kind: FeatureKind,
+        content: str,
+        label: str,
+        *,
+        measure: int = 1,
+        sheet: str = "",
+        place: str = "",
+    ) -> None:
+        """Adds one feature, or more of one that is known already."""
+        known = self.held.get((kind, content))
+        if known is None:
+            self.held[kind, content] = Held(shortened(label), measure, sheet, place)
+        else:
+            known.measure += measure
+
+    def measure(self, kind: FeatureKind, content: str) -> int:
+        """How much of a feature there is; 0 without any."""
+        known = self.held.get((kind, content))
+        return 0 if known is None else known.measure
+
+    def __iter__(self) -> Iterator[tuple[tuple[FeatureKind, str], Held]]:
+        return iter(self.held.items())
+
+
+def shortened(text: str) -> str:
+    """Text on one line, short enough to be shown."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+def read_features(package: Package, tabs: tuple[Tab, ...], strings: str | None) -> Features:
+    """Reads everything that a workbook holds besides the values of its cells.
+
+    Args:
+        package: the workbook.
+        tabs: its sheets.
+        strings: name of the part of its shared strings, or None.
+
+    Raises:
+        WorkbookError: a part is missing, broken or over a limit.
+    """
+    found = Features()
+    _read_names(package, found)
+    if strings is not None:
+        read_rich_text(package, strings, "", found)
+    for tab in tabs:
+        package.budget.take_cells(1)
+        found.add(FeatureKind.SHEET, folded(tab.name), f"sheet {tab.name!r}", sheet=tab.name)
+        if tab.state != "visible":
+            label = f"sheet {tab.name!r} hidden"
+            found.add(FeatureKind.HIDDEN_SHEET, folded(tab.name), label, sheet=tab.name)
+        links = relationships(package, tab.part)
+        if tab.is_worksheet:
+            read_sheet_features(package, tab, found)
+            read_rich_text(package, tab.part, tab.name, found)
+        for link in links.values():
+            if link.external or link.target not in package:
+                continue
+            package.budget.take_cells(1)
+            if link.kind == "drawing":
+                read_drawing(package, link.target, tab.name, found)
+            elif link.kind in _LINKED:
+                _LINKED[link.kind](package, link.target, tab.name, found)
+    return found
+
+
+# -- parts that a sheet points to ------------------------------------------------------------------
+
+
+def _read_table(package: Package, part: str, sheet: str, found: Features) -> None:
+    root = _root(package, part)
+    name = root.get("displayName") or root.get("name") or ""
+    found.add(
+        FeatureKind.TABLE,
+        name.casefold(),
+        f"table {name!r}",
+        sheet=sheet,
+        place=shortened(root.get("ref", "")),
+    )
+
+
+def _read_pivot(package: Package, part: str, sheet: str, found: Features) -> None:
+    name = _root(package, part).get("name") or ""
+    found.add(FeatureKind.PIVOT, name.casefold(), f"pivot table {name!r}", sheet=sheet)
+
+
+def _root(package: Package, part: str) -> Mapping[str, str]:
+    """Attributes of the root element of a part."""
+    root: list[dict[str, str]] = []
+
+    def on_start(_: str, attributes: dict[str, str]) -> None:
+        if not root:
+            root.append(attributes)
+
+    scan_part(package, part, on_start)
+    return root[0] if root else {}
+
+
+def _read_comments(package: Package, part: str, sheet: str, found: Features) -> None:
+    comments: list[tuple[str, list[str]]] = []
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        if tag in {"comment", "tc:threadedComment"}:
+            package.budget.take_cells(1)
+            comments.append((attributes.get("ref", ""), []))
+
+    def on_text(text: str) -> None:
+        if comments:
+            package.budget.take_chars(len(text))
+            comments[-1][1].append(text)
+
+    scan_part(package, part, on_start, text=on_text)
+    for place, pieces in comments:
+        text = " ".join("".join(pieces).split())
+        label = f"comment {shortened(text)!r}"
+        found.add(FeatureKind.COMMENT, text, label, sheet=sheet, place=place[:20])
+
+
+_LINKED = {
+    "table": _read_table,
+    "pivotTable": _read_pivot,
+    "comments": _read_comments,
+    "threadedComment": _read_comments,
+}
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+_PRINTING = {"_xlnm.print_area": "print area", "_xlnm.print_titles": "print titles"}
+
+
+def _read_names(package: Package, found: Features) -> None:
+    """Defined names that a user sees and that refer to something."""
+    names: list[tuple[str, list[str]]] = []
+    inside = False
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal inside
+        inside = tag == "definedName" and attributes.get("hidden", "0") in {"0", "false"}
+        if inside:
+            package.budget.take_cells(1)
+            names.append((attributes.get("name", ""), []))
+
+    def on_text(text: str) -> None:
+        if inside:
+            package.budget.take_chars(len(text))
+            names[-1][1].append(text)
+
+    scan_part(package, main_part(package), on_start, text=on_text)
+    for name, pieces in names:
+        content = name.casefold()
+        if "#REF!" in "".join(pieces) or (content.startswith("_xl") and content not in _PRINTING):
+            continue
+        label = _PRINTING.get(content, f"name {name!r}")
+        found.add(FeatureKind.NAME, content, label)
+
+
+_SHAPES = {"sp", "cxnSp"}
+_CHART_PARTS = {
+    "ser": "data series",
+    "series": "data series",
+    "title": "titles",
+    "legend": "legends",
+    "trendline": "trend lines",
+    "errBars": "error bars",
+}
+
+
+def read_drawing(package: Package, part: str, sheet: str, found: Features) -> None:
+    """Adds what a drawing holds.
+
+    A fallback for programs that do not know an object is not counted in addition to it.
+
+    Args:
+        package: the workbook.
+        part: name of the drawing's part.
+        sheet: the sheet that it is on.
+        found: where features go.
+
+    Raises:
+        WorkbookError: a part is missing, broken or over a limit.
+    """
+    charts: list[str] = []
+    path: list[str] = []
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        path.append(tag)
+        if "Fallback" in path:
+            return
+        if tag == "pic":
+            package.budget.take_cells(1)
+            found.add(FeatureKind.PICTURE, "", "picture", sheet=sheet)
+        elif tag in _SHAPES:
+            package.budget.take_cells(1)
+            found.add(FeatureKind.SHAPE, "", "drawn shape or control", sheet=sheet)
+        elif tag == "chart":
+            charts.extend(text for name, text in attributes.items() if name == "r:id")
+
+    scan_part(package, part, on_start, path.pop, names=DRAWING_NAMES)
+    links = relationships(package, part) if charts else {}
+    for identifier in charts:
+        package.budget.take_cells(1)
+        link = links.get(identifier)
+        if link is not None and not link.external and link.target in package:
+            _read_chart(package, link.target, sheet, found)
+
+
+def _read_chart(package: Package, part: str, sheet: str, found: Features) -> None:
+    types: set[str] = set()
+    counts: dict[str, int] = {}
+
+    def on_start(tag: str, attributes: dict[str, str]) -> None:
+        if tag.endswith("Chart"):
+            types.add(tag.removesuffix("Chart"))
+        elif tag in _CHART_PARTS:
+            label = _CHART_PARTS[tag]
+            counts[label] = counts.get(label, 0) + 1
+            if "layoutId" in attributes:  # the newer kinds, such as waterfall
+                types.add(attributes["layoutId"])
+
+    scan_part(package, part, on_start, names=CHART_NAMES)
+    known = sorted(type_ for type_ in types if type_)
+    content = "+".join(known)[:200]
+    found.add(FeatureKind.CHART, content, f"chart ({', '.join(known) or 'empty'})", sheet=sheet)
+    for label, count in counts.items():
+        found.add(FeatureKind.CHART_PART, label, f"{label} of charts", measure=count, sheet=sheet)
+
+
+_AROUND = {"si", "is", "row", "c", "v", "f"}
+"""Elements that begin a string, or follow one."""
+
+_FORMAT = b"rPr>"
+"""How the tag of a part's format ends, whatever its prefix."""
+
+
+def read_rich_text(package: Package, part: str, sheet: str, found: Features) -> None:
+    """Adds the rich strings of a part: the shared strings, or a worksheet that holds its own.
+
+    Args:
+        package: the workbook.
+        part: name of the part.
+        sheet: the sheet that it belongs to; empty for the shared strings.
+        found: where features go.
+
+    Raises:
+        WorkbookError: the part is missing, broken or over a limit.
+    """
+    if not _holds(package, part, _FORMAT):
+        return
+    strings = _Strings(package, sheet, found)
+    scan_part(package, part, strings.start, text=strings.text)
+    strings.finish()
+
+
+class _Strings:
+    """Hears the strings of a part, one after the other."""
+
+    def __init__(self, package: Package, sheet: str, found: Features) -> None:
+        self._budget = package.budget
+        self._sheet = sheet
+        self._found = found
+        self._pieces: list[str] | None = None
+        self._runs = 0
+        self._is_formatted = False
+
+    def start(self, tag: str, _: dict[str, str]) -> None:
+        """Called when an element begins."""
+        if tag in _AROUND:
+            self.finish()
+            self._pieces = [] if tag in {"si", "is"} else None
+            self._runs, self._is_formatted = 0, False
+        elif tag == "r":
+            self._runs += 1
+        elif tag == "rPr":
+            self._is_formatted = True
+
+    def text(self, text: str) -> None:
+        """Called with the characters between tags."""
+        if self._pieces is not None:
+            self._budget.take_chars(len(text))
+            self._pieces.append(text)
+
+    def finish(self) -> None:
+        """Adds the last string. If all of it has one format, that is the format of its cell."""
+        if self._pieces is not None and self._is_formatted and self._runs > 1:
+            self._budget.take_cells(1)
+            text = "".join(self._pieces)
+            self._found.add(
+                FeatureKind.RICH_TEXT,
+                " ".join(text.split()),
+                f"formats of parts of the text {shortened(text)!r}",
+                sheet=self._sheet,
+            )
+        self._pieces = None
+
+
+def _holds(package: Package, part: str, wanted: bytes) -> bool:
+    before = b""
+    holds = False
+    for chunk in package.chunks(part):
+        # The part is read to its end, where its checksum is compared.
+        holds = holds or wanted in before + chunk
+        before = chunk[-len(wanted) :]
+    return holds
+
+
+_FORMULAS = {"formula", "formula1", "formula2", "f"}
+_RULES = {
+    "x14:dataValidation": "dataValidation",
+    "x14:conditionalFormatting": "conditionalFormatting",
+    "x14:cfRule": "cfRule",
+    "x14:sparkline": "sparkline",
+    "x14:formula1": "formula1",
+    "x14:formula2": "formula2",
+    "x14:id": "id",
+    "xm:f": "f",
+    "xm:sqref": "sqref",
+}
+"""What the extension part of a worksheet calls the same things."""
+
+_TERMS = ("type", "operator", "text", "timePeriod", "rank", "percent", "bottom", "aboveAverage")
+_MAX_EXACT = 200
+"""Rectangles of one rule up to which cells that two of them cover count once."""
+
+
+@dataclass(slots=True)
+class _Rule:
+    """A validation, a conditional format or a group of sparklines."""
+
+    kind: FeatureKind
+    attributes: dict[str, str]
+    reference: str = ""
+    formulas: list[str] = field(default_factory=list)
+
+    @property
+    def terms(self) -> list[str]:
+        default = {"type": "none"} if self.kind is FeatureKind.VALIDATION else {}
+        given = {**default, **self.attributes}
+        return [f"{name}={given[name]}" for name in _TERMS if name in given]
+
+    @property
+    def content(self) -> str:
+        return "\x00".join([*self.terms, *map(formula_shape, self.formulas)])
+
+    @property
+    def label(self) -> str:
+        what = self.kind.value.replace("_", " ")
+        kind = self.attributes.get("type", "")
+        return " ".join(filter(None, (what, kind, ", ".join(self.formulas))))
+
+
+class _RuleCollector:
+    """Hears what is around the rows of a worksheet."""
+
+    def __init__(self, package: Package) -> None:
+        self.rules: list[_Rule] = []
+        self.merges: list[Window] = []
+        self.bars: set[str] = set()
+        self._budget = package.budget
+        self._rule: _Rule | None = None
+        self._pending: list[_Rule] = []
+        self._reference = ""
+        self._before = ""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """Called when an element begins."""
+        tag = _RULES.get(tag, tag)
+        if tag == "mergeCell":
+            self._budget.take_cells(1)
+            if (window := parse_window(attributes.get("ref", ""))) is not None:
+                self.merges.append(window)
+        elif tag == "dataValidation":
+            self._begin(_Rule(FeatureKind.VALIDATION, attributes, attributes.get("sqref", "")))
+        elif tag == "conditionalFormatting":
+            self._reference = attributes.get("sqref", "")
+            self._pending = []
+        elif tag == "cfRule":
+            self._begin(_Rule(FeatureKind.FORMAT, attributes, self._reference))
+            self._pending.extend(self.rules[-1:])
+        elif tag == "sparkline":
+            self._begin(_Rule(FeatureKind.SPARKLINE, {}))
+
+    def _begin(self, rule: _Rule) -> None:
+        self._budget.take_cells(1)
+        self._rule = rule
+        self.rules.append(rule)
+
+    def end(self, tag: str, text: list[str]) -> None:
+        """Called when an element ends."""
+        tag = _RULES.get(tag, tag)
+        if tag in _FORMULAS and self._rule is not None:
+            written = "".join(text)
+            # In the extension part, <formula1><f>…</f></formula1> ends twice with one text.
+            if tag == "f" or self._before != "f":
+                self._budget.take_chars(len(written))
+                self._rule.formulas.append(written)
+        elif tag == "sqref":
+            self._place("".join(text))
+        elif tag == "id" and self._rule is not None:
+            self.bars.add("".join(text).strip())
+        elif tag in {"dataValidation", "cfRule", "sparkline"}:
+            self._rule = None
+        self._before = tag
+
+    def _place(self, reference: str) -> None:
+        """The cells of rules in the extension part follow them."""
+        self._budget.take_chars(len(reference))
+        if self._rule is not None:
+            self._rule.reference = reference
+            return
+        for rule in self._pending:
+            rule.reference = rule.reference or reference
+
+
+def read_sheet_features(package: Package, tab: Tab, found: Features) -> None:
+    """Adds the rules and merged cells of a worksheet.
+
+    The second part of a data bar, which only says how it is drawn, is not a rule of its own.
+
+    Args:
+        package: the workbook.
+        tab: the worksheet.
+        found: where features go.
+
+    Raises:
+        WorkbookError: the worksheet is missing, broken or over a limit.
+    """
+    heard = scan_surroundings(package, tab.part, lambda: _RuleCollector(package))
+    for rule in heard.rules:
+        if rule.kind is FeatureKind.FORMAT and rule.attributes.get("id") in heard.bars:
+            continue
+        windows = [
+            window for each in rule.reference.split() if (window := parse_window(each)) is not None
+        ]
+        if not windows or any("#REF!" in formula for formula in rule.formulas):
+            # It applies to nothing, or refers to nothing.
+            continue
+        cells = len(windows) if rule.kind is FeatureKind.SPARKLINE else covered_cells(windows)
+        content = "" if rule.kind is FeatureKind.SPARKLINE else rule.content
+        found.add(
+            rule.kind,
+            content,
+            rule.label,
+            measure=cells,
+            sheet=tab.name,
+            place=str(windows[0]),
+        )
+    for window in heard.merges:
+        rows = window.rows
+        columns = window.columns
+        shape = f"{rows} x {columns}"
+        found.add(
+            FeatureKind.MERGE,
+            shape,
+            f"merged cells, {shape}",
+            sheet=tab.name,
+            place=str(window),
+        )
+
+
+def covered_cells(windows: Sequence[Window]) -> int:
+    """How many cells some rectangles cover, those that several of them cover once.
+
+    Of more than a few hundred rectangles, only equal ones count once.
+    """
+    distinct = list(dict.fromkeys(windows))
+    if len(distinct) > _MAX_EXACT:
+        return sum(each.size for each in distinct)
+    edges = sorted({row for each in distinct for row in (each.min_row, each.max_row + 1)})
+    covered = 0
+    for top, below in itertools.pairwise(edges):
+        columns = sorted(
+            (each.min_column, each.max_column)
+            for each in distinct
+            if each.min_row <= top and each.max_row >= top
+        )
+        width = last = 0
+        for first, end in columns:
+            width += max(0, end - max(first, last + 1) + 1)
+            last = max(last, end)
+        covered += width * (below - top)
+    return covered

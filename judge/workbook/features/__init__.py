@@ -1,1 +1,0 @@
-"""What a workbook holds besides the values of its cells."""
