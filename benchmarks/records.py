@@ -34,9 +34,8 @@ from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import read_table
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
-from judge.workbook.dates import to_serial
-from judge.workbook.formula_cells import sheet_formulas
-from judge.workbook.reader import open_workbook
+from judge.workbook.number_formats import to_serial
+from judge.workbook.reader import open_workbook, sheet_formulas
 
 TRUST = Path(__file__).parent.parent / "judge" / "recalc" / "trust.json"
 GOLDS = "golds"
