@@ -207,7 +207,9 @@ class Audit:
 SCHEMA_VERSION = 1
 
 
-class _AuditedSuite(TypedDict):
+class AuditedSuite(TypedDict):
+    """The suite that was audited."""
+
     name: str
     format: str
     digest: Sha256
@@ -215,7 +217,23 @@ class _AuditedSuite(TypedDict):
 
 class _Head(TypedDict):
     schema_version: int
-    suite: _AuditedSuite
+    suite: AuditedSuite
+
+
+class _Required(_Head):
+    tasks: Count
+    cases: Count
+    signs: tuple[SignRun, ...]
+    suspects: tuple[Suspect, ...]
+    files: tuple[CaseFiles, ...]
+
+
+class SuspectsDocument(_Required, total=False):
+    """The document of suspects.json: an :class:`Audit`, with the suite as an object of its own."""
+
+    submissions: tuple[str, ...]
+    not_examined: Mapping[str, str]
+    problems: tuple[Problem, ...]
 
 
 def document_of(audit: Audit) -> dict[str, object]:
