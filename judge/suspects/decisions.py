@@ -316,7 +316,7 @@ class Suspicions:
             for each in self.of_case(task, case)
         )
 
-    def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> "Suspicions":
+    def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> Suspicions:
         """The same for a run that was judged with corrections, as run.json names them."""
         corrected = {
             (

@@ -199,23 +199,24 @@ class Audit:
         )
 
 
-# Without `from __future__ import annotations`: see judge.files.forms.
-
-
 # -- suspects.json ---------------------------------------------------------------------------------
 
 SCHEMA_VERSION = 1
 
 
-class _AuditedSuite(TypedDict):
+class AuditedSuite(TypedDict):
+    """The suite that was audited."""
+
     name: str
     format: str
     digest: Sha256
 
 
-class _Head(TypedDict):
+class SuspectsHead(TypedDict):
+    """The fields of ``suspects.json`` that an :class:`Audit` holds in another form."""
+
     schema_version: int
-    suite: _AuditedSuite
+    suite: AuditedSuite
 
 
 def document_of(audit: Audit) -> dict[str, object]:
@@ -235,7 +236,7 @@ def audit_of(document: object) -> Audit:
     Raises:
         MalformedError: names the first field that does not fit.
     """
-    head = checked(document, _Head)
+    head = checked(document, SuspectsHead)
     if head["schema_version"] != SCHEMA_VERSION:
         raise MalformedError(
             f"field schema_version: expected {SCHEMA_VERSION}, found {head['schema_version']}"
