@@ -19,7 +19,7 @@ from judge.compare.profiles import get_profile
 from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import judge_rules
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.raised import Side
+from judge.compare.rules.published_error import Side
 from judge.core.finding import Finding
 from judge.core.submission import Origin
 from judge.errors import UsageError, WorkbookError

@@ -31,7 +31,7 @@ from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSum
 from judge.inference.started import StartedRuns
 
 if TYPE_CHECKING:
-    from judge.inference.batches.ahead import Carrier
+    from judge.inference.batches.ahead import BulkClient
     from judge.inference.chat import ChatModel
     from judge.inference.client import OpenAIChatModel
     from judge.inference.run import Resources
@@ -254,14 +254,14 @@ async def _open_resources(
         cache=ReplyCache(cache_folder() / "replies") if options.cache else None,
         concurrency=options.concurrency,
         jobs=jobs,
-        carrier=_carrier(options, chat_model, store),
+        bulk_client=_bulk_client(options, chat_model, store),
     )
     return resources, plan
 
 
-def _carrier(
+def _bulk_client(
     options: InferOptions, chat_model: OpenAIChatModel, store: RunDirectory
-) -> Carrier | None:
+) -> BulkClient | None:
     """How requests are answered before the conversations, if they are."""
     if options.batch_file is not None:
         from judge.inference.batches.ahead import RequestsFile  # noqa: PLC0415
@@ -273,10 +273,10 @@ def _carrier(
         return ResultsFile(as_path(options.batch_results))
     if not options.batch:
         return None
-    from judge.inference.batches.log import BatchBook  # noqa: PLC0415
-    from judge.inference.batches.server import BatchCarrier, BatchEndpoint  # noqa: PLC0415
+    from judge.inference.batches.log import BatchLog  # noqa: PLC0415
+    from judge.inference.batches.server import BatchClient, BatchEndpoint  # noqa: PLC0415
 
-    return BatchCarrier(BatchEndpoint(chat_model), BatchBook(store), chat_model.policy)
+    return BatchClient(BatchEndpoint(chat_model), BatchLog(store), chat_model.policy)
 
 
 def is_offline(options: InferOptions) -> bool:

@@ -18,7 +18,7 @@ from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remem
 from judge.core.option import Section, options_in
 from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.core.task import Task, split_ids
-from judge.desktop.contract import ActionSpace, DesktopOptions, WindowPlace
+from judge.desktop.contract import ActionSpace, DesktopOptions, WindowBounds
 from judge.errors import StoreError, UsageError
 from judge.files.paths import as_path
 from judge.grading.store import RUN_FILE, RunDirectory
@@ -35,15 +35,15 @@ from judge.inference.config import (
 from judge.inference.content import ContentLimits
 from judge.inference.desktop.setting import (
     MODE,
+    DesktopMode,
     DesktopSetting,
-    DesktopWay,
     load_desktop_setting,
     load_words,
     setting_name,
     why_not_asked,
 )
 from judge.inference.documents import DocumentFolder
-from judge.inference.plan import Assignment, Background, InferencePlan, SuiteReference, TypedWay
+from judge.inference.plan import Assignment, Background, InferencePlan, SuiteReference, TypedMode
 from judge.inference.prompt import Template, load_feedback, load_template, load_user_template
 from judge.inference.started import StartedRuns
 from judge.suites import load_suite
@@ -80,7 +80,7 @@ def content_limits(options: InferOptions, setting: Setting) -> ContentLimits:
     return ContentLimits(rows=setting.rows, notes=options.notes is not False)
 
 
-def typed_way(options: InferOptions, assignments: Sequence[Assignment]) -> TypedWay | None:
+def typed_mode(options: InferOptions, assignments: Sequence[Assignment]) -> TypedMode | None:
     """How tasks are asked that expect a typed answer; None if none of them does."""
     forms = {assignment.question.answer.is_file for assignment in assignments}
     if False not in forms:
@@ -91,7 +91,7 @@ def typed_way(options: InferOptions, assignments: Sequence[Assignment]) -> Typed
     mine = options.prompt and True not in forms
     template = template_for(options, setting) if mine else load_template(setting.prompt)
     content = content_limits(options, setting)
-    return TypedWay(setting, template, load_feedback("typed_feedback"), content)
+    return TypedMode(setting, template, load_feedback("typed_feedback"), content)
 
 
 def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Task, ...]:
@@ -216,9 +216,9 @@ _OPTIONS_OF_OTHER_MODES = (
 """Options of the other modes."""
 
 
-def desktop_way(
+def desktop_mode(
     options: InferOptions, suite_format: str, assignments: Sequence[Assignment]
-) -> DesktopWay | None:
+) -> DesktopMode | None:
     """How tasks are asked on a desktop, and which of them cannot be; None in the other modes.
 
     Args:
@@ -245,7 +245,7 @@ def desktop_way(
             "no task that is chosen can be asked on a desktop",
             hint="; ".join(f"{task_id}: {problem}" for task_id, problem in left_out[:3]),
         )
-    return DesktopWay(setting, load_words(), _desktop_options(options), left_out)
+    return DesktopMode(setting, load_words(), _desktop_options(options), left_out)
 
 
 def without(
@@ -295,7 +295,7 @@ def _desktop_options(options: InferOptions) -> DesktopOptions:
     )
 
 
-def _window(text: str | None, width: int, height: int) -> WindowPlace | None:
+def _window(text: str | None, width: int, height: int) -> WindowBounds | None:
     if text is None:
         return None
     match = _WINDOW.fullmatch(text)
@@ -304,7 +304,7 @@ def _window(text: str | None, width: int, height: int) -> WindowPlace | None:
             f"--window {text[:80]}: write place and size in pixels as X,Y,WxH, such as "
             "100,50,1280x720"
         )
-    place = WindowPlace(*map(int, match.groups()))
+    place = WindowBounds(*map(int, match.groups()))
     inside = place.x + place.width <= width and place.y + place.height <= height
     if not inside or place.width < _LEAST or place.height < 200:
         raise UsageError(
@@ -347,7 +347,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     )
     if not assignments:
         raise UsageError("no task is left to ask about", hint="Check --ids and --limit.")
-    desktop = desktop_way(options, suite.format, assignments)
+    desktop = desktop_mode(options, suite.format, assignments)
     if desktop is not None:
         assignments = without(assignments, desktop.left_out)
     setting, template, typed = _way(options, assignments, desktop)
@@ -376,15 +376,15 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
 
 
 def _way(
-    options: InferOptions, assignments: tuple[Assignment, ...], desktop: DesktopWay | None
-) -> tuple[Setting, Template, TypedWay | None]:
+    options: InferOptions, assignments: tuple[Assignment, ...], desktop: DesktopMode | None
+) -> tuple[Setting, Template, TypedMode | None]:
     """Setting and prompt, and how tasks are asked that expect a typed answer."""
     if desktop is not None:
         return desktop.setting, template_for(options, desktop.setting), None
     assert options.mode is not None
     setting = changed(load_setting(options.mode, options.feedback), options)
     check_combinations(options, setting.executes)
-    typed = typed_way(options, assignments)
+    typed = typed_mode(options, assignments)
     template = template_for(options, setting)
     if typed is not None and all(
         not assignment.question.answer.is_file for assignment in assignments

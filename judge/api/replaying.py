@@ -35,7 +35,7 @@ from judge.grading.store import RunDirectory
 from judge.inference.desktop.episode import look, table_of
 from judge.inference.desktop.setting import (
     MODE,
-    DesktopWay,
+    DesktopMode,
     desktop_task,
     load_desktop_setting,
     load_words,
@@ -151,7 +151,7 @@ class _Replayer:
             raise SuiteError(f"task {task_id} has no case {number}")
         return task, case
 
-    def _way(self, episode: Episode) -> DesktopWay:
+    def _way(self, episode: Episode) -> DesktopMode:
         """How tables were made in an episode: what is not on record is as it usually is."""
         inference = self.run.get("inference") or {}
         recorded = (inference.get("desktop") or {}).get("setting")
@@ -161,9 +161,9 @@ class _Replayer:
         parts = episode.head["setting"].split("/")
         if parts[0] == MODE and len(parts) == 3 and parts[1] in OBSERVATION_FORMS:
             setting = replace(setting, observation=parts[1])
-        return DesktopWay(setting, load_words(), options_of(episode.head))
+        return DesktopMode(setting, load_words(), options_of(episode.head))
 
-    def _turn(self, desktop: Desktop, way: DesktopWay, turn: TurnRecord) -> Iterator[ReplayedTurn]:
+    def _turn(self, desktop: Desktop, way: DesktopMode, turn: TurnRecord) -> Iterator[ReplayedTurn]:
         """Performs a turn again; yields what came out otherwise."""
         seen = look(desktop, way.setting.form)
         table = table_of(way, seen).text

@@ -74,10 +74,11 @@ def desktop(
 
 def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result | None:
     from judge.api import desktop_trials as trials  # noqa: PLC0415  `--help` needs none of it
-    from judge.desktop import episodes, sandboxed  # noqa: PLC0415
+    from judge.desktop import sandboxed  # noqa: PLC0415
+    from judge.desktop.episodes import HUMAN  # noqa: PLC0415
 
     with (
-        trials.opened_trial(options, model=episodes.HUMAN, setting=trials.PERSON) as trial,
+        trials.opened_trial(options, model=HUMAN, setting=trials.PERSON) as trial,
         contextlib.ExitStack() as stack,
     ):
         host = sandboxed.open_desktops(options.sandbox, 1, stack)

@@ -53,7 +53,7 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowPlace:
+class WindowBounds:
     """Position and size of the window of the spreadsheet program, pixels.
 
     Attributes:
@@ -89,7 +89,7 @@ class DesktopOptions:
     height: int = 1080
     as_published: frozenset[str] = frozenset()
     gui_only: bool = False
-    window: WindowPlace | None = None
+    window: WindowBounds | None = None
     clutter: int = 0
     action_s: float = 60.0
     memory_bytes: int = 1536 * MIB

@@ -27,7 +27,7 @@ from judge.desktop.contract import (
     DesktopTask,
     Observation,
     Signal,
-    WindowPlace,
+    WindowBounds,
 )
 from judge.errors import StoreError
 from judge.files.documents import MIB, MalformedError, dump_json
@@ -157,7 +157,7 @@ class EpisodeEnd(TypedDict):
     steps: Count
     """Actions that were performed."""
     output: Sha256 | None
-    """SHA-256 of the file that was collected; None where there is none."""
+    """SHA-256 of the file that was collected; None if there is none."""
     output_bytes: Count
     changed: bool
     problem: str
@@ -241,7 +241,7 @@ def options_of(head: EpisodeHead) -> DesktopOptions:
             **{
                 **options,
                 "as_published": frozenset(options["as_published"]),
-                "window": None if window is None else WindowPlace(**window),
+                "window": None if window is None else WindowBounds(**window),
             }
         )
     except TypeError as error:

@@ -42,7 +42,7 @@ class CallError(Exception):
             will do better).
         message: what happened, without the key.
         attempts: requests that were sent.
-        faults: what went wrong in each of them.
+        faults: the error of each attempt.
     """
 
     def __init__(

@@ -169,7 +169,7 @@ class Price:
     source: str = ""
 
     def of(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """US dollars for so many tokens."""
+        """US dollars for these tokens."""
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1_000_000
 
     def half(self) -> Price:

@@ -270,7 +270,7 @@ class ContentLimits:
 
 
 def rows_needed(form: str, rows: int) -> int:
-    """How many rows of a sheet a form needs to show so many below the first row.
+    """How many rows of a sheet must be read to show ``rows`` rows below the first one.
 
     A description of columns counts all rows.
     """

@@ -39,7 +39,7 @@ Ask = Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]
 """Asks the model: the messages of the request, and the 1-based number of the round."""
 
 ANSWER = "answer"
-"""Why a conversation ended in which an answer was given."""
+"""Why a conversation with an answer ended."""
 
 MAX_SANDBOXES = 3
 """How many sandboxes, or desktops, may fail in a conversation before the failure is on record."""
@@ -58,13 +58,13 @@ class Conversation:
         solution: the program that is submitted; None if no reply contained one.
         reply: the reply that the solution came from, unchanged; the last reply if there is no
             solution.
-        response: the reply that is the typed answer; None where the task asks for a workbook.
+        response: the reply that is the typed answer; None if the task asks for a workbook.
         ended: why it ended: ``replied`` (single), ``output``, ``explicit``, ``answer``, ``rounds``
             or ``context-length``; on a desktop as in
             :class:`judge.desktop.episodes.EpisodeEnd`.
         finish_reason: of the last reply.
         truncated: whether the reply that the solution came from was cut off.
-        stands_alone: whether the solution leaves a workbook in a fresh process; None where it was
+        stands_alone: whether the solution leaves a workbook in a fresh process; None if it was
             not run, or no round ever left one.
         outputs: number of a case -> what its episode on a desktop left, as submissions have it.
         parts: for each of these episodes the number of its case, and of its first message.
@@ -109,7 +109,7 @@ class Conversation:
         )
 
     def end_over_length(self, error: CallError, **facts: Any) -> None:
-        """Ends, with what there is so far, because the conversation is too long for the model."""
+        """Ends, because the conversation is too long for the model; keeps what it has so far."""
         self.ended = "context-length"
         self.finish_reason = "context_length"
         self.rounds.append({"form": "none", "error": error.message, **facts})
@@ -277,7 +277,7 @@ class RoundRules:
         explicit_stop: whether it ends when the model says so, not when a workbook is there.
         feedback: the wording between rounds.
         output_path: where the prompt says that the solution leaves its workbook.
-        unseen: the wording where the model does not learn how its programs ran; None where it does.
+        unseen: the wording if the model does not learn how its programs ran; None if it does.
     """
 
     rounds: int
@@ -544,7 +544,7 @@ def read_turn(text: str, setting: TypedSetting) -> Turn:
 
     Args:
         text: the reply.
-        setting: the words, and what is done with a program next to an answer.
+        setting: the words, and the treatment of a program next to an answer.
     """
     program = extract(text)
     if program.code is not None and _is_object(program.code):

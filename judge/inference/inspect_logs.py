@@ -1,9 +1,9 @@
 """Logs of Inspect AI: imports one as a run of the judge.
 
-A log may come from anybody. Inspect's own reader only sees the fields that a run is made of, out
-of members whose sizes and values were counted first. Inspect never expands anything: text that many
-messages refer to (an attachment) is counted for each message and put in as the message is written.
-What a log says of a submission is taken as any line of a file of solutions is.
+A log is untrusted. The sizes and values of its members are counted first, and Inspect's reader
+sees only the fields that a run needs. Inspect does not expand attachments (text that many messages
+refer to): the judge counts them for each message, and inserts them when it writes the message. The
+submission in a sample is read like a line of any file of solutions.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def record_of_store(kept: object, *, is_file: bool) -> dict[str, Any] | None:
     """The submission in the store of a sample, without fields that the solver cannot have written.
 
     Args:
-        kept: the value in the store; it may come from anybody.
+        kept: the value in the store, which is untrusted.
         is_file: whether the task asks for a workbook.
 
     Returns:

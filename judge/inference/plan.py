@@ -14,7 +14,7 @@ from judge.core.task import TaskQuestion
 from judge.errors import StoreError
 from judge.inference.config import ModelSpec, Setting, TypedSetting, public_url
 from judge.inference.content import ContentLimits
-from judge.inference.desktop.setting import DesktopWay
+from judge.inference.desktop.setting import DesktopMode
 from judge.inference.documents import DocumentFolder, Excerpt
 from judge.inference.prompt import Feedback, Template, load_feedback
 
@@ -124,7 +124,7 @@ class SuiteReference:
 
 
 @dataclass(frozen=True, slots=True)
-class TypedWay:
+class TypedMode:
     """How tasks with a typed answer are asked.
 
     Attributes:
@@ -193,8 +193,8 @@ class InferencePlan:
     template: Template
     feedback: Feedback
     content: ContentLimits
-    typed: TypedWay | None = None
-    desktop: DesktopWay | None = None
+    typed: TypedMode | None = None
+    desktop: DesktopMode | None = None
     params: Mapping[str, Any] = field(default_factory=_nothing)
     samples: int = 1
     session: bool = False
@@ -228,7 +228,7 @@ class InferencePlan:
         typed = self.typed_of(question)
         return self.setting if typed is None else typed.setting
 
-    def typed_of(self, question: TaskQuestion) -> TypedWay | None:
+    def typed_of(self, question: TaskQuestion) -> TypedMode | None:
         """How a task with a typed answer is asked; None for all other tasks."""
         return None if question.answer.is_file or self.desktop is not None else self.typed
 

@@ -26,8 +26,8 @@ from judge.errors import (
 from judge.files.documents import utc_now
 from judge.files.media import PICTURES_FOLDER
 from judge.grading.store import RunDirectory
-from judge.inference.batches.ahead import AnsweredAhead, Carrier, Job, Outcome, RequestQueue
-from judge.inference.batches.log import BATCHES_FILE, BatchBook
+from judge.inference.batches.ahead import AnsweredAhead, BulkClient, Job, Outcome, RequestQueue
+from judge.inference.batches.log import BATCHES_FILE, BatchLog
 from judge.inference.calls import CallContext, Journal, ReplyCache, TaskClient
 from judge.inference.chat import BudgetReachedError, CallError, ChatModel
 from judge.inference.conversation import Conversation
@@ -59,7 +59,7 @@ class Resources:
         concurrency: how many tasks at a time.
         jobs: how many programs at a time.
         desktops: opens desktops; None in the other modes.
-        carrier: has all requests answered before the conversations begin; None to ask during
+        bulk_client: has all requests answered before the conversations begin; None to ask during
             them. Only for settings of one round.
     """
 
@@ -70,7 +70,7 @@ class Resources:
     concurrency: int = 8
     jobs: int = 2
     desktops: DesktopHost | None = None
-    carrier: Carrier | None = None
+    bulk_client: BulkClient | None = None
 
 
 async def run_inference(
@@ -102,7 +102,7 @@ async def run_inference(
         raise SandboxError(f"the setting {plan.setting.name} needs desktops, and there are none")
     run = store.read_run() or RunDocument()
     plan.check_continues(run, str(store.path))
-    _check_batches(store, resources.carrier)
+    _check_batches(store, resources.bulk_client)
     records = InferenceRecords(store)
     records.lock()
     try:
@@ -114,11 +114,11 @@ async def run_inference(
         records.close()
 
 
-def _check_batches(store: RunDirectory, carrier: Carrier | None) -> None:
+def _check_batches(store: RunDirectory, bulk_client: BulkClient | None) -> None:
     """Checks that no request would be sent a second time while it is in a batch."""
-    if carrier is not None and carrier.collects_batches:
+    if bulk_client is not None and bulk_client.collects_batches:
         return
-    sent = sum(len(x.requests) for x in BatchBook(store).open_batches() if x.file_id is not None)
+    sent = sum(len(x.requests) for x in BatchLog(store).open_batches() if x.file_id is not None)
     if sent:
         raise StoreError(
             f"{store.path}: {sent} requests of this run are under way in batches",
@@ -206,9 +206,9 @@ class _Runner:
         return summary
 
     async def _asked_ahead(self, waiting: Sequence[Job]) -> asyncio.Queue[Job]:
-        """The conversations to have; before that, a carrier has their requests answered ahead."""
-        carrier, context = self._resources.carrier, self._context
-        if carrier is not None:
+        """The conversations to have; a bulk client has their requests answered before."""
+        bulk_client, context = self._resources.bulk_client, self._context
+        if bulk_client is not None:
             queue = RequestQueue(
                 self._plan,
                 waiting,
@@ -217,7 +217,7 @@ class _Runner:
                 self._records.store.path,
                 self._listeners.on_batch,
             )
-            self._ahead = await carrier.carry(queue)
+            self._ahead = await bulk_client.answer(queue)
             model = AnsweredAhead(context.chat_model.endpoint, self._ahead.failures)
             self._context = replace(context, chat_model=model)
         jobs: asyncio.Queue[Job] = asyncio.Queue()

@@ -214,7 +214,7 @@ class InferenceEvent:
         done: how many are done, failures included.
         total: how many there are.
         tokens: tokens used so far by the run.
-        cost: US dollars spent so far by the run; None where no price is known.
+        cost: US dollars spent so far by the run; None if the price is unknown.
     """
 
     task_id: str
@@ -262,7 +262,7 @@ class InferenceSummary:
         prompt_tokens: of the finished ones.
         completion_tokens: likewise.
         tokens: of the whole run, failures and earlier commands included.
-        cost: US dollars of the whole run; None where no price is known.
+        cost: US dollars of the whole run; None if the price is unknown.
         seconds: of this command.
         stopped: why the run stopped early, or None.
         failures: the reason of each failure, by task (and sample).

@@ -37,7 +37,7 @@ from judge.inference.execution import (
     WorkbookRunner,
 )
 from judge.inference.pictures import PictureFitter, PictureStore
-from judge.inference.plan import Assignment, InferencePlan, TypedWay
+from judge.inference.plan import Assignment, InferencePlan, TypedMode
 from judge.inference.prompt import (
     FOLDER,
     PictureTools,
@@ -148,7 +148,7 @@ class Solver:
             self._picture_tools.fitter.close()
 
     async def _solve_typed(
-        self, way: TypedWay, assignment: Assignment, conversation: Conversation, client: TaskClient
+        self, way: TypedMode, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
         """Asks until the model gives a typed answer."""
         tools, setting = self._picture_tools, way.setting
@@ -181,7 +181,7 @@ class Solver:
         await self._try_sandboxes(once, conversation, client)
 
     def _typed_prompt(
-        self, way: TypedWay, assignment: Assignment
+        self, way: TypedMode, assignment: Assignment
     ) -> tuple[Content, Mapping[str, Path]]:
         """The first message about a task with a typed answer, and where programs find its files."""
         question = assignment.question

@@ -1,1 +1,1 @@
-"""A person works on a desktop in the browser; what was done is on record, and judged."""
+"""A person works on a desktop in the browser; the episode is on record, and judged."""

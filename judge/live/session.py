@@ -91,7 +91,7 @@ class Result:
     lines: tuple[str, ...] = ()
 
 
-class Aftermath(Protocol):
+class EpisodeJudge(Protocol):
     """Keeps and judges an episode that has ended."""
 
     def keep(self, collected: Collected) -> None:
@@ -127,7 +127,7 @@ class LiveSession:
         options: DesktopOptions,
         asked: Asked,
         writer: EpisodeWriter,
-        aftermath: Aftermath,
+        aftermath: EpisodeJudge,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from judge.errors import WorkbookError
 from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef
-from judge.workbook.facts.pivots import refreshed_windows
 from judge.workbook.reader import DATA_TABLE, UNCOMPUTED_TABLE, Workbook, filling_cells
+from judge.workbook.xml_parts import linked_parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +90,10 @@ def refreshed_cells(workbook: Workbook, ranges: Sequence[CellRange]) -> dict[Cel
     with workbook.package.blamed():
         for sheet in dict.fromkeys(area.sheet for area in ranges):
             part = workbook.sheet(sheet).part
+            if not linked_parts(workbook.package, part, "pivotTable"):
+                continue
+            from judge.workbook.facts.pivots import refreshed_windows  # noqa: PLC0415  seldom
+
             for window in refreshed_windows(workbook.package, part):
                 why = (
                     f"it is in a pivot table ({window}) that Excel computes as it opens the file "

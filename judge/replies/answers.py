@@ -17,7 +17,7 @@ from judge.replies.reasoning import answer_of
 from judge.replies.relaxed import MAX_DEPTH, NotLiteralError, read_literal
 
 MAX_ANSWER_CHARS = 4_000_000
-"""How much of a reply is read, from its end, where the answer is."""
+"""How much of a reply is read: its end, where the answer is."""
 
 _FENCE = "```"
 _JSON_FENCE = "```json"
@@ -117,11 +117,11 @@ def _python_fences(text: str, name: str) -> Iterator[str]:
 def _last_readable(pieces: list[str]) -> StatedAnswer:
     for piece in reversed(pieces):
         try:
-            found = json.loads(_published_cleaning(piece).strip())
+            document = json.loads(_published_cleaning(piece).strip())
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            return StatedAnswer(found)
+        if isinstance(document, dict):
+            return StatedAnswer(document)
         return StatedAnswer(None, "the last JSON of the reply is not an object")
     return StatedAnswer(None, "the published script cannot read the reply's JSON")
 
@@ -147,18 +147,18 @@ def named_answer(reply: str) -> StatedAnswer:
         reply: the reply.
 
     Returns:
-        The values, all of them text; never without one.
+        The values, all of them text; at least one.
     """
     text = bounded_reply(reply)
     values: dict[str, object] = {}
     position = end = line_end = 0
     while match := _NAMED.search(text, position):
         start = position = match.end()
-        # Both are looked for once, however many names have no end.
+        # Each sign is searched for once, however many names have no end.
         if end < start:
-            end = _place(text, "]", start)
+            end = _index_of(text, "]", start)
         if line_end < start:
-            line_end = _place(text, "\n", start)
+            line_end = _index_of(text, "\n", start)
         if end < line_end:
             values[match["name"]] = text[start:end]
             position = end + 1
@@ -167,10 +167,10 @@ def named_answer(reply: str) -> StatedAnswer:
     return StatedAnswer(values)
 
 
-def _place(text: str, sign: str, start: int) -> int:
-    """Where a sign is; the end of the text if it does not occur."""
-    found = text.find(sign, start)
-    return len(text) if found < 0 else found
+def _index_of(text: str, sign: str, start: int) -> int:
+    """The index of a sign; the length of the text if it does not occur."""
+    position = text.find(sign, start)
+    return len(text) if position < 0 else position
 
 
 # -- as written -----------------------------------------------------------------------------------
@@ -190,40 +190,40 @@ def stated_answer(reply: str, names: Collection[str]) -> StatedAnswer:
         The object, as JSON: NaN and infinities become None.
     """
     text = answer_of(bounded_reply(reply).replace("\r\n", "\n"))
-    wanted = set(names)
+    required = set(names)
     best: dict[str, object] | None = None
     most = -1
-    for found in _objects(text):
-        here = 2 if wanted <= found.keys() else int(not wanted.isdisjoint(found))
+    for candidate in _objects(text):
+        here = 2 if required <= candidate.keys() else int(not required.isdisjoint(candidate))
         if here >= most:
-            best, most = found, here
+            best, most = candidate, here
     if best is None:
         return StatedAnswer(None, "the reply holds no JSON object")
     return StatedAnswer(best)
 
 
 def _objects(text: str) -> Iterator[dict[str, object]]:
-    """Every object in the text, those within others left out, in order."""
+    """Every object in the text that is not inside another one, in order."""
     decoder = json.JSONDecoder(strict=False, parse_constant=_nothing, parse_float=_finite)
     position = failures = reread = 0
     while match := _OPEN.search(text, position):
         start = match.start()
         try:
-            found, position = _read(text, start, decoder)
+            document, position = _read(text, start, decoder)
         except _FailedError as error:
-            # What is not an object may hold one: code does. Text full of brackets is given up.
+            # Text that is not an object may hold one, as code does. Too many brackets end it.
             failures += _DEEP_FAILURE if error.problem.is_deep else 1
             position = error.problem.position if error.problem.is_deep else start + 1
             reread += error.cost
             if failures > _MAX_FAILURES or reread > _MAX_REREAD_CHARS:
                 return
             continue
-        if isinstance(found, dict):
-            yield {str(name): value for name, value in found.items()}
+        if isinstance(document, dict):
+            yield {str(name): value for name, value in document.items()}
 
 
 class _FailedError(Exception):
-    """There is no object at a place.
+    """No object begins at an index.
 
     Attributes:
         problem: why.
@@ -237,17 +237,17 @@ class _FailedError(Exception):
 
 
 def _read(text: str, start: int, decoder: json.JSONDecoder) -> tuple[object, int]:
-    """The object at a place, strictly if possible, relaxed if not.
+    """Reads the object at an index: as strict JSON if possible, relaxed if not.
 
     Raises:
         _FailedError: there is none.
     """
     cost = 0
     try:
-        found, end = decoder.raw_decode(text, start)
+        value, end = decoder.raw_decode(text, start)
         # Few have so many brackets; the relaxed reader counts their depth.
         if text.count("{", start, end) + text.count("[", start, end) <= MAX_DEPTH:
-            return found, end
+            return value, end
     except json.JSONDecodeError as error:
         # To know its line, the error has gone through all that comes before it.
         cost = error.pos - start + error.pos // 16

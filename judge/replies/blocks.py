@@ -60,7 +60,7 @@ class Block:
 
     @property
     def is_python(self) -> bool:
-        """Whether the tag says Python."""
+        """Whether the tag names Python."""
         return self.tag in _PYTHON_TAGS
 
     @property
@@ -153,7 +153,7 @@ class _Reader:
             walk.feed(line + "\n")
         if first_close is not None:
             # The string never ended either: the fence that seemed to be inside it was the end.
-            # A reply that does this repeatedly is not read to its end for every block.
+            # If a reply does this repeatedly, it is not read to its end for every block.
             self._looks_ahead += 1
             return rules.block(body[: first_close - start], closed=True), first_close + 1
         return rules.block(body, closed=False), len(self.lines)
@@ -161,7 +161,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _BlockRules:
-    """How a block that was opened can end."""
+    """How an open block can end."""
 
     tag: str
     fence: str
@@ -196,10 +196,10 @@ class _BlockRules:
 
 
 def _nested(block: Block, nested: int) -> list[Block]:
-    """A Markdown fence around the whole answer is looked into."""
+    """The blocks inside a Markdown fence around the whole answer; otherwise the block itself."""
     if nested and block.tag in {*_MARKDOWN_TAGS, ""} and _INNER_FENCE.search(block.text):
         inner = _find_blocks(block.text, nested - 1)
-        if any(each.is_python for each in inner):
+        if any(block.is_python for block in inner):
             return inner
     return [block]
 
@@ -366,8 +366,8 @@ def _json_code(text: str, depth: int = 0) -> str | None:
             continue
         # What was read is not read again from its middle: JSON within JSON would be read again at
         # every bracket of every level.
-        if (found := _find_code(document, depth)) is not None:
-            return found
+        if (code := _find_code(document, depth)) is not None:
+            return code
     return None
 
 
@@ -379,16 +379,16 @@ def _find_code(document: object, depth: int) -> str | None:
         return _json_code(document, depth + 1) if document.lstrip().startswith("{") else None
     if isinstance(document, list):
         for item in reversed(document):
-            if (found := _find_code(item, depth + 1)) is not None:
-                return found
+            if (code := _find_code(item, depth + 1)) is not None:
+                return code
     if isinstance(document, dict):
         for key in _JSON_KEYS:
             value = document.get(key)
             if isinstance(value, str) and value.strip() and not value.lstrip().startswith("{"):
                 return value
         for value in document.values():
-            if (found := _find_code(value, depth + 1)) is not None:
-                return found
+            if (code := _find_code(value, depth + 1)) is not None:
+                return code
     return None
 
 

@@ -97,7 +97,7 @@ def extract(reply: str) -> Extraction:
         inner = _from_blocks(find_blocks(wrapped.text))
         if inner is None and wrapped.text.strip():
             inner = Extraction(tidy(wrapped.text), "wrapper", not wrapped.closed, 1)
-        # A wrapper that nothing asked for may hold prose (<answer>done</answer>).
+        # A wrapper whose name does not promise code may hold prose (<answer>done</answer>).
         if inner is not None and inner.code and (wrapped.is_code or reads_like_code(inner.code)):
             truncated = inner.truncated or not scan(inner.code).closed
             return Extraction(inner.code, "wrapper", truncated, inner.blocks)
@@ -146,8 +146,8 @@ def _from_blocks(blocks: list[Block]) -> Extraction | None:
 def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bool) -> Extraction:
     # What follows a program is often an example of its output or of a call: a block without a
     # statement that does anything is not a program.
-    last = next((each for each in reversed(whole) if reads_like_code(codes[each])), whole[0])
-    # Nor is a look at the finished workbook: unlike a solution, it writes nothing.
+    last = next((index for index in reversed(whole) if reads_like_code(codes[index])), whole[0])
+    # Nor is a block that only looks at the finished workbook: unlike a solution, it writes nothing.
     makers = [index for index in whole if index < last and _makes_something(codes[index])]
     if makers and not _makes_something(codes[last]) and _stands_alone(codes[last], codes[:last]):
         last = makers[-1]
@@ -157,32 +157,32 @@ def _join_from(codes: list[str], whole: list[int], blocks: int, *, truncated: bo
 
 
 def _join(codes: list[str], last: int, whole: list[int]) -> str:
-    """The block with what it takes from earlier blocks before it."""
+    """The block, preceded by the earlier blocks that it depends on."""
     first = last
     needed = set(free_names(codes[last]))
-    for index in reversed([each for each in whole if each < last]):
+    for index in reversed([index for index in whole if index < last]):
         defined = defined_names(codes[index])
         if not needed.isdisjoint(defined):
             first = index
             needed -= defined
             needed |= free_names(codes[index])
     chosen: list[int] = []
-    known: set[str] = set()
-    for index in [each for each in whole if first <= each < last]:
-        # Between them, what works on the same names belongs to it (ws = wb.active).
-        if index == first or not known.isdisjoint(free_names(codes[index])):
+    defined_before: set[str] = set()
+    for index in [index for index in whole if first <= index < last]:
+        # A block in between belongs to the program if it uses the same names (ws = wb.active).
+        if index == first or not defined_before.isdisjoint(free_names(codes[index])):
             chosen.append(index)
-            known |= defined_names(codes[index])
+            defined_before |= defined_names(codes[index])
     return "\n\n".join(codes[index].rstrip() for index in [*chosen, last]) + "\n"
 
 
 def _stands_alone(code: str, earlier: list[str]) -> bool:
     needed = free_names(code)
-    return all(needed.isdisjoint(defined_names(each)) for each in earlier)
+    return all(needed.isdisjoint(defined_names(code_before)) for code_before in earlier)
 
 
 def _makes_something(code: str) -> bool:
-    """Whether the program writes a workbook, as far as its words show."""
+    """Whether the program writes a workbook, judging by its text."""
     return _WRITES.search(code) is not None
 
 

@@ -34,7 +34,7 @@ _STRING_BODIES = {
     '"': re.compile(r'(?:[^"\\\n]++|\\.)*+', re.DOTALL),
     "'": re.compile(r"(?:[^'\\\n]++|\\.)*+", re.DOTALL),
 }
-_MAX_BOUND_LINE_CHARS = 500  # longer ones are data, and each "for" looks to the end of its line
+_MAX_BOUND_LINE_CHARS = 500  # longer lines are data, and each "for" searches to the end of its line
 _MAX_PARAMETERS_CHARS = 2_000
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _BINDS = re.compile(
@@ -57,10 +57,10 @@ _KNOWN = frozenset(dir(builtins)) | frozenset(keyword.kwlist) | {"__name__", "__
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """What a walk over a program found.
+    """The result of a walk over a program.
 
     Attributes:
-        closed: every bracket and string that was opened is closed, and none too many.
+        closed: every bracket and string is closed, and no bracket closes nothing.
         in_string: the text ends within a triple-quoted string.
         bare: the text with strings emptied and comments taken out, line for line.
     """
@@ -82,7 +82,7 @@ class Scanner:
 
     @property
     def closed(self) -> bool:
-        """Whether every bracket and string so far is closed, and none too many."""
+        """Whether every bracket and string so far is closed, and no bracket closes nothing."""
         return self._balanced and not self._open and self._quote is None
 
     @property
@@ -91,7 +91,7 @@ class Scanner:
         return self._quote is not None
 
     def feed(self, piece: str) -> None:
-        """Walks on over whole lines; time is linear in their length."""
+        """Continues over whole lines, in time linear in their length."""
         position = 0
         self._broken.clear()
         if self._quote is not None:
@@ -116,11 +116,11 @@ class Scanner:
             self._bare.append(piece[position:])
 
     def result(self) -> Scan:
-        """What was found so far."""
+        """The result so far."""
         return Scan(self.closed, self._quote is not None, "".join(self._bare))
 
     def _end_string(self, piece: str, position: int, quote: str) -> int:
-        """Goes to the end of a string, or past the quote if it has none; returns the new place."""
+        """Goes to the end of a string, or past the quote if it has none; returns the new index."""
         body = _STRING_BODIES[quote].match(piece, position)
         end = position if body is None else body.end()
         if piece.startswith(quote, end):
@@ -209,7 +209,7 @@ def is_code_line(line: str) -> bool:
 
 
 def is_strong_line(line: str) -> bool:
-    """Whether a line can hardly be anything but Python."""
+    """Whether a line is almost certainly Python."""
     return _STRONG_LINE.match(line[:_MAX_LINE_CHARS]) is not None
 
 
@@ -293,10 +293,10 @@ def _reads_like_a_program(text: str) -> bool:
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not is_code_line(first):
         return False
-    found = scan(text)
-    if not found.closed or _MARK.search(found.bare):
+    scanned = scan(text)
+    if not scanned.closed or _MARK.search(scanned.bare):
         return False
-    lines = found.bare.split("\n")
+    lines = scanned.bare.split("\n")
     return any(map(is_strong_line, lines)) and not any(map(is_prose_line, lines))
 
 
@@ -348,7 +348,11 @@ def dedent(text: str) -> str:
     # All of them share what the first and the last in alphabetical order share.
     first, last = min(indents, default=""), max(indents, default="")
     width = next(
-        (place for place, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]),
+        (
+            column
+            for column, pair in enumerate(zip(first, last, strict=False))
+            if pair[0] != pair[1]
+        ),
         min(len(first), len(last)),
     )
     return "\n".join(line[width:] for line in lines)

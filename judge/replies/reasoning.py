@@ -1,4 +1,4 @@
-"""Removes what a chat model says before it answers, as far as that is marked. Pure."""
+"""Removes the reasoning that precedes a chat model's answer, where it is marked. Pure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _HARMONY_CALL = re.compile(
 
 
 def answer_of(text: str) -> str:
-    r"""The part that is the answer, without reasoning and without a template's marks.
+    r"""The answer, without reasoning and without the marks of a template.
 
     Args:
         text: the reply, with line ends of ``\n``.
@@ -45,7 +45,7 @@ def answer_of(text: str) -> str:
 
 
 def strip_reasoning(text: str) -> str:
-    """The reply without the model's reasoning, as far as that is marked."""
+    """The reply without the model's reasoning, where that is marked."""
     text = _cut_reasoning(text)
     if (end := _last(_REASONING_END, text)) is not None and text[end.end() :].strip():
         # Templates that open the reasoning in the prompt leave only its end in the reply.
@@ -73,7 +73,7 @@ def _cut_reasoning(text: str) -> str:
 
 
 def _last(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
-    found = None
-    for found in pattern.finditer(text):  # noqa: B007  the last one is what is wanted
+    last = None
+    for last in pattern.finditer(text):  # noqa: B007  only the last one is needed
         pass
-    return found
+    return last

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 MAX_DEPTH = 100
-"""Objects and lists within each other."""
+"""How deep objects and lists may be nested."""
 
 MAX_DIGITS = 1_000
-"""A whole number with more of them is not read."""
+"""A whole number with more digits is not read."""
 
 _EXACT = 2.0**53
 _BLANK = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|\#[^\n]*+)*+")
@@ -34,11 +34,11 @@ _CLOSING = {"[": "]", "(": ")"}
 
 
 class NotLiteralError(Exception):
-    """There is no literal at that place.
+    """No literal begins at an index.
 
     Attributes:
-        position: up to where the text was read.
-        is_deep: whether it would be one if it were nested less deep.
+        position: the index up to which the text was read.
+        is_deep: whether it would be a literal if it were nested less deep.
     """
 
     def __init__(self, position: int, *, is_deep: bool = False) -> None:
@@ -53,7 +53,7 @@ class _Reader:
     position: int
 
     def skip(self) -> str:
-        """Goes to the next character that counts; empty at the end."""
+        """Skips blanks and comments; returns the next character, empty at the end."""
         match = _BLANK.match(self.text, self.position)
         self.position = self.position if match is None else match.end()
         return self.text[self.position : self.position + 1]
@@ -71,7 +71,7 @@ class _Reader:
         return self._number() if _NUMBER.match(self.text, self.position) else self._name()
 
     def _object(self, depth: int) -> dict[str, object]:
-        found: dict[str, object] = {}
+        members: dict[str, object] = {}
         self.position += 1
         while (sign := self.skip()) != "}":
             if sign not in {'"', "'"}:
@@ -80,20 +80,20 @@ class _Reader:
             if self.skip() != ":":
                 raise NotLiteralError(self.position)
             self.position += 1
-            found[key] = self.value(depth + 1)
+            members[key] = self.value(depth + 1)
             self._comma("}")
         self.position += 1
-        return found
+        return members
 
     def _list(self, depth: int, opening: str) -> object:
-        closing, found, commas = _CLOSING[opening], [], 0
+        closing, items, commas = _CLOSING[opening], [], 0
         self.position += 1
         while self.skip() != closing:
-            found.append(self.value(depth + 1))
+            items.append(self.value(depth + 1))
             commas += self._comma(closing)
         self.position += 1
         # (3) is a number in parentheses, (3,) a list.
-        return found[0] if opening == "(" and len(found) == 1 and not commas else found
+        return items[0] if opening == "(" and len(items) == 1 and not commas else items
 
     def _comma(self, closing: str) -> bool:
         sign = self.skip()
@@ -144,7 +144,7 @@ def _as_double(match: re.Match[str]) -> str:
 
 
 def number_of(digits: str) -> float | None:
-    """The number that digits state, with a point or an exponent perhaps.
+    """The number that digits stand for, perhaps with a point or an exponent.
 
     A whole number that is too large for a float to have each of its digits stays as it is stated:
     ``9007199254740993.0`` is not ``9007199254740992``.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def identity_lines(data: ReportData) -> list[tuple[str, str]]:
-    """Name and text of everything that made the run what it is; empty texts are left out."""
+    """Name and text of everything that made the run what it is; what is unknown is left out."""
     return [(name, text) for name, text in _lines(data.run) if text]
 
 

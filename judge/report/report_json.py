@@ -42,20 +42,18 @@ from judge.grading.store import REPORT_FILE, RunDirectory
 from judge.report.counts import shares_of_tallies
 from judge.report.identity import departures
 from judge.report.tally import (
-    LevelTally,
     RunTally,
-    SuspectsTally,
     TalliedTask,
     TaskGroup,
     TaskTally,
     disagrees_with_published,
     score_cases,
-    suspicions_of_run,
 )
-from judge.suspects.decisions import Suspicions
 
 if TYPE_CHECKING:
     from judge.report.repeats import RepeatedRuns
+    from judge.report.tally import LevelTally, SuspectsTally
+    from judge.suspects.decisions import Suspicions
 
 REPORT_SCHEMA_VERSION = 1
 
@@ -146,7 +144,7 @@ class ReportBuilder:
     ) -> None:
         self._run = run
         self._overrides = overrides
-        self._tally = RunTally(overrides, suspicions_of_run(suspicions, run))
+        self._tally = RunTally(overrides, _settled(suspicions, run))
         self._tallied: dict[str, TalliedTask] = {}
         self._excluded: dict[str, _Excluded] = {}
 
@@ -308,6 +306,15 @@ def _scores_over(tallies: Iterable[TaskTally], members: Collection[str]) -> Suit
         "soft_restriction": (score.soft_of_all or 0.0) * share,
         "hard_restriction": (score.hard_of_all or 0.0) * share,
     }
+
+
+def _settled(suspicions: Suspicions | None, run: RunDocument) -> Suspicions | None:
+    """The suspects; those that the run's corrections put right count as corrected."""
+    if suspicions is None:
+        return None
+    from judge.report.tally import suspicions_of_run  # noqa: PLC0415  few runs keep suspects
+
+    return suspicions_of_run(suspicions, run)
 
 
 def _suspects_report(suspects: SuspectsTally) -> SuspectsReport:

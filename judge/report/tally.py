@@ -11,24 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from judge.core.records.runs import RunDocument
 from judge.core.score import GroupScore, SubmissionScore, TaskScores, score_submission, score_tasks
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES, Overrides
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
-from judge.suspects.decisions import Standing, Suspicions
-from judge.suspects.model import Certainty
 
 if TYPE_CHECKING:
     from judge.report.repeats import RepeatedRuns
-
-LEVELS = {
-    Certainty.SURE: "without sure suspects",
-    Certainty.LIKELY: "without sure and likely suspects",
-    Certainty.POSSIBLE: "without any suspects",
-}
-"""The least certainty of the suspects that are set aside -> its name for people, fewest first."""
+    from judge.report.tally import SuspectsTally
+    from judge.suspects.decisions import Suspicions
 
 
 def score_cases(
@@ -141,107 +133,25 @@ class TaskGroup:
         for tally in tallies:
             tasks.append(tally.scores)
             verdicts.update(tally.verdicts)
-        return cls(tasks, _by_code(verdicts))
+        return cls(tasks, by_code(verdicts))
 
     def score(self) -> GroupScore:
         """The scores of the group, under both denominators."""
         return score_tasks(self.tasks)
 
 
-def _by_code(verdicts: Mapping[Verdict, int]) -> dict[str, int]:
+def by_code(verdicts: Mapping[Verdict, int]) -> dict[str, int]:
     """Verdict code -> cases, in the order of the verdicts; those that occur."""
     return {verdict.value: verdicts[verdict] for verdict in Verdict if verdicts.get(verdict)}
 
 
-# -- suspect golds --------------------------------------------------------------------------------
-
-
-def suspicions_of_run(suspicions: Suspicions | None, run: RunDocument) -> Suspicions | None:
-    """The suspects of a run; those that its corrections put right count as corrected."""
-    if suspicions is None:
-        return None
-    suite = run.get("suite")
-    corrections = None if suite is None else suite.get("corrections")
-    return suspicions.with_corrections(corrections or ())
-
-
-class LevelTally:
-    """What is left if suspects of one certainty, and surer ones, are set aside.
-
-    Attributes:
-        set_aside_cases: scored cases that are set aside.
-        set_aside_tasks: tasks that have such a case.
-    """
-
-    def __init__(self) -> None:
-        self.set_aside_cases = 0
-        self.set_aside_tasks: set[str] = set()
-        self._tasks: dict[str, TaskScores] = {}
-        self._verdicts: Counter[Verdict] = Counter()
-
-    def add(self, score: SubmissionScore, verdicts: Sequence[Verdict | None]) -> None:
-        """Adds a submission.
-
-        Args:
-            score: its scores with all cases.
-            verdicts: the verdicts of the cases that are left.
-        """
-        if fewer := _count_scored(score.verdicts) - _count_scored(verdicts):
-            self.set_aside_cases += fewer
-            self.set_aside_tasks.add(score.task_id)
-        if verdicts:
-            left = self._tasks.setdefault(score.task_id, TaskScores())
-            left.add(score_submission(score.task_id, score.sample, verdicts))
-            self._verdicts.update(verdict for verdict in verdicts if verdict is not None)
-
-    def group(self) -> TaskGroup:
-        """The tasks that are left."""
-        return TaskGroup(list(self._tasks.values()), _by_code(self._verdicts))
-
-
-def _count_scored(verdicts: Iterable[Verdict | None]) -> int:
-    return sum(verdict is not None and verdict.is_scored for verdict in verdicts)
-
-
-class SuspectsTally:
-    """The scores with suspected cases set aside.
-
-    Args:
-        suspicions: the suspects.
-
-    Attributes:
-        suspicions: the suspects.
-        levels: the least certainty that is set aside -> what is left.
-        written_ids: the tasks that were added -> their ids as records have them.
-    """
-
-    def __init__(self, suspicions: Suspicions) -> None:
-        self.suspicions = suspicions
-        self.levels = {certainty: LevelTally() for certainty in LEVELS}
-        self.written_ids: dict[str, int | str] = {}
-
-    def add(self, task: TalliedTask, score: SubmissionScore) -> None:
-        """Adds a submission."""
-        self.written_ids[task.id] = task.written_id
-        for least, level in self.levels.items():
-            verdicts = [
-                verdict
-                for number, verdict in zip(task.cases, score.verdicts, strict=True)
-                if not self.suspicions.is_set_aside(task.id, number, least)
-            ]
-            level.add(score, verdicts)
-
-    def standing(self) -> dict[str, int]:
-        """Standing -> suspects about these tasks, in the order of the standings; no zeros."""
-        counts = Counter(
-            point.standing
-            for point in self.suspicions.points
-            if point.suspect.task in self.written_ids
-        )
-        return {standing.value: counts[standing] for standing in Standing if counts[standing]}
-
-
 # -- runs -----------------------------------------------------------------------------------------
+
+
+def _suspects_tally(suspicions: Suspicions) -> SuspectsTally:
+    from judge.report.tally import SuspectsTally  # noqa: PLC0415  few runs keep suspects
+
+    return SuspectsTally(suspicions)
 
 
 class RunTally:
@@ -275,7 +185,7 @@ class RunTally:
         self.scope = ScopeTally()
         self.charts = ChartsTally()
         self.usage = UsageTally()
-        self.suspects = None if suspicions is None else SuspectsTally(suspicions)
+        self.suspects = None if suspicions is None else _suspects_tally(suspicions)
 
     def add(
         self,

@@ -52,7 +52,7 @@ class Builder(ABC):
 
     @abstractmethod
     def is_usable(self, report: Report) -> bool:
-        """Whether this machine can use what is built; tells ``report`` why not, if people ask."""
+        """Whether this machine can use what is built; may tell ``report`` why not."""
 
     @abstractmethod
     def build_python(self, report: Report, base: str | None) -> str:
@@ -281,9 +281,9 @@ def _copy_interpreter(work: Path) -> Path:
             dirs_exist_ok=True,
         )
     for name in _COMMANDS:
-        found = shutil.which(name, path="/usr/bin:/bin")
-        if found:
-            shutil.copy2(Path(found).resolve(), work / "usr/bin" / name)
+        program = shutil.which(name, path="/usr/bin:/bin")
+        if program:
+            shutil.copy2(Path(program).resolve(), work / "usr/bin" / name)
     return copy
 
 
@@ -293,10 +293,10 @@ def _copy_libraries(work: Path, interpreter: Path) -> None:
     wanting = [path for path in work.rglob("*.so*") if path.is_file() and not path.is_symlink()]
     wanting += [path for path in (work / "usr/bin").iterdir() if not path.is_symlink()]
     original = Path(getattr(sys, "_base_executable", None) or sys.executable).resolve()
-    for found in libraries_of([original, *wanting], loader):
-        target = work / "usr/lib" / found.name
-        if not found.is_relative_to(work) and not target.exists():
-            shutil.copy2(found.resolve(), target)
+    for library in libraries_of([original, *wanting], loader):
+        target = work / "usr/lib" / library.name
+        if not library.is_relative_to(work) and not target.exists():
+            shutil.copy2(library.resolve(), target)
     target = work / loader.relative_to("/")
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -354,7 +354,7 @@ def loader_of(program: Path) -> Path:
 
 def libraries_of(files: Iterable[Path], loader: Path) -> set[Path]:
     """Every library that the loader would load for the files, under the names it looks for."""
-    found: set[Path] = set()
+    libraries: set[Path] = set()
     for file in files:
         with file.open("rb") as opened:
             if opened.read(4) != _MAGIC:
@@ -366,8 +366,8 @@ def libraries_of(files: Iterable[Path], loader: Path) -> set[Path]:
             name, arrow, path = line.strip().partition(" => ")
             path = (path if arrow else name).rpartition(" (")[0]
             if path.startswith("/"):
-                found.add(Path(path))
-    return found
+                libraries.add(Path(path))
+    return libraries
 
 
 # -- packages by pip ------------------------------------------------------------------------------
@@ -462,9 +462,9 @@ def run_pip(*arguments: str, builders: Path | None = None) -> None:
     environment = None if builders is None else {**os.environ, "PYTHONPATH": str(builders)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        said = "\n".join((done.stderr or done.stdout).strip().splitlines()[-6:])
+        output = "\n".join((done.stderr or done.stdout).strip().splitlines()[-6:])
         raise SandboxError(
-            f"pip failed:\n{said}",
+            f"pip failed:\n{output}",
             hint="check that pip's package index answers (pip config list), then build again",
         )
 
@@ -511,9 +511,9 @@ def tarball(recipe: Recipe) -> Iterator[Path]:
         environment = {**os.environ, "TMPDIR": folder}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            said = "\n".join(done.stderr.strip().splitlines()[-6:])
+            output = "\n".join(done.stderr.strip().splitlines()[-6:])
             raise SandboxError(
-                f"mmdebstrap failed:\n{said}",
+                f"mmdebstrap failed:\n{output}",
                 hint=f"check that {_mirror() or 'Debian'} answers, or name a mirror in "
                 "JUDGE_DEBIAN_MIRROR",
             )
@@ -536,7 +536,7 @@ def _command(recipe: Recipe, target: Path, brought: Path | None) -> list[str]:
     mirror = _mirror()
     if mirror is not None:
         suites = [suite] if backports is None else [suite, backports]
-        return [*command, suite, str(target), *(f"deb {mirror} {each} main" for each in suites)]
+        return [*command, suite, str(target), *(f"deb {mirror} {name} main" for name in suites)]
     if backports is not None:  # of the same mirror as the suite that they are for
         more = rf"s/^\(deb .*\) {suite} main$/&\n\1 {backports} main/"
         command.append(f"--setup-hook=sed -i '{more}' \"$1\"/etc/apt/sources.list")

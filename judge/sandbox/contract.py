@@ -139,10 +139,10 @@ class SandboxInfo:
 
 
 class SandboxSession(Protocol):
-    """An isolated place for the cases of *one* submission; destroyed when it is closed.
+    """Runs the cases of *one* submission in isolation; destroyed when it is closed.
 
-    Each :meth:`run` is a process of its own. The next run sees nothing that one leaves behind. Used
-    by one thread at a time.
+    Each :meth:`run` is a process of its own, and the next one sees nothing that it leaves behind.
+    Used by one thread at a time.
     """
 
     def run(self, request: RunRequest) -> RunResult:
@@ -154,7 +154,7 @@ class SandboxSession(Protocol):
         ...
 
     def close(self) -> None:
-        """Destroys the place; safe to call twice."""
+        """Destroys the sandbox of the session; safe to call twice."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -198,10 +198,10 @@ class Sandbox(Protocol):
         ...
 
     def session(self) -> SandboxSession:
-        """Opens a place for one submission (from the pool of prepared ones, if there is one).
+        """Opens a session for one submission (from the pool of prepared ones, if there is one).
 
         Raises:
-            SandboxError: no place is available.
+            SandboxError: none is available.
         """
         ...
 

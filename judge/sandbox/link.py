@@ -117,25 +117,25 @@ class WardenLink:
         return _result(*self._receive(deadline), request)
 
     def _warm_up(self, program: str) -> None:
-        wanted = [name for name in layout.modules_to_warm(program) if name not in self._warm]
-        if wanted:
-            self._warm.update(wanted)
-            message = b"W" + frames.pack({"modules": wanted})
+        modules = [name for name in layout.modules_to_warm(program) if name not in self._warm]
+        if modules:
+            self._warm.update(modules)
+            message = b"W" + frames.pack({"modules": modules})
             self._send(message, _after(_BOOT_S))
 
     def _receive(self, deadline: float) -> tuple[dict[str, Any], list[bytes]]:
-        with self._speaking():
+        with self._translated_errors():
             header, blobs = frames.unpack(receive_frame(self._stream, deadline))
         if "failed" in header:
             raise SandboxError(f"the warden failed: {header['failed']}{self._complaint()}")
         return header, blobs
 
     def _send(self, data: bytes, deadline: float) -> None:
-        with self._speaking():
+        with self._translated_errors():
             self._stream.send(data, deadline)
 
     @contextlib.contextmanager
-    def _speaking(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         """Turns stream errors into the judge's own errors."""
         try:
             yield
@@ -347,9 +347,9 @@ class ContainerStream:
         """Receives exactly ``size`` bytes of standard output."""
         while len(self._output) < size:
             self._receive_more(deadline)
-        wanted = bytes(self._output[:size])
+        data = bytes(self._output[:size])
         del self._output[:size]
-        return wanted
+        return data
 
     def complaint(self) -> str:
         """The end of its standard error."""

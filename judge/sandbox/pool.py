@@ -1,7 +1,7 @@
-"""Places prepared in advance, so that nothing waits for a start.
+"""Things that are slow to start, prepared in advance so that nothing waits for them.
 
-Filling begins when the first one is taken. A place that is taken belongs to the caller, which
-passes it to :meth:`Pool.discard` when done, so that nothing waits for its end either.
+Filling begins when the first one is taken. What is taken belongs to the caller, which passes it to
+:meth:`Pool.discard` when done, so that nothing waits for its end either.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ T = TypeVar("T", bound=Closable)
 
 
 class Pool(Generic[T]):
-    """A few prepared places.
+    """A few prepared things, such as sandboxes with a warm interpreter.
 
     Args:
         prepare: makes one that is ready to use; may raise SandboxError.
@@ -46,7 +46,7 @@ class Pool(Generic[T]):
         self._preparing = 0
 
     def take(self) -> T:
-        """A prepared place; waits if none is ready.
+        """A prepared one; waits if none is ready.
 
         Raises:
             SandboxError: none can be made.
@@ -61,27 +61,27 @@ class Pool(Generic[T]):
                     self._changed.notify_all()
                     raise error
                 self._changed.wait()
-            place = self._ready.popleft()
+            item = self._ready.popleft()
             self._changed.notify_all()
-            return place
+            return item
 
-    def give_back(self, place: T) -> None:
-        """Puts a place that is as good as new in front of the others."""
+    def give_back(self, item: T) -> None:
+        """Takes one back that is as good as new; it is the next to be taken."""
         with self._changed:
             if not self._closed:
-                self._ready.appendleft(place)
+                self._ready.appendleft(item)
                 self._changed.notify_all()
                 return
-        place.close()
+        item.close()
 
-    def discard(self, place: T) -> None:
-        """Destroys a place in the background."""
+    def discard(self, item: T) -> None:
+        """Destroys one in the background."""
         with self._changed:
             if not self._closed:
-                self._done.append(place)
+                self._done.append(item)
                 self._changed.notify_all()
                 return
-        place.close()
+        item.close()
 
     def close(self) -> None:
         """Destroys everything; safe to call twice."""
@@ -91,7 +91,7 @@ class Pool(Generic[T]):
         for thread in self._threads:
             thread.join()
         while self._ready or self._done:
-            # one that cannot be ended (its daemon is gone) must not prevent the others from ending
+            # one that cannot be ended (its daemon is gone) must not keep the others from ending
             with contextlib.suppress(SandboxError):
                 (self._ready or self._done).popleft().close()
 
@@ -112,12 +112,12 @@ class Pool(Generic[T]):
                 if self._closed:
                     return
                 self._preparing += 1
-            place, error = self._try()
+            item, error = self._try()
             with self._changed:
                 self._preparing -= 1
                 self._error = error
-                if place is not None:
-                    self._ready.append(place)
+                if item is not None:
+                    self._ready.append(item)
                 self._changed.notify_all()
 
     def _try(self) -> tuple[T | None, SandboxError | None]:
@@ -135,6 +135,6 @@ class Pool(Generic[T]):
                     self._changed.wait()
                 if self._closed:
                     return
-                place = self._done.popleft()
+                item = self._done.popleft()
             with contextlib.suppress(SandboxError):
-                place.close()
+                item.close()

@@ -31,12 +31,12 @@ def lock_text(name: str) -> str:
 
 def pins(name: str = "solutions") -> dict[str, str]:
     """Package -> version, as pinned."""
-    found = {}
+    versions = {}
     for line in lock_text(name).splitlines():
         if line and not line[0].isspace() and "==" in line:
             package, _, version = line.partition("==")
-            found[package] = version.split()[0]
-    return found
+            versions[package] = version.split()[0]
+    return versions
 
 
 def python_digest() -> str:
@@ -294,5 +294,5 @@ def root_named(name: str) -> ServiceRoot:
     try:
         return ROOTS[name]
     except KeyError:
-        known = ", ".join(ROOTS)
-        raise SandboxError(f"no such root: {name!r}", hint=f"known: {known}") from None
+        names = ", ".join(ROOTS)
+        raise SandboxError(f"no such root: {name!r}", hint=f"known: {names}") from None

@@ -290,7 +290,7 @@ _MAX_DIRECTORY = 32 << 20
 """A list of members takes eight times as much memory; 200,000 with long names have 30 MB."""
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_MAX_PLACES = 400_000
+_MAX_FOLDERS = 400_000
 
 
 class MemberNames:
@@ -303,15 +303,15 @@ class MemberNames:
 
     def __init__(self) -> None:
         self._root: dict[str, Any] = {}  # name -> what is in the folder; None for a file
-        self._places = 0
+        self._folders = 0
 
     def problem(self, name: str, *, is_folder: bool) -> str | None:
         """Why a further member is refused; None if it is not. A folder may be given again."""
-        parts = [each for each in PurePosixPath(name).parts if each != "."]
-        parts = [unicodedata.normalize("NFC", each).casefold() for each in parts]
-        self._places += len(parts)
-        if self._places > _MAX_PLACES:
-            return f"is in more than {_MAX_PLACES:,} folders, with those before it"
+        parts = [part for part in PurePosixPath(name).parts if part != "."]
+        parts = [unicodedata.normalize("NFC", part).casefold() for part in parts]
+        self._folders += len(parts)
+        if self._folders > _MAX_FOLDERS:
+            return f"is in more than {_MAX_FOLDERS:,} folders, with those before it"
         folder = self._root
         for number, part in enumerate(parts, 1):
             if number == len(parts) and not is_folder:
@@ -374,11 +374,11 @@ def check_directory(file: BinaryIO) -> None:
     size = file.tell()
     file.seek(max(0, size - _END_64.size - _LOCATOR_64_BYTES - _END.size - _MAX_COMMENT))
     tail = file.read()
-    place = tail.rfind(_END_MAGIC)
-    if place < 0 or len(tail) - place < _END.size:
+    end = tail.rfind(_END_MAGIC)
+    if end < 0 or len(tail) - end < _END.size:
         raise zipfile.BadZipFile("it has no list of members")
-    directory_bytes = _END.unpack_from(tail, place)[5]
-    locator = place - _LOCATOR_64_BYTES
+    directory_bytes = _END.unpack_from(tail, end)[5]
+    locator = end - _LOCATOR_64_BYTES
     wide = locator - _END_64.size  # zipfile looks nowhere else for it
     if (
         wide >= 0

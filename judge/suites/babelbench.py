@@ -120,8 +120,8 @@ def blob_of(path: str) -> str | None:
 @functools.cache
 def _blobs() -> dict[str, str]:
     text = read_text(data_folder() / CHECKSUMS, SuiteError)
-    found = (_LINE.fullmatch(line) for line in text.splitlines())
-    return {match["path"]: match["blob"] for match in found if match is not None}
+    matches = (_LINE.fullmatch(line) for line in text.splitlines())
+    return {match["path"]: match["blob"] for match in matches if match is not None}
 
 
 TABLES, IMAGES = "000-csvs", "000-imgs"
@@ -200,8 +200,8 @@ def _task(number: int, record: Mapping[str, str], boundary: Boundary) -> Task:
     absent: list[AbsentInput] = []
     for folder, names in ((TABLES, tables), (IMAGES, images)):
         for name in names:
-            found = _file(boundary, folder, name)
-            (inputs if isinstance(found, InputFile) else absent).append(found)  # type: ignore[arg-type]
+            file = _file(boundary, folder, name)
+            (inputs if isinstance(file, InputFile) else absent).append(file)  # type: ignore[arg-type]
     case = TestCase(1, tuple(inputs), (Gold(value=values),), tuple(absent))
     return Task(
         id=str(number),
@@ -294,5 +294,5 @@ def _head(path: Path) -> bytes:
 def _advice(folder: str, name: str) -> str:
     """What to fetch in place of a file that is not there."""
     blob = blob_of(f"{folder}/{name}")
-    known = f"git blob {blob}" if blob else "its checksum is not known to the judge"
-    return f"fetch data/{folder}/{name} of {SOURCE} ({known})"
+    checksum = f"git blob {blob}" if blob else "its checksum is not known to the judge"
+    return f"fetch data/{folder}/{name} of {SOURCE} ({checksum})"

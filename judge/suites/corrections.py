@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from judge.compare.cells.style_check import check_style_names
+from judge.compare.cells.options import check_style_names
 from judge.core.records.runs import RunDocument
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, Task, TestCase
 from judge.errors import PositionError, SuiteError, UsageError
@@ -104,22 +104,22 @@ def load_corrections(path: Path) -> tuple[Correction, ...]:
         SuiteError: a file cannot be read, or a field is not valid; all faults are named.
     """
     paths = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
-    found: list[Correction] = []
+    corrections: list[Correction] = []
     faults: list[str] = []
-    for each in paths:
-        document = read_yaml(each, SuiteError)
+    for file in paths:
+        document = read_yaml(file, SuiteError)
         entries = document.get("corrections") if isinstance(document, dict) else None
         if not isinstance(entries, list) or not isinstance(document.get("format"), str):
             raise SuiteError(
-                f"{each}: fields 'format' (text) and 'corrections' (a list) are needed"
+                f"{file}: fields 'format' (text) and 'corrections' (a list) are needed"
             )
         for number, entry in enumerate(entries, 1):
             try:
-                found.append(correction_of(document["format"], entry))
+                corrections.append(correction_of(document["format"], entry))
             except CorrectionFaultError as fault:
-                faults.append(f"{each}, correction {number}: {fault}")
+                faults.append(f"{file}, correction {number}: {fault}")
     seen: set[tuple[str, str, int | None, str]] = set()
-    for correction in found:
+    for correction in corrections:
         if correction.key in seen:
             of_case = "" if correction.case is None else f", case {correction.case}"
             faults.append(
@@ -132,7 +132,7 @@ def load_corrections(path: Path) -> tuple[Correction, ...]:
             faults=tuple(faults),
             hint="dataset/schema.md describes what a correction looks like",
         )
-    return tuple(found)
+    return tuple(corrections)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +166,9 @@ def apply_corrections(suite: Suite, corrections: Iterable[Correction]) -> Correc
         SuiteError: a correction was made for a file with another content; each is named.
     """
     by_task: dict[str, list[Correction]] = {}
-    for each in corrections:
-        if each.format == suite.format:
-            by_task.setdefault(each.task, []).append(each)
+    for correction in corrections:
+        if correction.format == suite.format:
+            by_task.setdefault(correction.task, []).append(correction)
     applied: list[Correction] = []
     unfit: list[Correction] = []
     faults: list[str] = []
@@ -260,7 +260,7 @@ def corrected_as_recorded(suite: Suite, run: RunDocument) -> CorrectedSuite:
     remembered = run.get("suite")
     named = None if remembered is None else remembered.get("corrections")
     try:
-        corrections = [correction_of(suite.format, each) for each in named or ()]
+        corrections = [correction_of(suite.format, entry) for entry in named or ()]
     except CorrectionFaultError as fault:
         raise SuiteError(f"run.json names a correction that cannot be read: {fault}") from fault
     return apply_corrections(suite, corrections)
@@ -386,7 +386,7 @@ def _new_value(field: str, now: object) -> str | tuple[str, ...]:
             if (
                 not isinstance(now, list)
                 or not now
-                or not all(isinstance(each, str) for each in now)
+                or not all(isinstance(attribute, str) for attribute in now)
             ):
                 raise CorrectionFaultError(
                     f"field 'now' must be a list of style attributes, not {written(now)}"

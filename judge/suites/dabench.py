@@ -118,13 +118,13 @@ def _task(record: Mapping[str, object], labels: Mapping[str, object], boundary: 
     concepts = record.get("concepts")
     level = record.get("level")
     names = [str(concept) for concept in concepts] if isinstance(concepts, list) else []
-    found = _table(boundary, fields)
-    is_there = isinstance(found, InputFile)
+    table = _table(boundary, fields)
+    is_there = isinstance(table, InputFile)
     case = TestCase(
         1,
-        (found,) if isinstance(found, InputFile) else (),
+        (table,) if isinstance(table, InputFile) else (),
         (Gold(value=values),),
-        () if is_there or isinstance(found, InputFile) else (found,),
+        () if is_there or isinstance(table, InputFile) else (table,),
     )
     groups = {"concepts": ", ".join(sorted(names)) or "none"}
     if isinstance(level, str):

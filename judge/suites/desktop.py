@@ -122,8 +122,8 @@ class DesktopFormat(SuiteFormat):
         count = sum(1 for _ in task_files(root / other))
         if not count:
             return ()  # workbooks that OSWorld's tasks name, without tasks of Spider2-V
-        said = f"its {count:,} tasks of the format {SPIDER2V.name} are not part of this suite"
-        return (f"{other}: {said}; name that folder to judge them: {root / other}",)
+        reason = f"its {count:,} tasks of the format {SPIDER2V.name} are not part of this suite"
+        return (f"{other}: {reason}; name that folder to judge them: {root / other}",)
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
         """Reads ``{id}_output.xlsx`` or the like, perhaps with the number of the case, 1."""
@@ -134,8 +134,8 @@ class DesktopFormat(SuiteFormat):
         """The workbook under its own name, and the output next to it."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePath(files[0].path.name if files else "input.xlsx")
-        asked = PurePath(question.details.get(ASKED_FILE, "output.xlsx")).suffix
-        return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output{asked}")
+        suffix = PurePath(question.details.get(ASKED_FILE, "output.xlsx")).suffix
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{name.stem}_output{suffix}")
 
 
 SPIDER2V = DesktopFormat("spider2v", "excel", before="libreoffice_calc")
@@ -188,14 +188,14 @@ def read_evaluation(evaluator: Mapping[str, Any], name: str, find: FindGold) -> 
 
 
 def _of_rules(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Evaluation:
-    given = evaluator.get("options")
-    rules = given.get("rules", []) if isinstance(given, dict) else []
+    options = evaluator.get("options")
+    rules = options.get("rules", []) if isinstance(options, dict) else []
     spec = CheckerSpec(RULES, {"rules": rules, "evaluator": name})
     expected = evaluator.get("expected")
     reason = _gold_elsewhere(expected)
-    found = find(expected)
-    golds = (found,) if isinstance(found, Gold) else ()
-    missing = (found,) if isinstance(found, str) else ()
+    gold = find(expected)
+    golds = (gold,) if isinstance(gold, Gold) else ()
+    missing = (gold,) if isinstance(gold, str) else ()
     return Evaluation(spec, golds=golds, missing=missing, reason=reason)
 
 
@@ -207,16 +207,19 @@ def _gold_elsewhere(expected: Any) -> str | None:
 
 def _listed(evaluator: Mapping[str, Any], name: str, count: int) -> list[Any]:
     """A field for each of the metrics; one that is not a list is for the only metric."""
-    given = evaluator.get(name)
-    found = given if isinstance(given, list) else [given]
-    return [*found, *[None] * count][:count]
+    value = evaluator.get(name)
+    values = value if isinstance(value, list) else [value]
+    return [*values, *[None] * count][:count]
 
 
 def _of_metrics(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Evaluation:
     function = evaluator.get("func")
     functions = function if isinstance(function, list) else [function]
     count = len(functions)
-    fields = (_listed(evaluator, each, count) for each in ("result", "expected", "options"))
+    fields = (
+        _listed(evaluator, name_of_field, count)
+        for name_of_field in ("result", "expected", "options")
+    )
     metrics: list[dict[str, Any]] = []
     golds: dict[str, Gold] = {}
     missing, reasons = [], []
@@ -322,11 +325,11 @@ def read_suite(root: Path, chosen: DesktopFormat) -> tuple[tuple[Task, ...], tup
         if task.id in seen:
             faults.append(f"{chosen.definition}: the id {task.id} is used twice")
         seen.add(task.id)
-    return _parted(_joined(tasks, counterparts)), tuple(faults)
+    return _grouped_by_feasibility(_with_pairs(tasks, counterparts)), tuple(faults)
 
 
-def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
-    """The tasks, of which each pair of phrasings is known by the id of its first phrasing."""
+def _with_pairs(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[Task, ...]:
+    """The tasks; those that are two phrasings of one task have the id of the first in common."""
     phrased = {task.id: task.phrasing for task in tasks if task.phrasing is not None}
     joined = []
     for task in tasks:
@@ -341,8 +344,8 @@ def _joined(tasks: Sequence[Task], counterparts: Mapping[str, object]) -> tuple[
     return tuple(joined)
 
 
-def _parted(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """The tasks, with whether each can be done if some of them cannot."""
+def _grouped_by_feasibility(tasks: Sequence[Task]) -> tuple[Task, ...]:
+    """The tasks, grouped by whether they can be done unless all of them can."""
     feasible = [task.answer is not AnswerForm.TEXT for task in tasks]
     if all(feasible):
         return tuple(tasks)
@@ -389,13 +392,13 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
     evaluator = record.get("evaluator")
     if not isinstance(evaluator, dict):
         raise fields.error("evaluator", "must be an object")
-    places = _places(boundary, task_id, chosen)
-    inputs, absent = _inputs(record.get("config"), boundary, places)
+    folders = _places(boundary, task_id, chosen)
+    inputs, absent = _inputs(record.get("config"), boundary, folders)
     evaluation = read_evaluation(
-        evaluator, chosen.name, lambda given: _gold(given, boundary, places)
+        evaluator, chosen.name, lambda expected: _gold(expected, boundary, folders)
     )
     reason = evaluation.reason
-    lacking = [each.name for each in absent] + list(evaluation.missing)
+    lacking = [file.name for file in absent] + list(evaluation.missing)
     if reason is None and lacking:
         reason = f"the files are not there: {', '.join(lacking)}"
         if evaluation.answer is AnswerForm.TEXT:
@@ -412,7 +415,7 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
     groups = {"instruction": levels[0]} if levels else {}
     if (difficulty := _difficulty(record.get("action_number"))) is not None:
         groups["actions"] = difficulty
-    plan = _find(_PLAN_FILE, boundary, places)
+    plan = _find(_PLAN_FILE, boundary, folders)
     return Task(
         id=task_id,
         instruction=instruction,
@@ -443,17 +446,17 @@ def _places(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Pat
     return [*(examples / folder / task_id for folder in folders), boundary.root / "cache" / task_id]
 
 
-def _find(name: str, boundary: Boundary, places: Sequence[Path]) -> Path | None:
-    for folder in places:
+def _find(name: str, boundary: Boundary, folders: Sequence[Path]) -> Path | None:
+    for folder in folders:
         if boundary.has_file(folder / name):
             return folder / name
     return None
 
 
 def _inputs(
-    config: Any, boundary: Boundary, places: Sequence[Path]
+    config: Any, boundary: Boundary, folders: Sequence[Path]
 ) -> tuple[list[InputFile], list[AbsentInput]]:
-    found: list[InputFile] = []
+    inputs: list[InputFile] = []
     absent: list[AbsentInput] = []
     for step in config if isinstance(config, list) else []:
         if not isinstance(step, dict) or step.get("type") not in _COPIES:
@@ -470,12 +473,12 @@ def _inputs(
             targets = [(parameters.get("dest"), parameters.get("src"))]
         for target, source in targets:
             name = _name(target, "config")
-            path = _find(name, boundary, places)
+            path = _find(name, boundary, folders)
             if path is not None:
-                found.append(InputFile(path))
+                inputs.append(InputFile(path))
             else:
                 absent.append(AbsentInput(name, FileKind.WORKBOOK, f"fetch {str(source)[:300]}"))
-    return found, absent
+    return inputs, absent
 
 
 def _gold(expected: Any, boundary: Boundary, places: Sequence[Path]) -> Gold | str | None:

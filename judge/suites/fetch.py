@@ -34,7 +34,7 @@ MAX_ARCHIVE_BYTES = 4 * 1024**3
 """A download of unknown size is given up beyond this (the largest published one is 0.1 GB)."""
 
 MIN_BYTES = 64 * 1024
-"""What a server has to send within each :data:`PATIENCE_S`; less is a server that keeps us."""
+"""What a server has to send within each :data:`PATIENCE_S`; a slower one is given up."""
 
 PATIENCE_S = 120.0
 
@@ -264,7 +264,7 @@ def _download_from(
                 done += len(chunk)
                 if done > most:
                     raise _TooMuchError(f"it sends more than the {most:,} bytes of the archive")
-                pace.came(len(chunk))
+                pace.received(len(chunk))
                 file.write(chunk)
                 on_progress(done, size)
     if size is not None and done < size:
@@ -326,14 +326,14 @@ class _Pace:
         for connection in self._connections:
             connection.close()
 
-    def connect(self, *given: Any, **named: Any) -> socket.socket:
+    def connect(self, *arguments: Any, **named: Any) -> socket.socket:
         """A connection that is shut down when its server is given up."""
-        connection = socket.create_connection(*given, **named)
+        connection = socket.create_connection(*arguments, **named)
         with self._lock:
             self._connections.append(connection.dup())  # TLS takes the connection itself over
         return connection
 
-    def came(self, count: int) -> None:
+    def received(self, count: int) -> None:
         """Counts bytes of the archive that were received.
 
         Raises:
@@ -346,7 +346,7 @@ class _Pace:
             raise _TooSlowError
 
     def check(self) -> None:
-        """Tells a connection that was shut down here from one that ended.
+        """Distinguishes a connection that was shut down here from one that ended.
 
         Raises:
             _TooSlowError: it was.
@@ -375,10 +375,10 @@ class _Watched(urllib.request.AbstractHTTPHandler):
         self._pace = pace
 
     def do_open(self, http_class: Any, req: Any, **http_conn_args: Any) -> Any:
-        """Opens one, as the class of the same name does."""
+        """Opens a connection that is watched."""
 
-        def connection(*given: Any, **named: Any) -> Any:
-            made = http_class(*given, **named)
+        def connection(*arguments: Any, **named: Any) -> Any:
+            made = http_class(*arguments, **named)
             made._create_connection = self._pace.connect  # noqa: SLF001  no other way to the socket
             return made
 
@@ -386,16 +386,16 @@ class _Watched(urllib.request.AbstractHTTPHandler):
 
 
 class _Http(_Watched, urllib.request.HTTPHandler):
-    """Of addresses with http."""
+    """Opens http addresses."""
 
 
 class _Https(_Watched, urllib.request.HTTPSHandler):
-    """Of addresses with https."""
+    """Opens https addresses."""
 
 
 def _next_chunk(response: HTTPResponse, pace: _Pace) -> bytes:
     try:
-        # What has come; a full chunk may take forever.
+        # Takes what has arrived: a full chunk may take forever.
         chunk = response.read1(_CHUNK_BYTES)
     except (OSError, HTTPException) as error:
         pace.check()
@@ -447,18 +447,18 @@ def _check(source: PublishedSuite, archive: Path, sha256: str, record: Path) -> 
     """
     recorded = _recorded(record)
     size = archive.stat().st_size
-    known = source.sha256 or recorded.get(source.name)
-    if known is None and source.size_bytes in {None, size}:
+    checksum = source.sha256 or recorded.get(source.name)
+    if checksum is None and source.size_bytes in {None, size}:
         recorded[source.name] = sha256
         text = json.dumps(recorded, indent=2, sort_keys=True)
         write_whole(record, f"{text}\n".encode())
         return False
-    if known == sha256:
+    if checksum == sha256:
         return True
-    expected = f"sha256 {known}" if known else "sha256 not known"
+    expected = f"sha256 {checksum}" if checksum else "sha256 not known"
     if source.size_bytes is not None:
         expected += f", {source.size_bytes} bytes"
-    where = str(record) if known and source.sha256 is None else "sources.yaml"
+    where = str(record) if checksum and source.sha256 is None else "sources.yaml"
     raise SuiteError(
         f"the archive of {source.name} is not the expected one",
         faults=(
@@ -471,10 +471,10 @@ def _check(source: PublishedSuite, archive: Path, sha256: str, record: Path) -> 
 
 def _recorded(record: Path) -> dict[str, str]:
     """Checksums of archives that were fetched here, by suite."""
-    found = read_kept(record)
-    if not isinstance(found, dict):
+    document = read_kept(record)
+    if not isinstance(document, dict):
         return {}
-    return {name: sha256 for name, sha256 in found.items() if isinstance(sha256, str)}
+    return {name: sha256 for name, sha256 in document.items() if isinstance(sha256, str)}
 
 
 def _unpack(archive: Path, target: Path) -> None:

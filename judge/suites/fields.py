@@ -122,14 +122,14 @@ class Fields:
                 if a string is not allowed.
         """
         for index, item in enumerate(self.items(name, required=required)):
-            place = f"{name}[{index}]"
+            item_place = f"{name}[{index}]"
             if short and isinstance(item, str):
                 item = {short: item}  # noqa: PLW2901 - the long way of writing the same
             if isinstance(item, dict):
-                yield Fields(item, f"{self.place}{place}.", self.faults)
+                yield Fields(item, f"{self.place}{item_place}.", self.faults)
             else:
                 expected = "an object or text" if short else "an object"
-                self.fault(place, f"must be {expected}, not {_other_type(item)}")
+                self.fault(item_place, f"must be {expected}, not {_other_type(item)}")
 
 
 def shown(value: object) -> str:

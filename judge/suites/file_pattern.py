@@ -24,7 +24,7 @@ _MAX_LENGTH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceOfFile:
+class PathFields:
     """What the path of a file says; None for what the pattern does not ask for."""
 
     task: str | None
@@ -63,14 +63,14 @@ class FilePattern:
         if len(text) > _MAX_LENGTH:
             raise UsageError(f"a pattern has at most {_MAX_LENGTH} characters")
         longest_first = sorted(tasks, key=lambda task: (-len(task), task))
-        known = "|".join(re.escape(task) for task in longest_first)
+        task_ids = "|".join(re.escape(task) for task in longest_first)
         try:
-            self._known = re.compile(_expression(names, known or r"[^/]+?"))
+            self._known = re.compile(_expression(names, task_ids or r"[^/]+?"))
             self._any = re.compile(_expression(names, r"[^/]+?"))
         except re.error as error:
             raise UsageError(f"the pattern {text!r} cannot be read: {error}") from error
 
-    def match(self, path: str) -> PlaceOfFile | None:
+    def match(self, path: str) -> PathFields | None:
         """What a path with slashes says, or None if it does not match.
 
         A task that is not among the known ones is taken from the path all the same.
@@ -78,27 +78,27 @@ class FilePattern:
         match = self._known.fullmatch(path) or self._any.fullmatch(path)
         if match is None:
             return None
-        found = match.groupdict()
-        case, sample = found.get("case"), found.get("sample")
-        return PlaceOfFile(
-            task=found.get("task"),
+        fields = match.groupdict()
+        case, sample = fields.get("case"), fields.get("sample")
+        return PathFields(
+            task=fields.get("task"),
             case=None if case is None else int(case),
             sample=None if sample is None else int(sample),
         )
 
-    def case_of(self, place: PlaceOfFile, task: Task, error: type[JudgeError]) -> int:
+    def case_of(self, fields: PathFields, task: Task, error: type[JudgeError]) -> int:
         """The number of the case that a file answers; the task's only one if the path has none.
 
         Args:
-            place: what the path says.
+            fields: what the path says.
             task: the task that the file answers.
             error: what to raise.
 
         Raises:
             JudgeError: the task has several cases, and the pattern does not say which.
         """
-        if place.case is not None:
-            return place.case
+        if fields.case is not None:
+            return fields.case
         if len(task.cases) > 1:
             raise error(
                 f"the pattern {self.text!r} does not say which case a file answers, and task "
@@ -169,10 +169,10 @@ class ByPattern(LayoutKind):
         file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
         outputs: dict[tuple[str, int, int], Path] = {}
         unknown: list[str] = []
-        for path, place, task in _matching_files(folder, suite, file_pattern):
-            case = file_pattern.case_of(place, task, UsageError)
-            key = task.id, place.sample or 0, case
-            if case not in {known.number for known in task.cases}:
+        for path, fields, task in _matching_files(folder, suite, file_pattern):
+            case = file_pattern.case_of(fields, task, UsageError)
+            key = task.id, fields.sample or 0, case
+            if case not in {own_case.number for own_case in task.cases}:
                 unknown.append(f"{path.relative_to(folder)} (no case {case} of task {task.id})")
             elif key in outputs:
                 raise _ambiguous(folder, f"case {case} of task {task.id}", outputs[key], path)
@@ -185,8 +185,8 @@ class ByPattern(LayoutKind):
         """The programs that match, as submissions."""
         file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
         programs: dict[tuple[str, int], Path] = {}
-        for path, place, task in _matching_files(folder, suite, file_pattern):
-            key = task.id, place.sample or 0
+        for path, fields, task in _matching_files(folder, suite, file_pattern):
+            key = task.id, fields.sample or 0
             if key in programs:
                 raise _ambiguous(folder, f"task {task.id}", programs[key], path)
             programs[key] = path
@@ -202,7 +202,7 @@ BY_PATTERN = ByPattern()
 
 def _matching_files(
     folder: Path, suite: Suite, pattern: FilePattern
-) -> Iterator[tuple[Path, PlaceOfFile, Task]]:
+) -> Iterator[tuple[Path, PathFields, Task]]:
     """The files that match, each with what its path says and with its task."""
     only = suite.tasks[0].id if len(suite.tasks) == 1 else None
     if "task" not in pattern.fields and only is None:
@@ -213,14 +213,14 @@ def _matching_files(
     unknown: list[str] = []
     for path in regular_files(folder):
         shown = path.relative_to(folder)
-        place = pattern.match(shown.as_posix())
-        if place is None or path.name.startswith((".", "~$")):
+        fields = pattern.match(shown.as_posix())
+        if fields is None or path.name.startswith((".", "~$")):
             continue
-        name = place.task if place.task is not None else only
+        name = fields.task if fields.task is not None else only
         assert name is not None
         task_id = suite.task_id_in(name, ())
         if task_id in suite:
-            yield path, place, suite.task(task_id)
+            yield path, fields, suite.task(task_id)
         else:
             unknown.append(f"{shown} (no task {name})")
     raise_unknown(folder, suite, unknown)

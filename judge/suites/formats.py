@@ -126,8 +126,8 @@ class FileRole(enum.Enum):
 class SuiteFormat(ABC):
     """How suites of one kind are written, and how their files are named.
 
-    What a format does not say for itself is as in a suite of files with names of their own, without
-    finished outputs, that is only read.
+    The defaults are those of a suite that is only read, has files with names of their own, and no
+    finished outputs.
 
     Attributes:
         names: the names that its suites go by in run.json, in corrections and in messages; more

@@ -60,12 +60,12 @@ def corrected_case(case: TestCase, correction: GoldCorrection) -> TestCase | Non
             be set.
         SuiteError: a file cannot be read, or the cache folder cannot be written.
     """
-    found = _matching_gold(case, correction)
-    if found is None:
+    matching = _matching_gold(case, correction)
+    if matching is None:
         return None
     if correction.input_sha256 is not None and case.inputs:
         _check_hash(case.input_path, correction.input_sha256, "input_sha256")
-    position, path, data = found
+    position, path, data = matching
     if not correction.cells:
         return case
     try:
@@ -82,12 +82,12 @@ def corrected_case(case: TestCase, correction: GoldCorrection) -> TestCase | Non
 
 def _matching_gold(case: TestCase, correction: GoldCorrection) -> tuple[int, Path, bytes] | None:
     """Place, file and content of the gold that is meant; None if it is corrected already."""
-    files = [(place, each.path) for place, each in enumerate(case.golds) if each.path is not None]
+    files = [(index, gold.path) for index, gold in enumerate(case.golds) if gold.path is not None]
     hashes = []
-    for place, path in files:
+    for index, path in files:
         data = _read(path)
         if (digest := hashlib.sha256(data).hexdigest()) == correction.gold_sha256:
-            return place, path, data
+            return index, path, data
         if correction.cells and _holds(data, correction.cells):
             return None
         hashes.append((path, digest))

@@ -62,19 +62,19 @@ def find_tasks(names: Sequence[Sequence[str]], task_ids: Iterable[str]) -> list[
     options = [_options(name, by_name) for name in names]
     prefixes = {prefix for option in options for prefix in option}
     fitting = {prefix: sum(prefix in option for option in options) for prefix in prefixes}
-    chosen = min(prefixes, key=lambda each: (-fitting[each], len(each), each), default="")
+    chosen = min(prefixes, key=lambda prefix: (-fitting[prefix], len(prefix), prefix), default="")
     return [option.get(chosen) for option in options]
 
 
 def _options(names: Sequence[str], by_name: dict[str, str]) -> dict[str, str]:
     """Prefix -> the id of the task whose name follows it."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for name in names:
-        cuts = [0, *(place + 1 for place, each in enumerate(name) if each in _SEPARATORS)]
+        cuts = [0, *(index + 1 for index, character in enumerate(name) if character in _SEPARATORS)]
         for cut in cuts:
             if (task_id := by_name.get(name[cut:])) is not None:
-                found.setdefault(name[:cut], task_id)
-    return found
+                options.setdefault(name[:cut], task_id)
+    return options
 
 
 # -- trials ---------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class Job:
 
 def is_job(folder: Path) -> bool:
     """Whether a folder is a job: one in which at least one folder is a trial."""
-    return any(_is_trial(each) for each in _folders(folder))
+    return any(_is_trial(trial_folder) for trial_folder in _folders(folder))
 
 
 def read_job(folder: Path) -> Job:
@@ -147,8 +147,8 @@ def read_job(folder: Path) -> Job:
     """
     trials: list[Trial] = []
     unfinished: list[str] = []
-    for each in _folders(folder):
-        result = each / _RESULT
+    for trial_folder in _folders(folder):
+        result = trial_folder / _RESULT
         if is_regular(result):
             document = read_json(result, SubmissionError)
             if not isinstance(document, dict) or "trial_name" not in document:
@@ -156,9 +156,9 @@ def read_job(folder: Path) -> Job:
                     f"{result}: is not the result of a trial",
                     hint="Move the folder away, or name the folder of one job.",
                 )
-            trials.append(_trial(each, document))
-        elif is_regular(each / _CONFIG):
-            unfinished.append(each.name)
+            trials.append(_trial(trial_folder, document))
+        elif is_regular(trial_folder / _CONFIG):
+            unfinished.append(trial_folder.name)
         if len(trials) > _MAX_TRIALS:
             raise SubmissionError(f"{folder} holds more than {_MAX_TRIALS:,} trials")
     trials.sort(key=lambda trial: (trial.started, trial.name))
@@ -200,7 +200,7 @@ def _trial(folder: Path, document: Mapping[str, object]) -> Trial:
         folder=folder,
         name=folder.name,
         task_names=_task_names(document),
-        agent=" ".join(each for each in named if each and each != "unknown"),
+        agent=" ".join(part for part in named if part and part != "unknown"),
         model=f"{provider}/{model_name}" if provider and model_name else model_name or None,
         started=_text(document, "started_at"),
         seconds=_seconds(_object(document, "agent_execution")),
@@ -217,8 +217,8 @@ def _trial(folder: Path, document: Mapping[str, object]) -> Trial:
 def _task_names(document: Mapping[str, object]) -> tuple[str, ...]:
     """Names of the folder and of the package of the task."""
     task_id = _object(document, "task_id")
-    found = [_text(task_id, "path"), _text(task_id, "name"), _text(document, "task_name")]
-    names = (name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in found)
+    paths = [_text(task_id, "path"), _text(task_id, "name"), _text(document, "task_name")]
+    names = (name.replace("\\", "/").rstrip("/").rpartition("/")[2] for name in paths)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
@@ -229,7 +229,7 @@ def _object(document: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 def _objects(document: Mapping[str, object], name: str) -> list[Mapping[str, object]]:
     value = document.get(name)
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(document: Mapping[str, object], name: str) -> str:
@@ -245,8 +245,8 @@ def _amount(value: object) -> float | None:
 
 
 def _sum(contexts: list[Mapping[str, object]], name: str) -> float | None:
-    known = [value for context in contexts if (value := _amount(context.get(name))) is not None]
-    return sum(known) if known else None
+    amounts = [value for context in contexts if (value := _amount(context.get(name))) is not None]
+    return sum(amounts) if amounts else None
 
 
 def _seconds(timing: Mapping[str, object]) -> float | None:
@@ -290,16 +290,16 @@ class HarborJob:
         ids = [task.id for task in self._suite.tasks]
         tasks = find_tasks([trial.task_names for trial in job.trials], ids)
         taken: dict[str, int] = defaultdict(int)
-        found: list[tuple[Trial, Task, int]] = []
+        trials: list[tuple[Trial, Task, int]] = []
         unknown: list[str] = []
         for trial, task_id in zip(job.trials, tasks, strict=True):
             if task_id is None:
                 unknown.append(f"{trial.name} (task {' or '.join(trial.task_names) or 'unknown'})")
                 continue
-            found.append((trial, self._suite.task(task_id), taken[task_id]))
+            trials.append((trial, self._suite.task(task_id), taken[task_id]))
             taken[task_id] += 1
         raise_unknown(self._folder, self._suite, unknown)
-        return found
+        return trials
 
     def outputs(self) -> FoundOutputs:
         """The workbooks. A case without one has none: the attempt counts all the same.
@@ -308,12 +308,12 @@ class HarborJob:
             SubmissionError: the job cannot be read, is of other tasks, or has two workbooks for a
                 case; or none is named like an output, though there are workbooks.
         """
-        found: dict[tuple[str, int, int], Path] = {}
+        workbooks: dict[tuple[str, int, int], Path] = {}
         strangers: list[str] = []
         for trial, task, sample in self._trials:
             for case, path in self._workbooks(trial, task, strangers).items():
-                found[task.id, sample, case] = path
-        if not found and strangers:
+                workbooks[task.id, sample, case] = path
+        if not workbooks and strangers:
             raise SubmissionError(
                 f"{self._folder}: no workbook among the artifacts is named "
                 f"{self._suite.conventions.output_pattern}; there are "
@@ -322,7 +322,7 @@ class HarborJob:
                 "--outputs 'artifacts/**/{case}.xlsx'",
             )
         attempts = ((task.id, sample) for _, task, sample in self._trials)
-        return FoundOutputs(self._suite, tuple(strangers), found, attempts)
+        return FoundOutputs(self._suite, tuple(strangers), workbooks, attempts)
 
     def programs(self) -> Iterator[Submission]:
         """The program of each trial that left one.
@@ -350,15 +350,15 @@ class HarborJob:
 
     def _program(self, matching: list[Path], trial: Trial, task: Task, sample: int) -> Submission:
         """The program of a trial; one that cannot be read counts as missing, as in a reply."""
-        took = _took(trial)
+        facts = _facts_of(trial)
         for path in matching:
             try:
-                found = submission_of_program(
+                submission = submission_of_program(
                     path, task, self._suite.conventions, sample=sample, model=trial.model
                 )
-                return replace(found, provenance=took)
+                return replace(submission, provenance=facts)
             except SubmissionError as error:
-                took["problem"] = error.message
+                facts["problem"] = error.message
         paths = self._suite.conventions.default_paths(task.question)
         return Submission(
             task.id,
@@ -367,7 +367,7 @@ class HarborJob:
             paths.output_path,
             sample,
             trial.model,
-            provenance=took,
+            provenance=facts,
         )
 
     def records(self) -> list[dict[str, object]]:
@@ -377,7 +377,7 @@ class HarborJob:
                 "id": task.written_id,
                 "sample": sample,
                 "model": trial.model,
-                **_took(trial),
+                **_facts_of(trial),
             }
             for trial, task, sample in self._trials
         ]
@@ -391,14 +391,14 @@ class HarborJob:
         candidates: dict[int, list[Path]] = defaultdict(list)
         for path, case in self._named(trial, task, strangers):
             candidates[case].append(path)
-        found = {}
+        workbooks = {}
         for case, paths in sorted(candidates.items()):
             ranks = [self._rank(path, trial) for path in paths]
             best = [path for path, rank in zip(paths, ranks, strict=True) if rank == min(ranks)]
             if len(best) > 1:
                 raise self._two(f"case {case} of task {task.id}, trial {trial.name},", best)
-            found[case] = best[0]
-        return found
+            workbooks[case] = best[0]
+        return workbooks
 
     def _rank(self, path: Path, trial: Trial) -> tuple[bool, int]:
         if self._pattern is not None:
@@ -411,10 +411,10 @@ class HarborJob:
         if self._pattern is not None:
             pattern = FilePattern(self._pattern, [task.id])
             for path in regular_files(trial.folder):
-                place = pattern.match(path.relative_to(trial.folder).as_posix())
-                if place is None:
+                fields = pattern.match(path.relative_to(trial.folder).as_posix())
+                if fields is None:
                     continue
-                case = pattern.case_of(place, task, SubmissionError)
+                case = pattern.case_of(fields, task, SubmissionError)
                 if case in numbers:
                     yield path, case
             return
@@ -438,14 +438,14 @@ class HarborJob:
         )
 
 
-def _took(trial: Trial) -> dict[str, object]:
+def _facts_of(trial: Trial) -> dict[str, object]:
     """What is known of a trial, with the names that records of ``judge infer`` have."""
     tokens = {"prompt": trial.prompt_tokens, "completion": trial.completion_tokens}
-    known = any(token is not None for token in tokens.values())
+    has_tokens = any(token is not None for token in tokens.values())
     return {
         "trial": trial.name,
         "agent": trial.agent or None,
-        "tokens": tokens if known else None,
+        "tokens": tokens if has_tokens else None,
         "cost": trial.cost_usd,
         "seconds": trial.seconds,
         "exception": trial.exception,

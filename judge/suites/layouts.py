@@ -109,12 +109,12 @@ class Layout:
 
     def record(self) -> LayoutRecord:
         """As run.json has it."""
-        found: LayoutRecord = {"kind": self.kind}
+        record: LayoutRecord = {"kind": self.kind}
         if self.pattern is not None:
-            found["pattern"] = self.pattern
+            record["pattern"] = self.pattern
         if self.programs:
-            found["programs"] = True
-        return found
+            record["programs"] = True
+        return record
 
     @classmethod
     def of_record(cls, record: LayoutRecord | None) -> Layout:

@@ -67,9 +67,9 @@ def load_suite(source: Path | str, *, ids: Collection[str] = ()) -> Suite:
 
 
 def _concerns(faults: Collection[str], tasks: Collection[Task], ids: Collection[str]) -> bool:
-    """Whether a fault is one of certain tasks, or may be."""
+    """Whether a fault is, or may be, in one of these tasks."""
     whole = {task.id for task in tasks}
-    named = {f"(id {each})" for each in ids} | {f"/{each}/" for each in ids}
+    named = {f"(id {task_id})" for task_id in ids} | {f"/{task_id}/" for task_id in ids}
     return not set(ids) <= whole or any(name in fault for fault in faults for name in named)
 
 
@@ -79,21 +79,21 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def remember_suite(suite: Suite, source: str) -> None:
-    """Remembers where a suite is; one that cannot be written down is named by hand later.
+    """Remembers where a suite is. If that cannot be written down, the user has to name it later.
 
     Args:
         suite: the suite.
         source: what it was loaded from.
     """
-    place = whole_source(source)
+    whole = whole_source(source)
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         path = _path(suite.digest)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_whole(path, json.dumps({"source": place}).encode())
+        write_whole(path, json.dumps({"source": whole}).encode())
 
 
 def source_of_digest(digest: str, name: str) -> str | None:
-    """What a suite can be loaded from on this machine; None if nobody knows.
+    """What a suite can be loaded from on this machine; None if that is not known.
 
     It may have changed since: compare the digests.
 

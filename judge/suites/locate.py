@@ -26,7 +26,7 @@ SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-desktop")
 """All suites that ship with it: of cell ranges, of typed answers, of rules, for desktops."""
 
 _MAX_DEPTH = 2
-"""How many folders with nothing but one folder are gone into."""
+"""How many folders that hold only one folder are opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,9 @@ def fetched_folder(name: str) -> Path:
 
 
 def said_source(root: Path) -> str:
-    """What a person types for the suite in a folder: the name of one that the judge knows.
+    """What a person types to name the suite in a folder: its name if the judge knows it.
 
-    A folder inside the installation or the cache says nothing to anybody.
+    Nobody would recognise a folder inside the installation or the cache.
     """
     for name in SHIPPED:
         if root == data_folder() / name:
@@ -78,7 +78,7 @@ def said_source(root: Path) -> str:
 
 
 def whole_source(source: str | Path) -> str:
-    """What a suite is loaded from, as it goes on record: a path in full, a name as it is."""
+    """What a suite is loaded from, as records have it: a full path, or a name as it is."""
     path = Path(source)
     return str(path.resolve() if path.exists() else source)
 
@@ -93,10 +93,10 @@ def locate_suite(source: Path | str) -> Located:
     """
     path = Path(source).expanduser()
     if path.is_dir():
-        # "sample" beside a folder of that name that is no suite: the name is meant.
+        # A folder called "sample" that is not a suite: the name is meant.
         if str(source) in SHIPPED and format_of_folder(path) is None:
             return _in_folder(data_folder() / str(source), str(source))
-        # A folder that defines a suite means that one, whatever else is around it.
+        # A folder that defines a suite stands for that one, whatever else is next to it.
         for row in format_rows():
             root = _root_of(path, row.definition)
             if root is not None:
@@ -134,7 +134,7 @@ def _root_of(folder: Path, definition: str) -> Path | None:
 
 
 def _in_file(path: Path) -> Located:
-    # A definition defines its own folder; a file with another name is none.
+    # A definition stands for its own folder; a file with another name is not a definition.
     for row in format_rows():
         if path.name == row.definition:
             return Located(path.resolve().parent.name, path.parent, row.load())
@@ -152,7 +152,7 @@ def _in_file(path: Path) -> Located:
 
 
 def _name_of(folder: Path) -> str:
-    """The name of a folder; that of the one above if it only says that it holds data."""
+    """The name of a folder; that of its parent if its own is just ``data`` or ``dataset``."""
     path = folder.resolve()
     holds_data = path.name in {"data", "dataset"} and path.parent.name
     return path.parent.name if holds_data else path.name
@@ -169,18 +169,24 @@ def _in_folder(folder: Path, name: str | None = None, depth: int = 0) -> Located
         raise SuiteError(f"{folder} cannot be listed: {error.strerror}") from error
     folders = [entry for entry in entries if entry.is_dir()]
     if len(folders) == 1 and format_of_folder(folders[0]) is None and depth < _MAX_DEPTH:
-        # The archive of a repository holds one folder, and that the folder with the suite.
+        # The archive of a repository holds one folder, which holds the folder with the suite.
         with contextlib.suppress(SuiteError):
             return _in_folder(folders[0], name, depth + 1)
-    inner = [(entry, found) for entry in entries if (found := format_of_folder(entry)) is not None]
+    inner = [
+        (entry, suite_format)
+        for entry in entries
+        if (suite_format := format_of_folder(entry)) is not None
+    ]
     if len(inner) == 1:
-        root, found = inner[0]
-        return Located(name or _name_of(root), root, found)
+        root, suite_format = inner[0]
+        return Located(name or _name_of(root), root, suite_format)
     if inner:
         names = ", ".join(entry.name for entry, _ in inner)
         raise SuiteError(
             f"{folder} holds several suites: {names}",
-            faults=tuple(f"{entry.name}/{found.definition}" for entry, found in inner),
+            faults=tuple(
+                f"{entry.name}/{suite_format.definition}" for entry, suite_format in inner
+            ),
             hint=f"name one of them: {inner[0][0]}",
         )
     definitions = definition_names()

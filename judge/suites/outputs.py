@@ -53,7 +53,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
     @property
     def attempted(self) -> AbstractSet[str]:
-        """Ids of the tasks that were attempted, whether there is an output or not."""
+        """Ids of the tasks that were attempted, with or without an output."""
         return self._numbers.keys()
 
     def samples_of(self, task_id: str) -> list[int]:
@@ -61,7 +61,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         return sorted(self._numbers.get(task_id, ()))
 
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
-        """The output of a sample; None without."""
+        """The output of a sample; None if there is none."""
         return self._samples.get((task_id, sample, case))
 
     def __getitem__(self, key: tuple[str, int]) -> Path:
@@ -85,7 +85,7 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
         SubmissionError: no folder, no output in it, an output of a task or a case that the suite
             does not have (all are named), or the same output twice.
     """
-    found: dict[tuple[str, int, int], Path] = {}
+    outputs: dict[tuple[str, int, int], Path] = {}
     strangers: list[str] = []
     unknown: list[str] = []
     conventions = suite.conventions
@@ -102,21 +102,21 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
         if case not in cases.get(task_id, ()):
             what = f"task {task_id}" if task_id not in cases else f"case {case} of task {task_id}"
             unknown.append(f"{shown} (no {what})")
-        elif key in found:
+        elif key in outputs:
             raise SubmissionError(
                 f"{folder}: case {case} of task {task_id} has two outputs: "
-                f"{found[key].relative_to(folder)} and {shown}",
+                f"{outputs[key].relative_to(folder)} and {shown}",
                 hint="name the folder of one run",
             )
         else:
-            found[key] = path
+            outputs[key] = path
     raise_unknown(folder, suite, unknown)
-    if not found:
+    if not outputs:
         raise SubmissionError(
             f"{folder} holds no output workbook",
             hint=f"outputs are named {conventions.output_pattern}",
         )
-    return FoundOutputs(suite, tuple(strangers), found)
+    return FoundOutputs(suite, tuple(strangers), outputs)
 
 
 def raise_unknown(folder: Path, suite: Suite, unknown: Sequence[str]) -> None:

@@ -30,7 +30,7 @@ DEFINITION = "suite.json"
 FORMAT_NAME = "sheetjudge"
 VERSION = 1
 NAME = f"{FORMAT_NAME}-v{VERSION}"
-"""The name that its suites go by."""
+"""The name of the format."""
 
 
 _SUFFIXES = (".xlsx", ".xlsm", ".csv", ".tsv", ".txt", ".json")
@@ -107,7 +107,7 @@ KIND_OF_SUFFIX = {
     ".md": FileKind.TEXT,
     ".json": FileKind.TEXT,
 }
-"""What sort of file an input is where its kind is not given."""
+"""The kind of an input for which none is given."""
 
 
 def read_suite(root: Path) -> Contents:
@@ -129,9 +129,9 @@ def read_suite(root: Path) -> Contents:
     faults = [f"{DEFINITION}: {problem}" for problem in problems]
     seen: dict[str, int] = {}
     for index, record in enumerate(records):
-        task, found = _read_task(record, boundary)
+        task, task_faults = _read_task(record, boundary)
         label = _label(index, record)
-        faults.extend(f"{label}: {fault}" for fault in found)
+        faults.extend(f"{label}: {fault}" for fault in task_faults)
         if task is None:
             continue
         if task.id in seen:
@@ -242,13 +242,13 @@ def _read_task(record: object, boundary: Boundary) -> tuple[Task | None, list[st
 
 
 def _check_names(task: Task, fields: Fields) -> None:
-    """A program finds the first input under a special name, and the others next to it."""
+    """No further input may have the name under which a program finds the first one."""
     taken = f"1_{task.id}_input"
     for case in task.cases:
-        for each in case.inputs[1:]:
-            if each.path.stem == taken:
+        for file in case.inputs[1:]:
+            if file.path.stem == taken:
                 fields.fault(
-                    "cases", f"have a further input called {each.path.name}: the first is placed so"
+                    "cases", f"have a further input called {file.path.name}: the first is placed so"
                 )
 
 
@@ -277,17 +277,17 @@ def _checker(fields: Fields) -> CheckerSpec:
     inner.only("name", "options", "public")
     options = _frozen(inner.mapping("options"))
     public = inner.items("public", required=False)
-    for index, each in enumerate(public):
-        if not isinstance(each, str) or each not in options:
-            inner.fault(f"public[{index}]", f"must name an option, not {shown(each)}")
-    spec = CheckerSpec(inner.text("name"), options, tuple(str(each) for each in public))
+    for index, name in enumerate(public):
+        if not isinstance(name, str) or name not in options:
+            inner.fault(f"public[{index}]", f"must name an option, not {shown(name)}")
+    spec = CheckerSpec(inner.text("name"), options, tuple(str(name) for name in public))
     if spec.name and (fault := _fault_of(spec)):
         inner.fault("options", f"does not fit: {fault}")
     return spec
 
 
 def _fault_of(spec: CheckerSpec) -> str:
-    """What the checker says against its options; empty if they fit."""
+    """Why the options do not fit the checker; empty if they do."""
     try:
         check_options(spec)
     except UsageError as error:
@@ -320,7 +320,7 @@ def _inputs(case: Fields, boundary: Boundary) -> tuple[InputFile, ...]:
         path = _file(fields, boundary)
         if path is None:
             continue
-        if any(each.path.name == path.name for each in inputs):
+        if any(other.path.name == path.name for other in inputs):
             fields.fault("path", f"is another input called {path.name!r}")
         kind = KIND_OF_SUFFIX.get(path.suffix.lower())
         if kind is None and "kind" not in fields.values:
@@ -382,7 +382,7 @@ def _frozen(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _tuples(value: object) -> object:
-    return tuple(_tuples(each) for each in value) if isinstance(value, list) else value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 # -- writing --------------------------------------------------------------------------------------
@@ -440,7 +440,7 @@ def _case(case: TestCase, root: Path) -> dict[str, Any]:
     return {
         "number": case.number,
         "inputs": [
-            {"path": _relative(each.path, root), "kind": each.kind.value} for each in case.inputs
+            {"path": _relative(file.path, root), "kind": file.kind.value} for file in case.inputs
         ],
         "golds": [_gold(gold, root) for gold in case.golds],
     }

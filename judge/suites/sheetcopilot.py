@@ -100,8 +100,8 @@ class SheetCopilot(SuiteFormat):
         """The workbook of the sheet is the input; a file named after the task is the output."""
         if file_name == f"{task_id.partition('_')[2]}.xlsx":
             return FileRole.INPUT
-        found = self.output_of(file_name)
-        return FileRole.OUTPUT if found is not None and found[0] == task_id else None
+        output = self.output_of(file_name)
+        return FileRole.OUTPUT if output is not None and output[0] == task_id else None
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
         """The workbook under its own name, and ``{order}_{sheet}_output.xlsx``."""
@@ -127,7 +127,7 @@ _BOARD = "_check.yaml"
 
 
 @dataclass
-class _Places:
+class _SuiteFiles:
     """Where the files of a suite are.
 
     Attributes:
@@ -152,13 +152,13 @@ def read_suite(root: Path) -> Contents:
     """
     boundary = Boundary(root)
     chosen = next((gold for gold in GOLDS if (boundary.root / gold).is_dir()), None)
-    places = _Places(boundary, chosen)
+    files = _SuiteFiles(boundary, chosen)
     tasks: list[Task] = []
     faults: list[str] = []
     notes = [f"golds of {chosen}"] if chosen else [f"no golds: neither {' nor '.join(GOLDS)}"]
     for order, row in enumerate(_rows(boundary.root / DEFINITION), start=1):
         try:
-            tasks.append(_task(order, row, places))
+            tasks.append(_task(order, row, files))
         except FieldError as error:
             faults.append(f"{DEFINITION}, row {order + 1}: {error}")
     absent = sum(LEFT_OUT_OPTION in task.checker.options for task in tasks)
@@ -170,7 +170,7 @@ def read_suite(root: Path) -> Contents:
         notes=tuple(notes),
         faults=tuple(faults),
         tables=(CATEGORY_TABLE,),
-        definitions=(boundary.root / DEFINITION, *places.boards),
+        definitions=(boundary.root / DEFINITION, *files.boards),
     )
 
 
@@ -194,29 +194,29 @@ def _rows(path: Path) -> Iterator[Mapping[str, CellValue]]:
     if len(by_row) > _MAX_TASKS:
         raise SuiteError(f"{path}: has more than {_MAX_TASKS:,} rows")
     for row in range(2, max(by_row, default=1) + 1):
-        found = by_row.get(row, {})
-        yield {name: found.get(headings[name]) for name in COLUMNS}
+        cells = by_row.get(row, {})
+        yield {name: cells.get(headings[name]) for name in COLUMNS}
 
 
-def _task(order: int, row: Mapping[str, CellValue], places: _Places) -> Task:
+def _task(order: int, row: Mapping[str, CellValue], files: _SuiteFiles) -> Task:
     sheet, number = str(row["Sheet Name"] or ""), row["No."]
     if _SHEET.fullmatch(sheet) is None:
         raise FieldError(f"column 'Sheet Name': {sheet[:80]!r} is not a name of a workbook")
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise FieldError(f"column 'No.': expected a number from 1, found {number!r}"[:200])
     named = f"{number}_{sheet}"
-    golds = _golds(sheet, named, places)
-    source = places.boundary.root / INPUTS / f"{sheet}.xlsx"
-    inputs = (InputFile(source),) if places.boundary.has_file(source) else ()
+    golds = _golds(sheet, named, files)
+    source = files.boundary.root / INPUTS / f"{sheet}.xlsx"
+    inputs = (InputFile(source),) if files.boundary.has_file(source) else ()
     lacking = [] if inputs else [f"{INPUTS}/{sheet}.xlsx"]
     if not golds:
-        lacking.append(f"{places.golds or GOLDS[0]}/{sheet}/{named}/{named}_gt1.xlsx")
+        lacking.append(f"{files.golds or GOLDS[0]}/{sheet}/{named}/{named}_gt1.xlsx")
     reason = f"the workbooks are not there: {', '.join(lacking)}" if lacking else ""
-    categories = [each.strip() for each in str(row["Categories"] or "").split(",")]
+    categories = [category.strip() for category in str(row["Categories"] or "").split(",")]
     absent = () if inputs else (AbsentInput(lacking[0], FileKind.WORKBOOK, "fetch it"),)
     return Task(
         id=f"{order}_{sheet}",
-        # The published agent is given both; a prompt has one place for what a person asks.
+        # The published agent is given both, but a prompt has room for one question.
         instruction="\n\n".join(
             str(row[name]).strip() for name in ("Context", "Instructions") if row[name]
         ),
@@ -241,48 +241,48 @@ def atomic_actions(root: Path) -> Mapping[str, int]:
     """
     return {
         f"{order}_{row['Sheet Name']}": sum(
-            "function" not in each for each in str(row["Atomic actions"] or "").split(",")
+            "function" not in action for action in str(row["Atomic actions"] or "").split(",")
         )
         for order, row in enumerate(_rows(root / DEFINITION), start=1)
     }
 
 
-def _golds(sheet: str, named: str, places: _Places) -> tuple[Gold, ...]:
+def _golds(sheet: str, named: str, files: _SuiteFiles) -> tuple[Gold, ...]:
     """The golds of a task, each with its board, by their names."""
-    if places.golds is None:
+    if files.golds is None:
         return ()
-    folder = places.boundary.root / places.golds / sheet / named
+    folder = files.boundary.root / files.golds / sheet / named
     try:
         names = sorted(
-            each.name
-            for each in folder.iterdir()
-            if each.suffix == ".xlsx" and "$" not in each.name
+            entry.name
+            for entry in folder.iterdir()
+            if entry.suffix == ".xlsx" and "$" not in entry.name
         )
     except OSError:
         return ()
     if len(names) > _MAX_GOLDS:
         raise FieldError(f"{folder.name} holds more than {_MAX_GOLDS} golds")
-    found = []
+    golds = []
     for name in names:
         path = folder / name
-        if not places.boundary.has_file(path):
+        if not files.boundary.has_file(path):
             continue
         board = path.with_name(path.stem + _BOARD)
-        if not places.boundary.has_file(board):
+        if not files.boundary.has_file(board):
             raise FieldError(f"{name} has no board: {board.name} is not there")
-        found.append(Gold(path, options={"board": _board(board)}))
-        places.boards.append(board)
-    return tuple(found)
+        golds.append(Gold(path, options={"board": _board(board)}))
+        files.boards.append(board)
+    return tuple(golds)
 
 
 def _board(path: Path) -> Mapping[str, object]:
     document = read_yaml(path, SuiteError)
-    given = document.get(CHECK_BOARD) if isinstance(document, dict) else None
+    board = document.get(CHECK_BOARD) if isinstance(document, dict) else None
     try:
-        Board.of(given)
+        Board.of(board)
     except UsageError as error:
         raise FieldError(f"{path.name}, field {CHECK_BOARD!r}: {error.message}") from error
-    return dict(given or {})
+    return dict(board or {})
 
 
 _FOLDER = re.compile(r"[0-9]{1,6}_[A-Za-z][A-Za-z0-9]{0,99}")
@@ -321,10 +321,10 @@ def read_logs(suite: Suite, folder: Path) -> tuple[dict[str, ActionLog], list[st
         SubmissionError: the folder cannot be listed.
     """
     try:
-        entries = sorted(each for each in folder.iterdir() if _FOLDER.fullmatch(each.name))
+        entries = sorted(entry for entry in folder.iterdir() if _FOLDER.fullmatch(entry.name))
     except OSError as error:
         raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
-    found: dict[str, ActionLog] = {}
+    logs: dict[str, ActionLog] = {}
     problems: list[str] = []
     for entry in entries[:_MAX_ENTRIES]:
         task_id = suite.task_id_in(entry.name, ())
@@ -332,10 +332,10 @@ def read_logs(suite: Suite, folder: Path) -> tuple[dict[str, ActionLog], list[st
         if task_id not in suite or not path.is_file():
             continue
         try:
-            found[task_id] = _log(read_yaml(path, SubmissionError), entry)
+            logs[task_id] = _log(read_yaml(path, SubmissionError), entry)
         except (SubmissionError, OSError) as error:
             problems.append(str(error))
-    return found, problems
+    return logs, problems
 
 
 def _log(document: Any, folder: Path) -> ActionLog:
@@ -343,9 +343,9 @@ def _log(document: Any, folder: Path) -> ActionLog:
         raise SubmissionError(f"{folder.name}{_LOG}: the field 'Success Count' is not a number")
     responses = document.get("Success Response")
     names = [
-        each.name
-        for each in folder.iterdir()
-        if each.name.endswith(".xlsx") and "source" not in each.name and "~$" not in each.name
+        path.name
+        for path in folder.iterdir()
+        if path.name.endswith(".xlsx") and "source" not in path.name and "~$" not in path.name
     ]
     numbers = (re.fullmatch(rf"{re.escape(folder.name)}_(\d{{1,4}})\.xlsx", name) for name in names)
     return ActionLog(
@@ -359,7 +359,7 @@ def _log(document: Any, folder: Path) -> ActionLog:
 def _planned(response: Any) -> int:
     """The actions of a plan: a list of steps, each a list of actions."""
     plan = response.get("refined response") if isinstance(response, dict) else None
-    return sum(len(each) for each in plan or () if isinstance(each, list | str))
+    return sum(len(step) for step in plan or () if isinstance(step, list | str))
 
 
 def published_figures(
@@ -422,9 +422,9 @@ def published_figures(
 
 
 def _percentile(ordered: list[float], percent: float) -> float | None:
-    """A percentile, interpolated between neighbours; None of nothing."""
+    """A percentile, interpolated between neighbours; None if there are no values."""
     if not ordered:
         return None
-    place = (len(ordered) - 1) * percent / 100
-    low, high = math.floor(place), math.ceil(place)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    rank = (len(ordered) - 1) * percent / 100
+    low, high = math.floor(rank), math.ceil(rank)
+    return ordered[low] + (ordered[high] - ordered[low]) * (rank - low)

@@ -49,21 +49,21 @@ def solution_paths(
         *_prompt_paths(conversation, conventions.file_suffixes),
         *(_literals(code) if code else ()),
     ]
-    found: dict[FileRole, str] = {}
+    paths: dict[FileRole, str] = {}
     for text in texts:
         if text.startswith("/"):
             role = conventions.role_of(posixpath.basename(text), question.id)
-            if role is not None and role not in found and can_be_placed(text):
-                found[role] = text
+            if role is not None and role not in paths and can_be_placed(text):
+                paths[role] = text
     default = conventions.default_paths(question)
     return SolutionPaths(
-        input_path or found.get(FileRole.INPUT) or default.input_path,
-        output_path or found.get(FileRole.OUTPUT) or default.output_path,
+        input_path or paths.get(FileRole.INPUT) or default.input_path,
+        output_path or paths.get(FileRole.OUTPUT) or default.output_path,
     )
 
 
 def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """Paths in what the chat model was sent, never in what it answered."""
+    """Paths in what was sent to the chat model, never in its answers."""
     if not isinstance(conversation, list):
         return
     for index, message in enumerate(conversation):
@@ -77,7 +77,7 @@ def _prompt_paths(conversation: object, suffixes: tuple[str, ...]) -> Iterator[s
 
 
 def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    """What looks like the absolute path of a file, from its first slash to its last suffix."""
+    """Words that look like the absolute path of a file, from first slash to last suffix."""
     for word in _WORD_IN_PROMPT.findall(text):
         start = word.find("/")
         end = max(_end(word, suffix) for suffix in suffixes)
@@ -87,8 +87,8 @@ def _file_paths(text: str, suffixes: tuple[str, ...]) -> Iterator[str]:
 
 def _end(word: str, suffix: str) -> int:
     """Where the last file name with that suffix ends; -1 if there is none."""
-    found = word.rfind(suffix)
-    return -1 if found < 0 else found + len(suffix)
+    start = word.rfind(suffix)
+    return -1 if start < 0 else start + len(suffix)
 
 
 def _literals(code: str) -> list[str]:
@@ -96,9 +96,9 @@ def _literals(code: str) -> list[str]:
     tree = syntax_tree(code)
     if tree is None:
         return [match["text"] for match in _QUOTED.finditer(code)]
-    found = [
+    literals = [
         (node.lineno, node.col_offset, node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ]
-    return [text for _, _, text in sorted(found)]
+    return [text for _, _, text in sorted(literals)]

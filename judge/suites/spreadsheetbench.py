@@ -201,7 +201,7 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
 
 
 def _read_names(workbooks: Iterable[str]) -> tuple[list[_Candidate], dict[int, list[str]]]:
-    """Names that say their case and role, and those that say only their case."""
+    """Names that tell case and role, and names that tell only the case."""
     candidates: list[_Candidate] = []
     strangers: dict[int, list[str]] = {}
     for name in workbooks:
@@ -222,9 +222,9 @@ def _choose(
     candidates: list[_Candidate], number: int, task_id: str, faults: list[str], notes: list[str]
 ) -> str | None:
     """The one candidate for a place; the task's own id takes precedence over a foreign one."""
-    own = [found for found in candidates if found.task_id == task_id] or candidates
+    own = [candidate for candidate in candidates if candidate.task_id == task_id] or candidates
     if len(own) > 1:
-        names = ", ".join(found.name for found in own)
+        names = ", ".join(candidate.name for candidate in own)
         faults.append(f"case {number} has more than one {own[0].role.value}: {names}")
     if not own:
         return None
@@ -240,14 +240,14 @@ def _complete(
     number: int, chosen: Mapping[Role, str], strangers: list[str], notes: list[str]
 ) -> CaseFiles | None:
     """Fills a single gap with the only other workbook of that number."""
-    found = dict(chosen)
-    if len(found) == 1 and len(strangers) == 1:
-        (gap,) = (role for role in Role if role not in found)
-        found[gap] = strangers[0]
+    names = dict(chosen)
+    if len(names) == 1 and len(strangers) == 1:
+        (gap,) = (role for role in Role if role not in names)
+        names[gap] = strangers[0]
         notes.append(f"{strangers[0]}: taken as the {gap.value} of case {number}, oddly named")
-    if len(found) < len(Role):
+    if len(names) < len(Role):
         return None
-    return CaseFiles(number, found[Role.INPUT], found[Role.GOLD])
+    return CaseFiles(number, names[Role.INPUT], names[Role.GOLD])
 
 
 def _missing(

@@ -173,22 +173,22 @@ def _broken(path: Path, category: str, problem: str) -> SuiteError:
 def _repeated(read: list[_Read]) -> Iterator[str]:
     """Faults of records whose category has their id already."""
     first: dict[tuple[str, str], str] = {}
-    for each in read:
-        known = first.setdefault((each.category, each.task.id), each.label)
-        if known != each.label:
-            yield f"{each.label}: the id is already used by {known}"
+    for entry in read:
+        first_label = first.setdefault((entry.category, entry.task.id), entry.label)
+        if first_label != entry.label:
+            yield f"{entry.label}: the id is already used by {first_label}"
 
 
 def _told_apart(read: list[_Read]) -> Iterator[Task]:
     """The tasks under ids that are unique over all categories."""
-    count = Counter(each.task.id for each in read)
-    for each in read:
-        task = each.task
-        aliases = (f"{each.category}/{task.id}",)
+    count = Counter(entry.task.id for entry in read)
+    for entry in read:
+        task = entry.task
+        aliases = (f"{entry.category}/{task.id}",)
         if count[task.id] == 1:
             yield replace(task, aliases=aliases)
         else:
-            own = f"{each.category}_{task.id}"
+            own = f"{entry.category}_{task.id}"
             yield replace(task, id=own, raw_id=own, aliases=aliases)
 
 

@@ -154,8 +154,8 @@ def _instruction_type(fields: Fields) -> InstructionType | None:
     try:
         return InstructionType(text.strip())
     except ValueError:
-        known = " or ".join(repr(kind.value) for kind in InstructionType)
-        fields.fault("instruction_type", f"must be {known}, not {text!r}")
+        names = " or ".join(repr(kind.value) for kind in InstructionType)
+        fields.fault("instruction_type", f"must be {names}, not {text!r}")
         return None
 
 

@@ -1,4 +1,4 @@
-"""What one line of a file of solutions says: its fields checked, and made into a submission.
+"""Checks one line of a file of solutions, and makes a submission of it.
 
 Episodes on a desktop leave files. The field ``outputs`` of their record is an object whose names
 are numbers of cases. Of each case it has ``sha256``, the hash of a file in the results directory
@@ -45,7 +45,7 @@ _LOOK_ALIKE: Mapping[str, tuple[str, ...]] = {
 """What people call a field, in lower-case letters; the most likely first."""
 
 _MISTAKEN = {"solution": ("program", "pythoncode", "solutioncode", "generatedcode")}
-"""Those of them that would hold nothing else next to a field of the right name."""
+"""Those that can only hold the answer, even if there is a field of the right name as well."""
 
 _NEAR = 0.75
 _MAX_FIELDS = 12
@@ -60,7 +60,7 @@ class TakenKeys:
         self._lines: dict[str, SampleNumbers] = {}
 
     def line_of(self, key: tuple[str, int]) -> int | None:
-        """The number of the line; None where there is none."""
+        """The number of the line; None if the key is not taken."""
         samples = self._lines.get(key[0])
         return None if samples is None else samples.get(key[1])
 
@@ -91,13 +91,13 @@ class LineReader:
         self,
         suite: Suite,
         folder: Path | None,
-        wanted: Collection[str] | None = None,
+        ids: Collection[str] | None = None,
         *,
         programs: bool = True,
     ) -> None:
         self._suite = suite
         self._folder = folder
-        self._wanted = wanted
+        self._wanted = ids
         self._programs = programs
         self.taken = TakenKeys()
         self.unknown: dict[str, int] = {}
@@ -117,7 +117,7 @@ class LineReader:
         return self.read_record(record, number)
 
     def read_record(self, record: Mapping[str, object], number: int) -> Submission | None:
-        """The same for a line that is JSON already.
+        """Reads a line that has been parsed.
 
         Raises:
             LineError: it cannot be accepted.
@@ -152,12 +152,12 @@ class LineReader:
 
 
 def lacks(name: str) -> str:
-    """The fault of a record without a field that it needs."""
+    """The message about a record that lacks a field."""
     return f"field {name!r} is missing"
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """The same with the fields that are there, and the one that may be it."""
+    """That message, with the fields that are there and the one that may be meant."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
@@ -171,14 +171,14 @@ def _quoted(field: str) -> str:
 
 
 def _look_alike(
-    name: str, record: Mapping[str, object], known: Collection[str], *, text: bool = False
+    name: str, record: Mapping[str, object], synonyms: Collection[str], *, text: bool = False
 ) -> str | None:
     """The field of a record that was probably meant by a name.
 
     Args:
         name: the field that is needed.
         record: the record.
-        known: other names that people use for it.
+        synonyms: other names that people use for it.
         text: whether only a field with text in it counts.
     """
     plain: dict[str, str] = {}
@@ -187,9 +187,9 @@ def _look_alike(
         if field not in own and (not text or _says_something(value)):
             letters = "".join(filter(str.isalnum, field[:_MAX_FIELD_CHARS].lower()))
             plain.setdefault(letters, field)
-    for each in (name, *known):
-        if (found := plain.get(each)) is not None:
-            return found
+    for synonym in (name, *synonyms):
+        if (field_meant := plain.get(synonym)) is not None:
+            return field_meant
     near: list[str] = difflib.get_close_matches(name, plain, n=1, cutoff=_NEAR)
     return plain[near[0]] if near else None
 
@@ -199,7 +199,7 @@ def _says_something(value: object) -> bool:
 
 
 def _check_meant(name: str, record: Mapping[str, object]) -> None:
-    """Checks that an answer that says nothing is not in another field, by another name.
+    """Checks that an empty answer is not in a field of another name.
 
     Raises:
         LineError: it probably is.
@@ -255,12 +255,12 @@ def _typed(
     if "response" not in record:
         raise LineError(lacking("response", record))
     _check_meant("response", record)
-    found = _without_program(task_id, record, suite, _OWN_FIELDS | {"response"})
-    sample = found.sample
+    submission = _without_program(task_id, record, suite, _OWN_FIELDS | {"response"})
+    sample = submission.sample
     if record.get("sample") is None:
         while taken.line_of((task_id, sample)) is not None:
             sample += 1
-    return replace(found, sample=sample, answer=_text(record, "response"))
+    return replace(submission, sample=sample, answer=_text(record, "response"))
 
 
 def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path) -> Submission:
@@ -277,7 +277,7 @@ def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
 def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
-    """What records of both kinds say; all but their ``own`` fields is provenance."""
+    """What records of both kinds have in common; other than ``own`` fields are provenance."""
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,
@@ -361,7 +361,7 @@ FIELD = "outputs"
 def read_outputs(
     record: Mapping[str, object], task: Task, folder: Path
 ) -> Mapping[int, KeptOutput] | None:
-    """What the record says that episodes left; None if it is of another kind.
+    """The files that episodes left, as a record names them; None if it is of another kind.
 
     Args:
         record: a record of a file of submissions.
@@ -369,32 +369,32 @@ def read_outputs(
         folder: the folder of that file.
 
     Raises:
-        MalformedError: it says something that cannot be, such as a case that the task lacks.
+        MalformedError: the field is not valid; it names, for example, a case that the task lacks.
     """
-    found = record.get(FIELD)
-    if found is None:
+    records = record.get(FIELD)
+    if records is None:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(records, dict):
         raise MalformedError(f"field {FIELD!r} must be an object: number of a case -> its file")
     numbers = {str(case.number): case.number for case in task.cases}
     outputs: dict[int, KeptOutput] = {}
-    for number, each in found.items():
+    for number, record_of_case in records.items():
         if number not in numbers:
             raise MalformedError(f"field {FIELD!r}: the task has no case {str(number)[:40]!r}")
-        outputs[numbers[number]] = _output(each, f"{FIELD}.{number}", folder)
+        outputs[numbers[number]] = _output(record_of_case, f"{FIELD}.{number}", folder)
     return outputs
 
 
-def _output(found: object, place: str, folder: Path) -> KeptOutput:
+def _output(document: object, field: str, folder: Path) -> KeptOutput:
     try:
-        each = checked(found, EpisodeOutput)
+        record = checked(document, EpisodeOutput)
     except MalformedError as error:
-        raise MalformedError(f"{place}: {error}") from error
+        raise MalformedError(f"{field}: {error}") from error
     return KeptOutput(
         folder=folder,
-        sha256=each["sha256"],
-        name=each.get("name") or "output",
-        ended=each.get("ended") or "done",
-        gui_only=each.get("gui_only", False),
-        problem=each.get("problem", ""),
+        sha256=record["sha256"],
+        name=record.get("name") or "output",
+        ended=record.get("ended") or "done",
+        gui_only=record.get("gui_only", False),
+        problem=record.get("problem", ""),
     )

@@ -57,23 +57,23 @@ def load_submissions(
     Raises:
         SubmissionError: the file cannot be read or accepted; names every faulty line.
     """
-    return [each for _, _, each in iterate_submissions(path, suite, ids=ids)]
+    return [submission for _, _, submission in iterate_submissions(path, suite, ids=ids)]
 
 
 def iterate_submissions(
     path: Path, suite: Suite, *, ids: Collection[str] | None = None, programs: bool = True
 ) -> Iterator[tuple[int, int, Submission]]:
-    """The same one after the other, each with the place of its line in the file and its length.
+    """Reads them one after the other, each with the offset and the length of its line.
 
-    Faults are raised after the last submission: until then, none of them can be relied on.
+    Faults are raised after the last submission: until then, no submission can be relied on.
     ``programs`` says whether programs and their paths are extracted, which is most of the work;
     without them, submissions have neither.
     """
-    wanted = None if ids is None else {str(task_id) for task_id in ids}
-    reader = LineReader(suite, path.parent, wanted, programs=programs)
+    task_ids = None if ids is None else {str(task_id) for task_id in ids}
+    reader = LineReader(suite, path.parent, task_ids, programs=programs)
     faults: list[str] = []
     empty = True
-    for number, place, length, line in _lines(path):
+    for number, offset, length, line in _lines(path):
         empty = False
         try:
             submission = reader.read(line, number)
@@ -89,7 +89,7 @@ def iterate_submissions(
             )
             continue
         reader.taken.put(submission.key, number)
-        yield place, length, submission
+        yield offset, length, submission
     if empty and not path.exists():
         raise SubmissionError(f"{path}: cannot be read: no such file")
     if empty:
@@ -113,16 +113,16 @@ def read_submission(
     Raises:
         SubmissionError: it is another line now.
     """
-    found: Submission | None = None
+    submission: Submission | None = None
     with contextlib.suppress(LineError, UnicodeDecodeError):
-        found = LineReader(suite, folder, programs=programs).read(line.decode("utf-8"), 0)
-    if found is None or found.task_id != key[0]:
+        submission = LineReader(suite, folder, programs=programs).read(line.decode("utf-8"), 0)
+    if submission is None or submission.task_id != key[0]:
         raise SubmissionError(
             f"the solution of task {key[0]}, sample {key[1]}, has changed while it was in use",
             hint="Run the command again.",
         )
     # A typed answer without a number has been given one.
-    return found if found.sample == key[1] else replace(found, sample=key[1])
+    return submission if submission.sample == key[1] else replace(submission, sample=key[1])
 
 
 def submission_of_record(record: Mapping[str, object], suite: Suite) -> Submission:
@@ -136,15 +136,15 @@ def submission_of_record(record: Mapping[str, object], suite: Suite) -> Submissi
         SubmissionError: it cannot be accepted, or the suite has no such task.
     """
     try:
-        found = LineReader(suite, None).read_record(record, 0)
+        submission = LineReader(suite, None).read_record(record, 0)
     except LineError as error:
         raise SubmissionError(f"task {str(record.get('id'))[:80]}: {error}") from error
-    if found is None:
+    if submission is None:
         raise SubmissionError(
             f"the suite {suite.name} has no task {str(record.get('id'))[:80]}",
             hint="is it the right suite?",
         )
-    return found
+    return submission
 
 
 def submission_of_program(
@@ -181,7 +181,7 @@ def submission_of_program(
 
 
 def submission_of_reply(reply: str, task: Task, conventions: SuiteFormat | None) -> Submission:
-    """A submission of what a chat model said, as the record ``{"solution": reply}`` is read.
+    """A submission of a chat model's reply, as the record ``{"solution": reply}`` is read.
 
     Args:
         reply: the reply, or the program alone; the typed answer, where the task asks for one.
@@ -205,7 +205,7 @@ def submission_record(submission: Submission, suite: Suite) -> dict[str, object]
     task = suite.task(submission.task_id)
     record: dict[str, object] = {"id": task.written_id, "sample": submission.sample}
     if submission.outputs is not None:
-        pass  # what was read of them is among what was recorded with it
+        pass  # they are in the provenance, as they were recorded
     elif task.answer.is_file:
         record["solution"] = submission.code
         record["input_path"] = submission.input_path
@@ -224,10 +224,10 @@ def submission_record(submission: Submission, suite: Suite) -> dict[str, object]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, int, str]]:
-    """Lines that are not blank, numbered from 1, with their places and lengths."""
-    for number, place, raw in read_placed_lines(path, SubmissionError):
+    """Lines that are not blank, numbered from 1, each with its offset."""
+    for number, offset, raw in read_placed_lines(path, SubmissionError):
         try:
-            yield number, place, len(raw), raw.decode("utf-8")
+            yield number, offset, len(raw), raw.decode("utf-8")
         except UnicodeDecodeError as error:
             raise SubmissionError(
                 f"{path}, line {number}: not UTF-8 at byte {error.start}",
@@ -275,7 +275,7 @@ _SAMPLE_BITS = 64
 
 @dataclass(slots=True)
 class SubmissionFacts:
-    """What is known of all submissions of a file together.
+    """What all submissions of a file have in common.
 
     Attributes:
         models: the chat models that are named.
@@ -298,7 +298,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
     Args:
         suite: the suite.
         lines: the file.
-        rows: for each submission the number of its task in the suite, its sample, and the place
+        rows: for each submission the number of its task in the suite, its sample, and the offset
             and the length of its line.
         facts: what is known of all together.
     """
@@ -314,15 +314,15 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         self._lines = lines
         self.facts = facts
         self._numbers, self._samples = array("I"), array("Q")
-        self._places, self._lengths = array("Q"), array("I")
-        for number, sample, place, length in rows:
+        self._offsets, self._lengths = array("Q"), array("I")
+        for number, sample, offset, length in rows:
             self._numbers.append(number)
             self._samples.append(sample)
-            self._places.append(place)
+            self._offsets.append(offset)
             self._lengths.append(length)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._offsets)
 
     @overload
     def __getitem__(self, index: int) -> tuple[Task, Submission]: ...
@@ -334,29 +334,29 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
         if isinstance(index, slice):
             return self.only(range(len(self))[index])
         task = self.task(index)
-        line = self._lines.read(self._places[index], self._lengths[index])
+        line = self._lines.read(self._offsets[index], self._lengths[index])
         key = (task.id, self._samples[index])
         return task, read_submission(line, self._suite, self._lines.path.parent, key)
 
     def without_program(self, index: int) -> Submission:
         """A submission without its program, which is what takes time to read."""
-        line = self._lines.read(self._places[index], self._lengths[index])
+        line = self._lines.read(self._offsets[index], self._lengths[index])
         key = (self.task(index).id, self._samples[index])
         folder = self._lines.path.parent
         return read_submission(line, self._suite, folder, key, programs=False)
 
     def task(self, index: int) -> Task:
-        """The task of a submission, which is not read for it."""
+        """The task of a submission, without reading it."""
         return self._suite.tasks[self._numbers[index]]
 
     def sample(self, index: int) -> int:
-        """The sample of a submission, which is not read for it."""
+        """The sample of a submission, without reading it."""
         return self._samples[index]
 
     def only(self, indices: Iterable[int]) -> SubmissionIndex:
-        """The same with some of the submissions."""
+        """An index of some of the submissions."""
         rows = (
-            (self._numbers[index], self._samples[index], self._places[index], self._lengths[index])
+            (self._numbers[index], self._samples[index], self._offsets[index], self._lengths[index])
             for index in indices
         )
         return SubmissionIndex(self._suite, self._lines, rows, self.facts)
@@ -367,7 +367,7 @@ class SubmissionIndex(Sequence[tuple[Task, Submission]]):
 
 
 def index_submissions(path: Path, suite: Suite) -> SubmissionIndex:
-    """Finds the submissions of a file; all of them are checked, none is kept.
+    """Indexes the submissions of a file: all of them are checked, none is kept in memory.
 
     Args:
         path: the file.
@@ -378,17 +378,19 @@ def index_submissions(path: Path, suite: Suite) -> SubmissionIndex:
     """
     numbers = {task.id: number for number, task in enumerate(suite.tasks)}
     facts = SubmissionFacts()
-    found, samples = array("I"), array("Q")
-    places, lengths = array("Q"), array("I")
-    for place, length, each in iterate_submissions(path, suite, programs=False):
-        found.append(numbers[each.task_id])
-        samples.append(each.sample)
-        places.append(place)
+    task_numbers, samples = array("I"), array("Q")
+    offsets, lengths = array("Q"), array("I")
+    for offset, length, submission in iterate_submissions(path, suite, programs=False):
+        task_numbers.append(numbers[submission.task_id])
+        samples.append(submission.sample)
+        offsets.append(offset)
         lengths.append(length)
-        facts.models |= {each.model} if each.model else set()
-        facts.setting = facts.setting or each.setting
-        facts.expects = facts.expects or bool(each.expected)
-    facts.tasks = len(set(found))
-    order = sorted(range(len(found)), key=lambda at: found[at] << _SAMPLE_BITS | samples[at])
-    rows = ((found[at], samples[at], places[at], lengths[at]) for at in order)
+        facts.models |= {submission.model} if submission.model else set()
+        facts.setting = facts.setting or submission.setting
+        facts.expects = facts.expects or bool(submission.expected)
+    facts.tasks = len(set(task_numbers))
+    order = sorted(
+        range(len(task_numbers)), key=lambda at: task_numbers[at] << _SAMPLE_BITS | samples[at]
+    )
+    rows = ((task_numbers[at], samples[at], offsets[at], lengths[at]) for at in order)
     return SubmissionIndex(suite, LinesAt(path, SubmissionError), rows, facts)

@@ -76,13 +76,15 @@ class Suite:
         Raises:
             UsageError: the suite has no such task.
         """
-        found = self._by_id.get(str(task_id))
-        if found is None:
+        task = self._by_id.get(str(task_id))
+        if task is None:
             raise self._no_task([str(task_id)])
-        return found
+        return task
 
     def _no_task(self, unknown: Sequence[str]) -> UsageError:
-        near = filter(None, (did_you_mean(each, self._by_id, before=". ") for each in unknown[:5]))
+        near = filter(
+            None, (did_you_mean(task_id, self._by_id, before=". ") for task_id in unknown[:5])
+        )
         return UsageError(
             f"the suite {self.name} has no task {', '.join(unknown)}{next(near, '')}",
             hint=f"`judge dataset list {said_source(self.root)}` names its tasks",
@@ -129,11 +131,11 @@ class Suite:
         """
         tasks = self.tasks
         if ids:
-            wanted = {str(task_id) for task_id in ids}
-            unknown = sorted(wanted - self._by_id.keys())
+            selected = {str(task_id) for task_id in ids}
+            unknown = sorted(selected - self._by_id.keys())
             if unknown:
                 raise self._no_task(unknown)
-            tasks = tuple(task for task in tasks if task.id in wanted)
+            tasks = tuple(task for task in tasks if task.id in selected)
         if limit is not None:
             tasks = tasks[:limit]
         return replace(self, tasks=tasks, _whole=self._whole or self)

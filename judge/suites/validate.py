@@ -25,9 +25,9 @@ class Severity(enum.StrEnum):
     ERROR = "error"
     """The case cannot be judged as it is."""
     WARNING = "warning"
-    """It can be judged but shows little, and is perhaps not intended."""
+    """It can be judged but shows little, and is perhaps a mistake."""
     NOTE = "note"
-    """A liberty that was taken, or something that the suite says about itself."""
+    """An irregularity that was tolerated, or something that the suite says about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +72,22 @@ def validate_suite(
 
 
 def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
-    """What was corrected in a suite, and which corrections do not fit it."""
+    """The corrections of a suite, and those that do not fit it."""
     definition = corrected.suite.conventions.definition
     return [
         *(
-            SuiteFinding(Severity.NOTE, each.task, definition, f"corrected: {each}")
-            for each in corrected.applied
+            SuiteFinding(Severity.NOTE, correction.task, definition, f"corrected: {correction}")
+            for correction in corrected.applied
         ),
         *(
             SuiteFinding(
                 Severity.WARNING,
-                each.task,
+                correction.task,
                 definition,
-                f"not corrected, since {each.field} is not what was found wrong: {each}",
+                f"not corrected, since {correction.field} is not what was found wrong: "
+                f"{correction}",
             )
-            for each in corrected.unfit
+            for correction in corrected.unfit
         ),
     ]
 
@@ -133,18 +134,18 @@ def _shown_path(file: str | Path, root: Path) -> str:
 
 
 def _check_case(task: Task, case: TestCase, definition: str, find: _Find) -> None:
-    for each in case.inputs:
-        if each.kind is FileKind.WORKBOOK:
+    for file in case.inputs:
+        if file.kind is FileKind.WORKBOOK:
             try:
-                open_workbook(each.path)
+                open_workbook(file.path)
             except WorkbookError as error:
-                find(Severity.ERROR, each.path, error.message)
+                find(Severity.ERROR, file.path, error.message)
     for missing in case.absent:
         find(Severity.WARNING, missing.name, f"is missing: {missing.advice}")
     if (reason := task.reason_left_out(case.number)) is not None:
         if task.reason_left_out() is None:
             find(Severity.NOTE, definition, f"case {case.number} is left out: {reason}")
-        return  # its golds judge nothing, whatever is wrong with them
+        return  # its golds are not used, whatever is wrong with them
     gold = case.golds[0] if case.golds else Gold()
     shown = gold.path or definition
     if gold.path is not None and case.inputs and _same_content(case.input_path, gold.path):

@@ -24,6 +24,19 @@ CellValue = (
 """What a cell can hold, with the types that openpyxl gives (errors apart)."""
 
 
+STYLE_ATTRIBUTES: tuple[str, ...] = (
+    "fill",
+    "font_color",
+    "bold",
+    "italic",
+    "underline",
+    "number_format",
+    "alignment",
+    "hyperlink",
+)
+"""What of a cell's look can be compared in addition to its value."""
+
+
 class CellRef(NamedTuple):
     """The place of a cell: the sheet's real name and 1-based row and column.
 

@@ -1,4 +1,7 @@
-"""From the text of a cell to its value, by the cell's type and number format."""
+"""From the text of a cell to its value, by the cell's type and number format.
+
+Text that consists of runs with formats of their own (rich text) counts without its formatting.
+"""
 
 from __future__ import annotations
 

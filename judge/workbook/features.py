@@ -1,4 +1,11 @@
-"""What a workbook holds besides the values of its cells."""
+"""What a workbook holds besides the values of its cells: rules, drawings, tables, names, sheets.
+
+Features are identified by their content and not by their position: rows that are inserted above a
+list, or a sheet that gets another name, leave the same features with the same measure.
+
+Excel writes the rules that refer to another sheet into the extension part of the worksheet
+([MS-XLSX] 2.2.4), others before it. Both are read, and count as the same rules.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Number formats of the cells of a workbook: which code each cell format has, which are dates."""
+"""Number formats: which code each cell format has, which codes are dates, and the dates themselves.
+
+The rules for dates are those of openpyxl, with which the published verdicts were produced, so that
+a value read here has the same type and the same digits.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,13 @@
 """The container of a workbook: a zip archive of parts, opened with hard bounds.
 
-A solution may have written the file, so nothing in it is trusted: entries are checked before
-anything is inflated, and bytes are counted while they are inflated.
+A solution may have written the file, so nothing in it is trusted. The directory of the archive is
+read straight from its bytes and checked entry by entry before anything is inflated, and bytes are
+counted while they are inflated.
+
+Programs find the entries of an archive in different ways: by its directory or by the header in
+front of each entry, from the first or the last end record, with names folded or as they are. An
+archive that two of them would read differently is refused: it could show one workbook to the
+comparison and another one to a person. No program writes such archives on purpose.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answer positions: what a suite means by ``'Sheet1!'A1:B9, C3`` and the like. Pure.
+"""Answer positions: what a suite means by ``'Sheet1!'A1:B9, C3`` and the like, and where that is.
 
 Published positions are written by hand, and one in ten is irregular. The grammar reads what was
 meant, keeps that separate from what was written, and notes each liberty that it took:
@@ -15,7 +15,8 @@ cells     = cell [ ":" cell ]            A1, A1:B9
 ```
 
 A part without a sheet belongs to the sheet of the part before it; the first one to the answer
-sheet that the suite names, or otherwise to the first worksheet.
+sheet that the suite names, or otherwise to the first worksheet. :func:`resolve_position` turns a
+position into rectangles of two workbooks.
 """
 
 from __future__ import annotations

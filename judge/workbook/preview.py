@@ -1,8 +1,8 @@
-"""The first rows of a workbook's sheets, for people and models to look at.
+"""The first rows of a workbook's sheets, or of a table in plain text, for people and models.
 
 Only the rows that are shown are parsed, and the shared strings are read only as far as those rows
 need them. The rows below are skipped as bytes, since merged ranges are written after all rows; in a
-worksheet of more than 16 MiB not even that is done.
+worksheet of more than 16 MiB not even that is done. CSV and similar files are shown like a sheet.
 """
 
 from __future__ import annotations

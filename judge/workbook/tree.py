@@ -1,4 +1,7 @@
-"""Small parts as trees of elements."""
+"""Small parts as trees of elements, and their attributes as numbers and truth values.
+
+The file may be hostile: a number that is too long, or is not one, counts as missing.
+"""
 
 from __future__ import annotations
 

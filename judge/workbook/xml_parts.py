@@ -1,7 +1,13 @@
 """The XML parts of a workbook, read element by element; relationships between parts.
 
-Everything is named by its namespace (:mod:`judge.workbook.xml_parts`). Document types, which carry
-entity bombs, are refused by every XML reader that reads from here.
+An element is what its namespace and its local name say together: ``<row>`` of a foreign namespace
+is not a row, whatever its prefix, and ``<x:row>`` is one if ``x`` stands for the main namespace.
+The readers see short names: those of the part's own namespaces without a prefix, those of other
+known namespaces with their usual prefix (``r:id``, ``x14:cfRule``), and all others as
+``{uri}name``, for which no reader asks. Document types, which carry entity bombs, are refused.
+
+Sources: ECMA-376 part 1 (transitional and strict namespaces, annexes A and L of part 4), part 3
+(markup compatibility), [MS-XLSX] 2.1.
 """
 
 from __future__ import annotations
@@ -389,6 +395,19 @@ def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
 
     scan_part(package, name, on_start, path.pop, names=LINK_NAMES)
     return found
+
+
+def linked_parts(package: Package, part: str, kind: str) -> list[str]:
+    """Names of the parts of one kind, such as ``pivotTable``, to which a part points.
+
+    Raises:
+        WorkbookError: the relationships cannot be read, or could be read in two ways.
+    """
+    return [
+        link.target
+        for link in relationships(package, part).values()
+        if link.kind == kind and not link.external and link.target in package
+    ]
 
 
 def _relationship(

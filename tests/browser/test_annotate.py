@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -22,6 +21,7 @@ from judge.errors import UsageError
 from judge.suites import load_suite
 from tests.conftest import REPOSITORY
 from tests.e2e.conftest import require_backend
+from tests.forked_command import ForkedCommand
 from tests.unit.annotate.books import make_book, table, values
 from tests.unit.annotate.conftest import suite
 
@@ -30,7 +30,6 @@ __all__ = ["suite"]
 pytestmark = pytest.mark.browser
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-JUDGE = (sys.executable, "-c", "from judge.cli.main import main; main()")
 SLOW_MS = 60_000
 
 DOUBLES = """
@@ -48,14 +47,12 @@ book.save("/mnt/data/output/1_7_output.xlsx")
 class Server:
     """``judge annotate`` in a process of its own."""
 
-    def __init__(self, *arguments: object) -> None:
-        self.process = subprocess.Popen(
-            [*JUDGE, "annotate", *map(str, arguments), "--no-browser"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+    def __init__(self, command: ForkedCommand, *arguments: object) -> None:
+        self.process = command.start(
+            ["annotate", *map(str, arguments), "--no-browser"],
             cwd=REPOSITORY,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            environment={**os.environ, "PYTHONUNBUFFERED": "1"},
+            imports=["judge.cli.annotate", "judge.annotate.web.server"],
         )
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
@@ -77,6 +74,7 @@ class Server:
 
 
 Start = Callable[..., Server]
+Judge = Callable[..., subprocess.CompletedProcess[str]]
 Scheme = Literal["light", "dark"]
 
 
@@ -91,11 +89,11 @@ def able() -> None:
 
 
 @pytest.fixture
-def start(able: None) -> Iterator[Start]:
+def start(able: None, forked_command: ForkedCommand) -> Iterator[Start]:
     started: list[Server] = []
 
     def begin(*arguments: object) -> Server:
-        started.append(Server(*arguments))
+        started.append(Server(forked_command, *arguments))
         return started[-1]
 
     yield begin
@@ -185,11 +183,10 @@ def save(page: Page, note: str = "") -> None:
     wait_kept(page, r"saved as case \d+")
 
 
-def judge(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*JUDGE, *map(str, arguments)],
-        capture_output=True, text=True, check=False, cwd=REPOSITORY, timeout=300,
-    )  # fmt: skip
+@pytest.fixture
+def judge(forked_command: ForkedCommand) -> Judge:
+    """Runs a command to its end."""
+    return lambda *arguments: forked_command.run([*map(str, arguments)], cwd=REPOSITORY)
 
 
 # -- a published task -----------------------------------------------------------------------------
@@ -198,7 +195,7 @@ def judge(*arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.data
 @pytest.mark.slow
 def test_two_cells_of_a_published_task_make_a_case_that_is_graded(
-    judge_data: Path, tmp_path: Path, start: Start, open_page: OpenPage
+    judge_data: Path, tmp_path: Path, start: Start, open_page: OpenPage, judge: Judge
 ) -> None:
     published = judge_data / "spreadsheetbench_912_dev300"
     task_id = "289-3"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from judge.cluster.certificates import make_certificates
+from tests.forked_command import ForkedCommand, ForkedProcess
 
 COMMAND = (sys.executable, "-c", "from judge.cli.main import main; main()")
 _LONG_S = 300.0
@@ -32,7 +32,7 @@ def wait_until(holds: Callable[[], object], what: str) -> None:
 class Started:
     """A program of the judge that runs until it is ended."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkedProcess
     log: Path
 
     def said(self, word: str) -> list[str]:
@@ -52,6 +52,7 @@ class Machine:
 
     folder: Path
     certificates: Path
+    command: ForkedCommand
     address: str = ""
     started: list[Started] = field(default_factory=list)
 
@@ -63,11 +64,11 @@ class Machine:
         """Starts a program."""
         log = self.folder / f"{len(self.started)}.log"
         with log.open("wb") as file:
-            process = subprocess.Popen(
-                [*COMMAND, *map(str, arguments)],
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                env=self.environment(**extra),
+            process = self.command.start(
+                [*map(str, arguments)],
+                environment=self.environment(**extra),
+                log=file,
+                imports=["judge.cluster.engine.programs"],
             )
         self.started.append(Started(process, log))
         return self.started[-1]
@@ -91,23 +92,12 @@ class Machine:
         assert one.process.poll() is None, one.log.read_text()
         return one
 
-    def judge(self, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Runs a command to its end."""
-        return subprocess.run(
-            [*COMMAND, *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=_LONG_S,
-            env=self.environment(),
-        )
-
 
 @contextmanager
-def machine_in(folder: Path) -> Iterator[Machine]:
+def machine_in(folder: Path, command: ForkedCommand) -> Iterator[Machine]:
     """A machine whose programs are ended with the test."""
     make_certificates(folder / "certificates", days=1)
-    machine = Machine(folder, folder / "certificates")
+    machine = Machine(folder, folder / "certificates", command)
     try:
         yield machine
     finally:
@@ -116,9 +106,11 @@ def machine_in(folder: Path) -> Iterator[Machine]:
 
 
 @pytest.fixture(scope="module")
-def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+def machine(
+    tmp_path_factory: pytest.TempPathFactory, forked_command: ForkedCommand
+) -> Iterator[Machine]:
     """A scheduler and two workers."""
-    with machine_in(tmp_path_factory.mktemp("machine")) as made:
+    with machine_in(tmp_path_factory.mktemp("machine"), forked_command) as made:
         made.scheduler()
         made.workers(2)
         yield made

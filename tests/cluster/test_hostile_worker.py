@@ -20,6 +20,7 @@ from judge.grading.store import RunDirectory
 from tests.cluster import hostile
 from tests.cluster.conftest import machine_in
 from tests.cluster.test_cluster import SAMPLE, solutions
+from tests.forked_command import ForkedCommand
 
 MEASURED = """
 import atexit, json, os, resource, sys
@@ -40,10 +41,10 @@ main(sys.argv[2:])
 
 @pytest.mark.bubblewrap
 def test_hostile_workers_are_left_out_and_the_honest_one_judges(
-    tmp_path: Path, figures: Callable[[str], None]
+    tmp_path: Path, figures: Callable[[str], None], forked_command: ForkedCommand
 ) -> None:
     """Nothing that they send is executed or expanded; every case has its verdict."""
-    with machine_in(tmp_path) as machine:
+    with machine_in(tmp_path, forked_command) as machine:
         machine.scheduler()
         taken_over = {
             "DASK_DISTRIBUTED__WORKER__PRELOAD": hostile.__file__,

@@ -39,8 +39,8 @@ def test_where_the_host_refuses_each_submission_has_a_container(poor: WithoutNam
     for _ in range(2):
         with poor.session() as session:
             assert session.run(HELLO).stdout == b"ran\n"
-            assert session._place is not None
-            assert not session._place.nested
+            assert session._container is not None
+            assert not session._container.nested
     assert poor.tried == 1
     assert poor.info.isolation["user"] == "a user of its own for each case"
 
@@ -59,8 +59,8 @@ def test_a_container_serves_many_submissions_where_the_host_allows_it() -> None:
         for _ in range(5):
             with sandbox.session() as session:
                 assert session.run(HELLO).stdout == b"ran\n"
-                assert session._place is not None
-                places.add(session._place)
+                assert session._container is not None
+                places.add(session._container)
         nested = all(place.nested for place in places)
         assert len(places) == (1 if nested else 5)
         assert ("namespaces" in sandbox.info.isolation["user"]) == nested

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from openpyxl import load_workbook
 
-from judge.desktop.contract import Action, DesktopOptions, DesktopTask, Element, WindowPlace
+from judge.desktop.contract import Action, DesktopOptions, DesktopTask, Element, WindowBounds
 from judge.desktop.sandboxed import SandboxDesktop, SandboxDesktopHost
 from tests.desktop.workbooks import PATH, crowded
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
 # Small screens have fewer cells to read before and after each action.
 WHOLE = DesktopOptions(width=1280, height=720)
-PLACED = DesktopOptions(width=1440, height=840, window=WindowPlace(300, 200, 1100, 600), clutter=1)
+PLACED = DesktopOptions(width=1440, height=840, window=WindowBounds(300, 200, 1100, 600), clutter=1)
 
 
 def to_the_left() -> bytes:

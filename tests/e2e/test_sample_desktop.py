@@ -15,7 +15,7 @@ from judge.desktop.contract import (
     DesktopHost,
     DesktopOptions,
     Observation,
-    WindowPlace,
+    WindowBounds,
 )
 from judge.desktop.sandboxed import SandboxDesktopHost
 from judge.desktop.steps import play, read_steps
@@ -39,7 +39,7 @@ def host() -> Iterator[DesktopHost]:
 
 # A small screen has fewer cells to read before each step.
 PLAIN = DesktopOptions(width=1024, height=560, gui_only=True)
-CROWDED = replace(PLAIN, width=1280, height=720, window=WindowPlace(240, 100, 960, 580), clutter=1)
+CROWDED = replace(PLAIN, width=1280, height=720, window=WindowBounds(240, 100, 960, 580), clutter=1)
 
 
 @pytest.mark.parametrize(("name", "options"), [("chart", PLAIN), ("summary", CROWDED)])
@@ -65,13 +65,13 @@ def test_steps_solve_a_task_and_all_but_the_last_do_not(
     assert verdicts == ["WA", "AC"]
 
 
-def first_frame(shown: Observation) -> WindowPlace:
+def first_frame(shown: Observation) -> WindowBounds:
     """Where the first window in the tree is, borders included: the active one."""
     frame = next(each for each in shown.elements or () if each.role == "frame")
     assert frame.name == shown.windows[0]
     assert frame.x is not None
     assert frame.y is not None
-    return WindowPlace(frame.x, frame.y, frame.width or 0, frame.height or 0)
+    return WindowBounds(frame.x, frame.y, frame.width or 0, frame.height or 0)
 
 
 def data_of(collected: Collected) -> bytes:

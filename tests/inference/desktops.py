@@ -11,7 +11,7 @@ from typing import Any
 from judge.desktop.contract import ActionSpace, DesktopOptions
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.desktop.setting import (
-    DesktopWay,
+    DesktopMode,
     load_desktop_setting,
     load_words,
     setting_name,
@@ -54,7 +54,7 @@ def desktop_plan(
         assignments=chosen,
         setting=setting,
         template=load_template(setting.prompt),
-        desktop=DesktopWay(setting, load_words(), desktop or DesktopOptions()),
+        desktop=DesktopMode(setting, load_words(), desktop or DesktopOptions()),
         **changes,
     )
 

@@ -20,8 +20,8 @@ from judge.cli.infer import infer
 from judge.errors import InferenceError, StoreError, UsageError
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.batches.ahead import read_result
-from judge.inference.batches.log import BATCHES_FILE, BatchBook
-from judge.inference.batches.server import BatchCarrier, BatchEndpoint, Pace
+from judge.inference.batches.log import BATCHES_FILE, BatchLog
+from judge.inference.batches.server import BatchClient, BatchEndpoint, Pace
 from judge.inference.calls import Journal, ReplyCache
 from judge.inference.client import OpenAIChatModel, RetryPolicy
 from judge.inference.config import Price
@@ -56,10 +56,10 @@ def run(plan: InferencePlan, server: BatchServer, path: Path, **resources: Any) 
 
     async def go() -> InferenceSummary:
         with RunDirectory(path) as store:
-            batches = BatchCarrier(BatchEndpoint(model), BatchBook(store), POLICY, AT_ONCE)
+            batches = BatchClient(BatchEndpoint(model), BatchLog(store), POLICY, AT_ONCE)
             try:
                 return await run_inference(
-                    plan, store, Resources(model, **{"carrier": batches, **resources})
+                    plan, store, Resources(model, **{"bulk_client": batches, **resources})
                 )
             finally:
                 await model.close()
@@ -110,9 +110,9 @@ def test_killed_at_any_step(
     state: str,
     written: bool,
 ) -> None:
-    note = BatchBook._note
+    note = BatchLog._note
 
-    def dying(self: BatchBook, batch: Any, at: str, **facts: object) -> None:
+    def dying(self: BatchLog, batch: Any, at: str, **facts: object) -> None:
         if at != state:
             note(self, batch, at, **facts)
             return
@@ -122,7 +122,7 @@ def test_killed_at_any_step(
 
     plan = replace(plan, assignments=plan.assignments[:2])
     with BatchServer() as server:
-        monkeypatch.setattr(BatchBook, "_note", dying)
+        monkeypatch.setattr(BatchLog, "_note", dying)
         with pytest.raises(Killed):
             run(plan, server, tmp_path)
         monkeypatch.undo()
@@ -254,7 +254,7 @@ def test_a_run_with_batches_under_way_is_not_asked_otherwise(
             with pytest.raises(Killed):
                 run(plan, server, tmp_path)
         with pytest.raises(StoreError, match="5 requests of this run are under way"):
-            run(plan, server, tmp_path, carrier=None)
+            run(plan, server, tmp_path, bulk_client=None)
         monkeypatch.setattr(BatchEndpoint, "endpoint", "https://elsewhere.example/v1")
         with pytest.raises(StoreError, match="not at https://elsewhere"):
             run(plan, server, tmp_path)
@@ -343,8 +343,8 @@ def with_key(
 ) -> InferenceSummary:
     model = OpenAIChatModel(server.url, KEY, policy=POLICY)
     with RunDirectory(path) as store:
-        carrier = BatchCarrier(BatchEndpoint(model), BatchBook(store), POLICY, pace)
-    return run(plan, server, path, carrier=carrier)
+        bulk_client = BatchClient(BatchEndpoint(model), BatchLog(store), POLICY, pace)
+    return run(plan, server, path, bulk_client=bulk_client)
 
 
 def written(folder: Path) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.pairs import SUITE, VERIFIED, golds
 from judge.compare.cells.computing import compare_files
-from judge.workbook.styles.style_sheet import STYLE_ATTRIBUTES
+from judge.workbook.cell import STYLE_ATTRIBUTES
 
 pytestmark = pytest.mark.data
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.authoring.proposals.changes import Change, Pair, Rule, changes_of, pair_rule
-from judge.compare.rules.whole_objects import shown_labels
+from judge.compare.rules.objects import shown_labels
 from judge.errors import UsageError, WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, column_letters
 from judge.workbook.facts.charts import Chart, Plot, Series

@@ -1,4 +1,4 @@
-"""The cells of a sheet as a board sees them: values, the table at A1, looks."""
+"""The cells of a sheet as a board sees them: values, the table at A1, font, colours, formats."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from judge.compare.cells.computing import Compute
+from judge.compare.cells.sides import RangeSide
 from judge.compare.published.spider2v.looks import StyleParts, style_parts
 from judge.compare.rules.book import Book
 from judge.core.submission import Origin
@@ -237,12 +238,9 @@ class SheetCells:
             columns = [key & COLUMN_MASK for key in computed_keys]
             place = CellRange(tab.name, min(rows), min(columns), max(rows), max(columns))
             computed = compute.fill(workbook, [place], origin=origin)
-            for ref, value in computed.values.items():
-                if ref.sheet == tab.name:
-                    values[cell_key(ref.row, ref.column)] = value
-            for ref, why in computed.not_calculated.items():
-                if ref.sheet == tab.name:
-                    self.not_calculated[cell_key(ref.row, ref.column)] = why
+            area = RangeSide(workbook, place, computed)
+            values |= area.computed_values()
+            self.not_calculated = area.refused()
         self.values: Mapping[int, CellValue] = values
         self.uncached_formulas = sum(
             raw is not None and not raw.cached for raw in map(sheet.raw_formula, formulas)

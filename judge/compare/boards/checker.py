@@ -1,4 +1,7 @@
-"""The checker of SheetCopilot: check boards over whole workbooks, one for each gold."""
+"""The checker of SheetCopilot: check boards over whole workbooks, one for each gold.
+
+The published verdict goes on record next to the judge's own.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from judge.compare.contract import (
 )
 from judge.compare.published.sheetcopilot import OfficialJudge
 from judge.compare.rules.book import Book
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.finding import (
     DifferencePlace,
     Finding,

@@ -1,4 +1,4 @@
-"""What differs, listed by what the board asks."""
+"""What a board asks, as sentences; and what differs, listed under what the board asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Objects of two sheets compared property by property, under the names that boards give them."""
+"""Two sheets compared property by property, under the names that boards give the properties.
+
+The table at A1 is compared by its headings, all other cells by their addresses. Charts, pivot
+tables, filters and conditional formats are compared as objects.
+"""
 
 from __future__ import annotations
 

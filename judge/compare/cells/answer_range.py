@@ -7,7 +7,7 @@ have formulas computed: the values that it passes in replace those in the files.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.compare.cells.comparison import Comparison, Differences, GroupsVerdict, tell_erased
 from judge.compare.cells.conditions import NO_ANSWERS, ConditionAnswers, ConditionQuestions
@@ -285,39 +285,9 @@ def check(
     script = _Script(plan, rules, style, sides)
     if profile.published:
         return script.check(max_differences)
-    differences = Differences(max_differences)
-    differing, remarks = _compare_ranges(plan, sides, rules, style, conditions, differences)
-    notes = [*plan.notes, *_computed_notes(gold_computed, output_computed), *remarks]
-    notes += [f"output: {remark}" for remark in output.remarks]
-    equal = not differences.cells
-    touched: int | None = None
-    ruled: GroupsVerdict | None = None
-    if sides.before is not None:
-        ruled = _judge_groups(plan, sides.before, sides.gold, differing, rules, style)
-        if plan.options.accept == GROUPS:
-            equal = ruled.accepted
-            notes += ruled.notes
-        if plan.options.untouched:
-            answer = [area for area in plan.output_ranges if area is not None]
-            touched = find_touched(sides.before.workbook, output, answer, differences)
-    else:
-        notes += _notes_without_input(plan.options)
-    if not differences.cells and not any(_holds_values(gold, area) for area in plan.gold_ranges):
-        notes.append("the answer range of the gold is blank")
-    comparison = Comparison(
-        equal=equal and not touched,
-        profile=profile.name,
-        ranges=plan.gold_ranges,
-        cells=sum(area.size for area in plan.gold_ranges),
-        differing_cells=differences.cells,
-        difference_counts=differences.counts,
-        differences=differences.kept,
-        notes=tuple(dict.fromkeys(notes)),
-        official_equal=script.verdict() if ask_official else None,
-        touched_cells=touched,
-        groups=() if ruled is None else ruled.groups,
-        shares=ruled.shares if ruled is not None and plan.options.accept == GROUPS else None,
-    )
+    comparison = _compare_cells(plan, sides, rules, style, conditions, max_differences)
+    if ask_official:
+        comparison = replace(comparison, official_equal=script.verdict())
     return comparison if before is None else tell_erased(comparison, before)
 
 
@@ -326,6 +296,50 @@ class _Sides:
     gold: Side
     output: Side
     before: Side | None
+
+
+def _compare_cells(
+    plan: Plan,
+    sides: _Sides,
+    rules: Profile,
+    style: tuple[str, ...],
+    conditions: ConditionAnswers,
+    max_differences: int,
+) -> Comparison:
+    """Compares by the judge's own rules."""
+    gold, output = sides.gold, sides.output
+    differences = Differences(max_differences)
+    differing, remarks = _compare_ranges(plan, sides, rules, style, conditions, differences)
+    notes = [*plan.notes, *_computed_notes(gold.computed, output.computed), *remarks]
+    notes += [f"output: {remark}" for remark in output.workbook.remarks]
+    equal = not differences.cells
+    touched: int | None = None
+    ruled: GroupsVerdict | None = None
+    if sides.before is not None:
+        ruled = _judge_groups(plan, sides.before, gold, differing, rules, style)
+        if plan.options.accept == GROUPS:
+            equal = ruled.accepted
+            notes += ruled.notes
+        if plan.options.untouched:
+            answer = [area for area in plan.output_ranges if area is not None]
+            touched = find_touched(sides.before.workbook, output.workbook, answer, differences)
+    else:
+        notes += _notes_without_input(plan.options)
+    if not differences.cells and not any(map(gold.holds_values, plan.gold_ranges)):
+        notes.append("the answer range of the gold is blank")
+    return Comparison(
+        equal=equal and not touched,
+        profile=rules.name,
+        ranges=plan.gold_ranges,
+        cells=sum(area.size for area in plan.gold_ranges),
+        differing_cells=differences.cells,
+        difference_counts=differences.counts,
+        differences=differences.kept,
+        notes=tuple(dict.fromkeys(notes)),
+        touched_cells=touched,
+        groups=() if ruled is None else ruled.groups,
+        shares=ruled.shares if ruled is not None and plan.options.accept == GROUPS else None,
+    )
 
 
 def _compare_ranges(
@@ -452,11 +466,6 @@ def _notes_without_input(options: CheckOptions) -> list[str]:
     if options.accept == GROUPS:
         notes.append("every cell has to agree: the rule of the task requires the input")
     return notes
-
-
-def _holds_values(gold: Workbook, cell_range: CellRange) -> bool:
-    values = RangeSide(gold, cell_range, NOTHING_COMPUTED).values().values()
-    return any(value is not None for value in values) or bool(gold.formula_cells(cell_range))
 
 
 def _computed_notes(gold: ComputedValues, output: ComputedValues) -> list[str]:

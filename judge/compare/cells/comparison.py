@@ -1,4 +1,7 @@
-"""The outcome of comparing an output with its gold: every difference, classed and counted."""
+"""The outcome of comparing an output with its gold: every difference, classed and counted.
+
+All differences are counted, and the first ones are kept, with remarks for people.
+"""
 
 from __future__ import annotations
 

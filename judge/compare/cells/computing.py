@@ -1,11 +1,14 @@
-"""Comparison that computes what it needs: values of formulas, conditions of formats."""
+"""Comparing two workbooks after computing values of formulas and conditions of formats.
+
+:func:`compare_files` does it in one call, :func:`compute_and_check` for a plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from judge.compare.cells.answer_range import Plan, check, needs_groups, prepare, wanted_conditions
 from judge.compare.cells.comparison import Comparison
@@ -86,6 +89,20 @@ class Computed:
     conditions: ConditionAnswers
 
 
+class _Rules(TypedDict):
+    profile: Profile
+    style: Sequence[str]
+    gold_computed: ComputedValues
+    output_computed: ComputedValues
+
+
+def _fill(
+    workbook: Workbook, areas: Iterable[CellRange | None], compute: Compute, origin: Origin
+) -> ComputedValues:
+    present = [area for area in areas if area is not None]
+    return compute.fill(workbook, present, origin=origin)
+
+
 def compute_and_check(
     plan: Plan,
     gold: Workbook,
@@ -121,22 +138,18 @@ def compute_and_check(
     """
     gold_computed = output_computed = before_computed = NOTHING_COMPUTED
     if not (profile.reads_stored_values or plan.options.apply_to(profile).formulas):
-        gold_computed = compute.fill(gold, plan.gold_ranges, origin=Origin.GOLD)
-        wanted = [cell_range for cell_range in plan.output_ranges if cell_range is not None]
-        output_computed = compute.fill(output, wanted, origin=origin)
+        gold_computed = _fill(gold, plan.gold_ranges, compute, Origin.GOLD)
+        output_computed = _fill(output, plan.output_ranges, compute, origin)
         if before is not None and needs_groups(plan.options, profile):
-            placed = map(Side(before).counterpart, plan.gold_ranges)
-            old = [cell_range for cell_range in placed if cell_range is not None]
-            before_computed = compute.fill(before, old, origin=Origin.GOLD)
-    questions = wanted_conditions(
-        plan,
-        gold,
-        output,
-        profile=profile,
-        style=style,
-        gold_computed=gold_computed,
-        output_computed=output_computed,
-    )
+            areas = map(Side(before).counterpart, plan.gold_ranges)
+            before_computed = _fill(before, areas, compute, Origin.GOLD)
+    rules: _Rules = {
+        "profile": profile,
+        "style": style,
+        "gold_computed": gold_computed,
+        "output_computed": output_computed,
+    }
+    questions = wanted_conditions(plan, gold, output, **rules)
     conditions = NO_ANSWERS
     if not questions.is_empty:
         conditions = compute.answer_conditions(questions, gold, output, origin=origin)
@@ -144,10 +157,7 @@ def compute_and_check(
         plan,
         gold,
         output,
-        profile=profile,
-        style=style,
-        gold_computed=gold_computed,
-        output_computed=output_computed,
+        **rules,
         conditions=conditions,
         before=before,
         before_computed=before_computed,

@@ -1,4 +1,9 @@
-"""Which cells of an answer range were to be changed, and how they and the others came out."""
+"""Cells of an answer range in two groups, those to change and those to keep. Pure but for reading.
+
+The rule that decides by these groups whether a task is solved is that of SpreadsheetBench 2. Its
+published form, which rounds and takes a group without cells for a failure, is
+:func:`published_shares`; :func:`exact_shares` does neither.
+"""
 
 from __future__ import annotations
 

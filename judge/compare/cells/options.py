@@ -10,6 +10,7 @@ from judge.compare.profiles import Profile, check_as_published, contradiction
 from judge.core.option import Option, Section
 from judge.errors import UsageError
 from judge.files.documents import written
+from judge.workbook.cell import STYLE_ATTRIBUTES
 
 if TYPE_CHECKING:
     from judge.core.task import CheckerSpec
@@ -191,6 +192,20 @@ class CheckOptions:
         }
         given = {name: value for name, value in changes.items() if value is not None}
         return replace(profile, **given) if given else profile  # type: ignore[arg-type]
+
+
+def check_style_names(names: Sequence[str]) -> None:
+    """Makes sure that style attributes exist.
+
+    Raises:
+        UsageError: one does not; the hint names those that do.
+    """
+    unknown = [name for name in names if name not in STYLE_ATTRIBUTES]
+    if unknown:
+        raise UsageError(
+            f"there is no style attribute {unknown[0]!r}",
+            hint=f"Attributes: {', '.join(STYLE_ATTRIBUTES)}.",
+        )
 
 
 _SCRIPT_OPTIONS = frozenset({"formulas", "accept"})

@@ -1,4 +1,4 @@
-"""A comparison as JSON and as text that a person reads at a glance."""
+"""A comparison as JSON, as one line, and as a table that a person reads at a glance."""
 
 from __future__ import annotations
 

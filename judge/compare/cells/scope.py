@@ -1,4 +1,7 @@
-"""What a user would object to although the answer is right: losses, and constants for formulas."""
+"""What a user would object to although the answer is right: losses, and constants for formulas.
+
+The findings enter the comparison as notes, or as differences if the options say so.
+"""
 
 from __future__ import annotations
 

@@ -31,6 +31,13 @@ class Side:
         """One rectangle of it."""
         return RangeSide(self.workbook, cell_range, self.computed)
 
+    def holds_values(self, cell_range: CellRange) -> bool:
+        """Whether a rectangle has a value or a formula in the file."""
+        stored = self.workbook.sheet(cell_range.sheet).values(cell_range.window)
+        return any(value is not None for value in stored.values()) or bool(
+            self.workbook.formula_cells(cell_range)
+        )
+
     def counterpart(self, cell_range: CellRange) -> CellRange | None:
         """The same rectangle of this workbook; None if it lacks the sheet."""
         sheet = match_sheet(cell_range.sheet, self.workbook.sheet_names)
@@ -64,21 +71,28 @@ class RangeSide:
     def values(self) -> Mapping[int, CellValue]:
         """Values of the stored and the computed cells by key."""
         stored = self.sheet.values(self.window)
+        computed = self.computed_values()
+        return {**stored, **computed} if computed else stored
+
+    def computed_values(self) -> dict[int, CellValue]:
+        """The computed values alone, by key."""
         computed = self._in_range(self.computed.values)
-        if not computed:
-            return stored
-        return {**stored, **{key: self.computed.values[ref] for key, ref in computed.items()}}
+        return {key: self.computed.values[ref] for key, ref in computed.items()}
 
     def uncomputed(self) -> dict[int, str]:
         """Formula cells whose value is not known -> why."""
-        refused = self._in_range(self.computed.not_calculated)
-        unknown = {key: self.computed.not_calculated[ref] for key, ref in refused.items()}
+        unknown = self.refused()
         computed = self._in_range(self.computed.values)
         for key in self.sheet.formula_keys(self.window):
             raw = self.sheet.raw_formula(key)
             if key not in computed and raw is not None and not raw.cached:
                 unknown.setdefault(key, "the formula has no value, and nothing computed it")
         return unknown
+
+    def refused(self) -> dict[int, str]:
+        """Formula cells that an engine could not compute -> why."""
+        refused = self._in_range(self.computed.not_calculated)
+        return {key: self.computed.not_calculated[ref] for key, ref in refused.items()}
 
     def _in_range(self, cells: Iterable[CellRef]) -> dict[int, CellRef]:
         window, sheet = self.window, self.cell_range.sheet

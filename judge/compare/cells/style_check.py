@@ -1,4 +1,4 @@
-"""Comparing the looks of cells whose values agree."""
+"""Comparing the looks of cells whose values agree: formats, hyperlinks, conditional formats."""
 
 from __future__ import annotations
 
@@ -11,27 +11,13 @@ from judge.compare.cells.conditions import (
     ConditionAnswers,
     ConditionQuestions,
 )
+from judge.compare.cells.options import check_style_names
 from judge.compare.cells.sides import Alignment, RangeSide
-from judge.errors import UsageError
 from judge.workbook.address import Window
 from judge.workbook.cell import CellRange, CellValue
 from judge.workbook.reader import Workbook, linked_keys
 from judge.workbook.styles.conditional import CONDITIONAL_ATTRIBUTES
-from judge.workbook.styles.style_sheet import STYLE_ATTRIBUTES, attribute_agrees
-
-
-def check_style_names(names: Sequence[str]) -> None:
-    """Makes sure that style attributes exist.
-
-    Raises:
-        UsageError: one does not; the hint names those that do.
-    """
-    unknown = [name for name in names if name not in STYLE_ATTRIBUTES]
-    if unknown:
-        raise UsageError(
-            f"there is no style attribute {unknown[0]!r}",
-            hint=f"Attributes: {', '.join(STYLE_ATTRIBUTES)}.",
-        )
+from judge.workbook.styles.style_sheet import attribute_agrees
 
 
 def compare_styles(
@@ -141,7 +127,7 @@ class StyleChecker:
     Args:
         gold: the gold workbook.
         output: the output workbook.
-        attributes: names of :data:`judge.workbook.styles.style_sheet.STYLE_ATTRIBUTES`.
+        attributes: names of :data:`judge.workbook.cell.STYLE_ATTRIBUTES`.
 
     Raises:
         UsageError: there is no such attribute.

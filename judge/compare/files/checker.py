@@ -14,7 +14,7 @@ from judge.compare.contract import (
     GoldFaultError,
     Rules,
 )
-from judge.compare.files.asked import Asked, UnreadableAnswerError
+from judge.compare.files.metric import Asked, UnreadableAnswerError
 from judge.compare.files.options import (
     FAIL,
     INFEASIBLE,
@@ -27,7 +27,7 @@ from judge.compare.files.options import (
 )
 from judge.compare.rules.checker import check_workbook, open_gold
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import Remembering, SealedFiles, sealed
 from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
 from judge.core.submission import Answer, AnswerFile, Origin

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from judge.compare.files.asked import MISSING, Asked, Metric, UnreadableAnswerError, Wrong
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.files.metric import MISSING, Asked, Metric, UnreadableAnswerError, Wrong
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from judge.compare.files.asked import (
+from judge.compare.files.metric import (
     MISSING,
     Asked,
     Metric,
@@ -21,7 +21,7 @@ from judge.compare.files.asked import (
     same_values,
 )
 from judge.compare.rules.methods import matches
-from judge.compare.rules.raised import PublishedError, Side, blaming
+from judge.compare.rules.published_error import PublishedError, Side, blaming
 from judge.files.documents import MalformedError, parse_json
 from judge.files.yaml_documents import MalformedYamlError, parse_yaml
 

@@ -1,4 +1,4 @@
-"""The options of the checker ``metrics``: published metrics, and how they are joined."""
+"""The options of the checker ``metrics``, and all metrics by their published names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.compare.files import databases, documents, pages, texts
-from judge.compare.files.asked import Asked, Metric, Wrong
+from judge.compare.files.metric import Asked, Metric, Wrong
 from judge.compare.published.spider2v.compare_table import Evaluator
 from judge.errors import UsageError
 

@@ -16,7 +16,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from judge.compare.files.asked import (
+from judge.compare.files.metric import (
     MISSING,
     Asked,
     Metric,
@@ -25,7 +25,7 @@ from judge.compare.files.asked import (
     first_difference,
 )
 from judge.compare.rules.methods import matches, ratio
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
 from judge.errors import RecalcError
 

@@ -17,7 +17,7 @@ from judge.compare.boards.charts import ChartView, charts_of, numbers_agree, sam
 from judge.compare.boards.conditions import RuleView, rules_of, same_group
 from judge.compare.boards.differences import Differences, Shown, shown, where
 from judge.compare.boards.objects import PivotView, axes_agree, pivots_of
-from judge.compare.rules.raised import PublishedError
+from judge.compare.rules.published_error import PublishedError
 from judge.core.finding import FoundDifference
 from judge.workbook.address import Window, cell_key, parse_window
 from judge.workbook.cell import CellValue, ErrorValue

@@ -237,10 +237,9 @@ def check_officially(
     notes: list[str] = []
     ranges: list[CellRange] = []
     equal = False
+    sheets = [tab.name for tab in gold.tabs], [tab.name for tab in output.tabs]
     try:
-        parts = official_parts(
-            position, [tab.name for tab in gold.tabs], [tab.name for tab in output.tabs]
-        )
+        parts = official_parts(position, *sheets)
         if parts is None:
             notes.append(
                 "the output lacks a sheet of the position as the published script reads it"
@@ -248,12 +247,9 @@ def check_officially(
         else:
             ranges = [_cell_range(part) for part in parts if part.window is not None]
             _load(ranges, gold, output)
-            for each in ranges:
-                _compare(
-                    RangeSide(gold, each, gold_computed),
-                    RangeSide(output, each, output_computed),
-                    found,
-                )
+            for area in ranges:
+                expected = RangeSide(gold, area, gold_computed)
+                _compare(expected, RangeSide(output, area, output_computed), found)
             if len(ranges) < len(parts):
                 notes.append(
                     "a part of the position holds no cell as the published script reads it"

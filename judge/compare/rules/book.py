@@ -1,4 +1,7 @@
-"""One of the two workbooks of a comparison, as the published evaluators see it."""
+"""A workbook of a comparison as rules see it: its sheets by name and number, and as printed.
+
+Sheets are printed to text files next to the workbook, named ``{stem}-{sheet}.csv``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from judge.compare.published.spider2v.cell_text import CellTexts
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.sealed import UnreadableFileError
 from judge.core.submission import AnswerFile
 from judge.errors import RecalcError, WorkbookError

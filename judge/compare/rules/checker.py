@@ -1,4 +1,7 @@
-"""Rule lists over whole workbooks: those of Spider2-V and OSWorld, and of suites of one's own."""
+"""Rule lists over whole workbooks: those of Spider2-V and OSWorld, and of suites of one's own.
+
+The published verdict goes on record next to the judge's own.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from judge.compare.published.spider2v.compare_table import judge_published
 from judge.compare.rules.book import Book, prints_beside, prints_of
 from judge.compare.rules.judged import NOT_CALCULATED
 from judge.compare.rules.options import NAME, RuleOptions, place_of
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.standard import StandardJudge, about_rule
 from judge.compare.rules.words import rule_in_words
 from judge.compare.sealed import sealed

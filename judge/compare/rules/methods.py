@@ -1,4 +1,4 @@
-"""How a property is compared with what a rule asks for: the published methods."""
+"""How a property or a text is compared with what a rule asks for: the published methods."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from judge.compare.rules import patterns
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.workbook.address import Window, parse_window
 
 _COMPARISONS: Mapping[str, Callable[[Any, Any], Any]] = {

@@ -12,9 +12,10 @@ from itertools import islice
 from typing import Any
 
 from judge.compare.published.spider2v.objects import validation_property
-from judge.compare.rules import whole_objects as whole
+from judge.compare.rules import objects as whole
 from judge.compare.rules.book import Book, Rule, option_of
 from judge.compare.rules.judged import MAX_CELLS, Judged, Said, Target
+from judge.compare.rules.looks import WholeLooks, differing_looks
 from judge.compare.rules.methods import (
     Places,
     asked_of,
@@ -23,8 +24,7 @@ from judge.compare.rules.methods import (
     places_of,
     unmatched,
 )
-from judge.compare.rules.raised import PublishedError, Side
-from judge.compare.rules.whole_looks import WholeLooks, differing_looks
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.finding import differing_cell
 from judge.workbook.address import Window, parse_window
 from judge.workbook.facts.sheets import filter_of, sparklines_of, view_of

@@ -1,4 +1,8 @@
-"""The options of the checker ``rules``: a rule list, and whose evaluator it was written for."""
+"""The options of the checker ``rules``: every type of rule, and what its options may be.
+
+Published lists are read as they are. A list that somebody writes is checked, so that a slip in it
+is a message and not a verdict.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """The judge's own reading of rule lists: what the published evaluators get wrong is right here.
 
 Formulas are computed; sheets are found by their relationship; a sheet that is missing never equals
-one without objects; objects are compared one to one and as wholes.
+one without objects; objects are compared one to one and as wholes. A difference says what its rule
+is about: the sheets that it compares and the properties that it asks for.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from judge.compare.rules import cell_rules, object_rules
 from judge.compare.rules.book import Book, Rule, SheetRef, sheet_named
 from judge.compare.rules.judged import Judged, MissingSheetError, Said
 from judge.compare.rules.options import place_of
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.words import properties_in_words, rule_in_words
 from judge.core.finding import FoundDifference, Subject, about, differing_cell, sheet_of
 from judge.core.records.cases import AboutRecord, DifferingCellRecord, SheetRecord

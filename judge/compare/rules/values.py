@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judge.compare.cells.computing import Compute
+from judge.compare.cells.sides import RangeSide
 from judge.compare.rules.book import Book
 from judge.core.submission import Origin
-from judge.workbook.address import cell_key
 from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.number_formats import to_serial
 
@@ -67,29 +67,12 @@ class Grids:
             return Grid({}, {})
         cells = CellRange(name, 1, 1, used.max_row, used.max_column)
         computed = self._compute.fill(workbook, [cells], origin=self._origin)
-        sheet = workbook.sheet(name)
-        values: dict[int, CellValue] = {
-            key: value for key, value in sheet.values(cells.window).items() if value is not None
-        }
-        for ref, value in computed.values.items():
-            if ref.sheet == name:
-                values[cell_key(ref.row, ref.column)] = value
-        missing = {
-            cell_key(ref.row, ref.column): why
-            for ref, why in computed.not_calculated.items()
-            if ref.sheet == name
-        }
-        not_tried = frozenset(
-            key
-            for key in sheet.formula_keys(cells.window)
-            if key not in values
-            and key not in missing
-            and (raw := sheet.raw_formula(key)) is not None
-            and not raw.cached
-        )
-        missing |= dict.fromkeys(not_tried, "the formula has no value, and nothing computed it")
+        area = RangeSide(workbook, cells, computed)
+        missing = area.uncomputed()
         return Grid(
-            {key: each for key, each in values.items() if not is_blank(each)}, missing, not_tried
+            {key: value for key, value in area.values().items() if not is_blank(value)},
+            missing,
+            frozenset(missing.keys() - area.refused().keys()),
         )
 
 

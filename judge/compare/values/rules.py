@@ -1,4 +1,9 @@
-"""What is expected of each variable of a typed answer. Pure."""
+"""What is expected of each variable of a typed answer, and arithmetic as a value. Pure.
+
+Arithmetic in a string is evaluated over its syntax tree within bounds; nothing is executed. Only
+the operators of arithmetic exist. What a string would do in addition to that, such as a call, is
+never carried out: its value counts as a number that is not known (:data:`UNKNOWN`).
+"""
 
 from __future__ import annotations
 

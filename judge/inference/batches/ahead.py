@@ -1,7 +1,7 @@
 """Requests that are asked before the conversations begin, and where their replies go.
 
 In a setting of one round, every request is known in advance. All of them are asked at once, by one
-of several carriers (batches of a server, files for offline inference), and the replies go into the
+of several clients (batches of a server, files for offline inference), and the replies go into the
 run's journal. The conversations then take place as always, and find their replies there.
 
 Files of requests and results have the form of OpenAI's batches, which vLLM's ``run-batch`` shares.
@@ -81,7 +81,7 @@ class Outcome:
     stopped: str | None = None
 
 
-class Carrier(Protocol):
+class BulkClient(Protocol):
     """A way to have requests answered ahead."""
 
     @property
@@ -89,7 +89,7 @@ class Carrier(Protocol):
         """Whether it collects the batches of an earlier command."""
         ...
 
-    async def carry(self, queue: RequestQueue) -> Outcome:
+    async def answer(self, queue: RequestQueue) -> Outcome:
         """Has the requests of a queue answered, as far as possible.
 
         Raises:
@@ -287,7 +287,7 @@ class RequestsFile:
         self._path = path
         self.written = 0
 
-    async def carry(self, queue: RequestQueue) -> Outcome:
+    async def answer(self, queue: RequestQueue) -> Outcome:
         """Writes the file.
 
         Raises:
@@ -321,7 +321,7 @@ class ResultsFile:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    async def carry(self, queue: RequestQueue) -> Outcome:
+    async def answer(self, queue: RequestQueue) -> Outcome:
         """Records the replies to the requests that have none.
 
         Raises:

@@ -75,7 +75,7 @@ class OpenBatch:
     cost: float = 0.0
 
 
-class BatchBook:
+class BatchLog:
     """Reads and writes the steps of a run's batches.
 
     Args:

@@ -31,7 +31,7 @@ from judge.inference.batches.ahead import (
     read_result,
     request_line,
 )
-from judge.inference.batches.log import BATCHES_FILE, BatchBook, BatchedRequest, OpenBatch, is_id
+from judge.inference.batches.log import BATCHES_FILE, BatchedRequest, BatchLog, OpenBatch, is_id
 from judge.inference.chat import CallError, ChatReply
 from judge.inference.client import (
     AttemptError,
@@ -99,7 +99,7 @@ class _Sent:
     faults: list[str] = field(default_factory=list)
 
 
-class BatchCarrier:
+class BatchClient:
     """Sends requests in batches, waits for them, and sends again what failed.
 
     Args:
@@ -114,7 +114,7 @@ class BatchCarrier:
     def __init__(
         self,
         endpoint: BatchEndpoint,
-        book: BatchBook,
+        book: BatchLog,
         policy: RetryPolicy | None = None,
         pace: Pace | None = None,
     ) -> None:
@@ -128,7 +128,7 @@ class BatchCarrier:
         self._retried: set[JobKey] = set()
         self._unasked: set[JobKey] = set()
 
-    async def carry(self, queue: RequestQueue) -> Outcome:
+    async def answer(self, queue: RequestQueue) -> Outcome:
         """Has the requests of a queue answered.
 
         Raises:
@@ -438,7 +438,7 @@ class BatchEndpoint:
         """Has a batch made of a file. Tried once: it must not happen twice.
 
         Raises:
-            CallError: of the kind ``gave-up`` where the batch may exist all the same.
+            CallError: of the kind ``gave-up`` if the batch may exist all the same.
         """
         body = {
             "input_file_id": file_id,

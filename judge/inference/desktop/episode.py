@@ -48,7 +48,7 @@ from judge.grading.store import RunDirectory
 from judge.inference.calls import TaskClient
 from judge.inference.chat import ChatReply, Message, estimate_tokens, writable
 from judge.inference.conversation import Conversation, Environment, converse, try_sandboxes
-from judge.inference.desktop.setting import DesktopWay, desktop_task, setting_name
+from judge.inference.desktop.setting import DesktopMode, desktop_task, setting_name
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.prompt import Feedback
@@ -125,7 +125,7 @@ class DesktopEnvironment(Environment):
         writer: keeps turns.
         pictures: keeps the pictures of messages.
         threads: run what blocks.
-        feedback: whether the model learns what became of its actions.
+        feedback: whether the model learns the outcomes of its actions.
         clock: seconds.
     """
 
@@ -133,7 +133,7 @@ class DesktopEnvironment(Environment):
 
     def __init__(
         self,
-        way: DesktopWay,
+        way: DesktopMode,
         desktop: Desktop,
         conversation: Conversation,
         case: int,
@@ -251,7 +251,7 @@ class DesktopEnvironment(Environment):
 
 
 def look(desktop: Desktop, form: ObservationForm) -> Observation:
-    """What a desktop shows, all of it: what the model is not shown is on record all the same.
+    """Everything that a desktop shows: it is on record even if the model is not shown all of it.
 
     Raises:
         SandboxError: the desktop broke, or shows nothing.
@@ -262,7 +262,7 @@ def look(desktop: Desktop, form: ObservationForm) -> Observation:
     return observation
 
 
-def table_of(way: DesktopWay, observation: Observation) -> TreeTable:
+def table_of(way: DesktopMode, observation: Observation) -> TreeTable:
     """The table of what a desktop shows, cut as the setting says."""
     return way.setting.form.table(
         observation,
@@ -283,7 +283,7 @@ def _outcome_lines(
         yield words.say(occasion, number=str(number), error=outcome.error[-chars:])
 
 
-def first_message(way: DesktopWay, task: DesktopTask, instruction: str, fill: Fill) -> str:
+def first_message(way: DesktopMode, task: DesktopTask, instruction: str, fill: Fill) -> str:
     """The first message of an episode, with the task.
 
     Args:
@@ -359,7 +359,7 @@ class DesktopSolver:
     ) -> None:
         assert plan.desktop is not None, "only runs on a desktop have episodes"
         self._plan = plan
-        self._way: DesktopWay = plan.desktop
+        self._way: DesktopMode = plan.desktop
         self._host = host
         self._store = store
         self._pictures = pictures

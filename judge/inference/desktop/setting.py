@@ -24,14 +24,14 @@ MODE = "desktop"
 
 @dataclass(frozen=True, slots=True)
 class DesktopSetting(Setting):
-    """What the mode ``desktop`` means; ``rounds`` are turns.
+    """The setting of the mode ``desktop``; ``rounds`` are turns.
 
     Attributes:
-        observation: name of what the model is shown.
+        observation: the form of observation, by its name.
         action_space: the language of its actions.
         history: earlier turns that a request shows.
-        minutes: of an episode; no turn begins after them.
-        tree_tokens: the table of the tree is cut at about so many.
+        minutes: time limit of an episode; no turn begins after it.
+        tree_tokens: estimated tokens at which the table of the tree is cut.
         reply_tokens: most tokens of a reply; None for no bound.
         printed_chars: characters of a printout, and of an error, that the model is shown.
     """
@@ -46,18 +46,18 @@ class DesktopSetting(Setting):
 
     @property
     def form(self) -> ObservationForm:
-        """What the model is shown."""
+        """The form of observation."""
         return OBSERVATION_FORMS[self.observation]
 
 
 @dataclass(frozen=True, slots=True)
-class DesktopWay:
+class DesktopMode:
     """How tasks are asked on a desktop.
 
     Attributes:
         setting: the mode, with the options applied.
-        words: of the messages.
-        options: what the desktop is like.
+        words: the wording of messages.
+        options: the options of the desktop.
         left_out: tasks that no desktop can be opened for -> why.
     """
 
@@ -68,17 +68,13 @@ class DesktopWay:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What may not change between two halves of a run."""
+        """What must not change between two parts of a run."""
         wording = self.setting.form.wording
         return {
             "setting": _plain(self.setting),
             "options": _plain_values(options_record(self.options)),
             "words_sha256": self.words.digest,
-            **(
-                {"observation_wording": dict(wording)}
-                if (wording := self.setting.form.wording)
-                else {}
-            ),
+            **({"observation_wording": dict(wording)} if wording else {}),
         }
 
     def say(self, occasion: str, **values: str) -> str:
@@ -133,13 +129,13 @@ def load_words() -> Feedback:
 
 
 MAX_FILE_BYTES = 64 * MIB
-"""The longest file that is put on a desktop."""
+"""Bytes of the largest file that is put on a desktop."""
 
 
 def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
-    """What a desktop is opened for: all files of a case in the home folder, the workbook opened.
+    """The files of a desktop for a case: all its files in the home folder, with the workbook open.
 
-    What is brought back is that workbook, or the file that the task asks for in its place.
+    The desktop returns that workbook, or another file if the task asks for one.
 
     Args:
         question: the task.

@@ -7,8 +7,8 @@ from typing import Any
 
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.rules.book import Book
+from judge.compare.rules.looks import WholeLooks, differing_formats
 from judge.compare.rules.values import text_of, values_agree
-from judge.compare.rules.whole_looks import WholeLooks, differing_formats
 from judge.core.records.cases import AboutRecord, DifferenceRecord, DifferingCellRecord
 from judge.report.findings.tables import clip, row
 from judge.report.grid import GridRules, Sides, encode_block

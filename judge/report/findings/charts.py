@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
-from judge.compare.rules.whole_objects import chart_property, data_of
+from judge.compare.rules.objects import chart_property, data_of
 from judge.report.findings.chart_data import (
     MAX_SERIES,
     DrawnPlot,

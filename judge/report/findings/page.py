@@ -16,7 +16,7 @@ from typing import Any
 
 from judge.compare.contract import Requirements
 from judge.compare.rules.book import Book
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.standard import MISSING_SHEET
 from judge.compare.rules.words import properties_in_words
 from judge.core.finding import Subject

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from judge.compare.rules.book import Book
-from judge.compare.rules.whole_objects import pivot_property, pivot_source
+from judge.compare.rules.objects import pivot_property, pivot_source
 from judge.report.findings.tables import Property, clip, pair, rows_of
 from judge.workbook.facts.pivots import Pivot, PivotData
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from judge.compare.rules import whole_objects as whole
+from judge.compare.rules import objects as whole
 from judge.compare.rules.book import Book
 from judge.compare.rules.words import property_in_words
 from judge.workbook.address import column_letters, parse_window

@@ -1,7 +1,7 @@
 """The embedded sandbox: bubblewrap, for machines without a container engine.
 
-As an ordinary user the place is a user namespace with one user in it; the warden keeps the
-capabilities of that namespace and the solution gets none. As root, the namespace maps a range of
+For an ordinary user, the sandbox is a user namespace with one user in it; the warden keeps the
+capabilities of that namespace and the solution gets none. For root, the namespace maps a range of
 ids, so that neither the solution nor a service is root's user on the host.
 """
 
@@ -55,11 +55,11 @@ _WARDEN_CAPABILITIES = (
 _SERVICE_CAPABILITIES = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")
 _SERVICE_PROCESSES = 512
 _SHARED_MEMORY_BYTES = 64 * MIB
-"""As much as Docker gives."""
+"""The same as Docker's default."""
 _FIRST_MAPPED = 0x6A00_0000
 _END_S = 5.0
 _NPROC_NAMESPACED = (5, 14)
-"""From this kernel on, processes are counted for each user namespace by itself."""
+"""Since this version, the kernel counts processes separately for each user namespace."""
 
 
 def find_bwrap() -> str | None:
@@ -112,16 +112,17 @@ class SealedProcess:
         self.link: WardenLink | None = None
 
     def end(self) -> None:
-        """Ends the process and with it everything inside, while another thread speaks to it.
+        """Ends the process and everything inside, while another thread is talking to it.
 
-        Its pipes stay open: their numbers would be given to other files under that thread's hands.
+        Its pipes stay open: otherwise their numbers could be given to other files, and that thread
+        would read from those.
         """
         with self._lock:
             if not self._closed:
                 self._process.kill()
 
     def close(self) -> None:
-        """Ends the process and with it everything inside; safe to call twice."""
+        """Ends the process and everything inside; safe to call twice."""
         with self._lock:
             if self._closed:
                 return
@@ -137,35 +138,35 @@ class SealedProcess:
 
 
 class BubblewrapSession(Closable):
-    """The cases of one submission, in one place."""
+    """The cases of one submission, run by one warden."""
 
     def __init__(self, pool: Pool[SealedProcess], *, reuse: bool) -> None:
         self._pool = pool
         self._reuse = reuse
-        self._place: SealedProcess | None = pool.take()
+        self._process: SealedProcess | None = pool.take()
         self._broken = False
 
     def run(self, request: RunRequest) -> RunResult:
         """Runs one program."""
         layout.folders_of(request)
-        if self._place is None or self._broken:
+        if self._process is None or self._broken:
             raise SandboxError("this session has ended")
-        assert self._place.link is not None
+        assert self._process.link is not None
         try:
-            return self._place.link.run(request, ("/",))
+            return self._process.link.run(request, ("/",))
         except BaseException:
             self._broken = True
             raise
 
     def close(self) -> None:
-        """Gives the place up."""
-        place, self._place = self._place, None
-        if place is None:
+        """Gives the warden back, or has it ended if it failed."""
+        process, self._process = self._process, None
+        if process is None:
             return
         if self._reuse and not self._broken:
-            self._pool.give_back(place)
+            self._pool.give_back(process)
         else:
-            self._pool.discard(place)
+            self._pool.discard(process)
 
 
 class BubblewrapSandbox:
@@ -200,10 +201,10 @@ class BubblewrapSandbox:
             self._groups.reap()
         self._reuse = reuse
         self._maps = _user_maps()
-        # bubblewrap dies with the thread that started it, so one thread that stays starts them all
+        # bubblewrap dies with the thread that started it, so one permanent thread starts them all
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="bubblewrap")
         self._pool: Pool[SealedProcess] = Pool(self._prepare, jobs)
-        self._places: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
+        self._wardens: weakref.WeakSet[SealedProcess] = weakref.WeakSet()
         self._services: set[SealedProcess] = set()
         self._lock = threading.Lock()
 
@@ -234,7 +235,7 @@ class BubblewrapSandbox:
         )
 
     def session(self) -> BubblewrapSession:
-        """Opens a place for one submission."""
+        """Opens a session for one submission."""
         return BubblewrapSession(self._pool, reuse=self._reuse)
 
     def has_root(self, root: str) -> bool:
@@ -263,11 +264,11 @@ class BubblewrapSandbox:
         for writable, size in kind.sizes(memory_bytes).items():
             extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
         extra += ["--remount-ro", "/"]
-        place = self._start(
+        process = self._start(
             folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.first
         )
         with self._lock:
-            self._services.add(place)
+            self._services.add(process)
         config = {
             "program": program,
             "user": _USER if self._maps else None,
@@ -278,33 +279,33 @@ class BubblewrapSandbox:
             "processes": _SERVICE_PROCESSES if group is None and self._counts_apart() else None,
         }
         try:
-            start_service(place.stream, config)
+            start_service(process.stream, config)
         except BaseException:
-            self._end_service(place)
+            self._end_service(process)
             raise
-        return FrameChannel(place.stream, lambda: self._end_service(place))
+        return FrameChannel(process.stream, lambda: self._end_service(process))
 
     def close(self) -> None:
-        """Ends everything that this backend started, sessions that are in use as well."""
+        """Ends everything that this backend started, including sessions that are in use."""
         self._pool.close()
         with self._lock:
-            services, places = list(self._services), list(self._places)
-        for place in places:
-            place.end()
-        for place in services:
-            self._end_service(place)
+            services, wardens = list(self._services), list(self._wardens)
+        for process in wardens:
+            process.end()
+        for process in services:
+            self._end_service(process)
         self._starter.shutdown()
 
-    def _end_service(self, place: SealedProcess) -> None:
-        place.close()
+    def _end_service(self, process: SealedProcess) -> None:
+        process.close()
         with self._lock:
-            self._services.discard(place)
+            self._services.discard(process)
 
     def _service_root(self, root: str) -> Path:
         return root_named(root).folder
 
     def _counts_apart(self) -> bool:
-        """Whether processes of the user inside are counted separately from those of the judge's."""
+        """Whether processes inside are counted separately from those of the judge's user."""
         return bool(self._maps) or _kernel_version() >= _NPROC_NAMESPACED
 
     def _lend(self, **bounds: int) -> LentGroup | None:
@@ -316,7 +317,7 @@ class BubblewrapSandbox:
             raise SandboxError(f"no control group could be made: {error}") from error
 
     def _prepare(self) -> SealedProcess:
-        """A place with a warm warden in it."""
+        """Starts a warden and waits until it is warm."""
         group = self._lend()
         binds: list[str] = []
         folders = {}
@@ -326,7 +327,7 @@ class BubblewrapSandbox:
                 binds += ["--bind", str(folder), inside]
                 folders[role] = inside
         extra = [*binds, "--dir", "/run", "--remount-ro", "/"]
-        place = self._start(self._root, extra, layout.ENVIRONMENT, group, _WARDEN_CAPABILITIES)
+        process = self._start(self._root, extra, layout.ENVIRONMENT, group, _WARDEN_CAPABILITIES)
         spare = None
         if self._counts_apart():
             spare = 0 if self._maps else 4
@@ -341,15 +342,15 @@ class BubblewrapSandbox:
             "open_folders": [],
         }
         try:
-            place.link = WardenLink(place.stream, config)
-            place.link.boot()
-            place.link.await_hello()
+            process.link = WardenLink(process.stream, config)
+            process.link.boot()
+            process.link.await_hello()
         except BaseException:
-            place.close()
+            process.close()
             raise
         with self._lock:
-            self._places.add(place)
-        return place
+            self._wardens.add(process)
+        return process
 
     def _start(
         self,

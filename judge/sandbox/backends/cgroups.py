@@ -60,7 +60,7 @@ class GroupTree:
         return group
 
     def reap(self) -> None:
-        """Removes what judges that have ended left behind."""
+        """Removes the groups of judges that have ended."""
         for home in set(self.homes.values()):
             for folder in home.glob(f"{_PREFIX}*"):
                 owner = folder.name.removeprefix(_PREFIX).partition("-")[0]
@@ -89,7 +89,7 @@ class LentGroup:
 
 
 def _remove(folder: Path) -> bool:
-    """Removes a group and those in it; False while a process is in one."""
+    """Removes a group and its subgroups; False while a process is in one."""
     try:
         for inner in folder.iterdir():
             if inner.is_dir():
@@ -139,27 +139,27 @@ def find_groups(
 
 def _membership(text: str) -> dict[str, str]:
     """Controller (empty for version 2) -> path of the group."""
-    found = {}
+    paths = {}
     for line in text.splitlines():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
-            found[controller] = path
-    return found
+            paths[controller] = path
+    return paths
 
 
 def _hierarchies(text: str) -> dict[str, tuple[Path, str]]:
     """Controller (empty for version 2) -> mount point, and which group is its root."""
-    found: dict[str, tuple[Path, str]] = {}
+    hierarchies: dict[str, tuple[Path, str]] = {}
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split(" ", 2)
         root, point = before.split(" ")[3:5]
         if kind == "cgroup2":
-            found.setdefault("", (Path(point), root))
+            hierarchies.setdefault("", (Path(point), root))
         elif kind == "cgroup":
             for option in options.rpartition(" ")[2].split(","):
-                found.setdefault(option, (Path(point), root))
-    return found
+                hierarchies.setdefault(option, (Path(point), root))
+    return hierarchies
 
 
 def _folder(path: str, hierarchy: tuple[Path, str]) -> Path:
@@ -188,22 +188,22 @@ def _find_version_2(
     point = hierarchies[""][0]
     home = _folder(membership[""], hierarchies[""])
     while True:
-        if _hands_on(home) and _can_make(home):
+        if _delegates(home) and _can_make(home):
             return GroupTree(dict.fromkeys(_CONTROLLERS, home), version=2)
         if home == point or point not in home.parents:
             return None
         home = home.parent
 
 
-def _hands_on(home: Path) -> bool:
-    """Whether groups below get the controllers, switching them on where that is allowed."""
+def _delegates(home: Path) -> bool:
+    """Whether subgroups get the controllers; switches these on where that is allowed."""
     control = home / "cgroup.subtree_control"
-    wanted = {"memory", "pids", "cpu"}
+    controllers = {"memory", "pids", "cpu"}
     with contextlib.suppress(OSError):
-        if wanted <= set(control.read_text().split()):
+        if controllers <= set(control.read_text().split()):
             return os.access(home / "cgroup.procs", os.W_OK)
         control.write_text("+memory +pids +cpu")
-        return wanted <= set(control.read_text().split())
+        return controllers <= set(control.read_text().split())
     return False
 
 

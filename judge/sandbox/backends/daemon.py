@@ -33,8 +33,8 @@ _DAEMON_PATH = f"{os.defpath}:/usr/local/bin:/usr/sbin:/usr/local/sbin:/sbin"
 _LABEL = "judge.sandbox"
 _GREETING_TIMEOUT_S = 10
 _API_TIMEOUT_S = 60
-_NEWS_S = 3
-"""How long the daemon may take to tell that the kernel killed in a container."""
+_EVENT_DELAY_S = 3
+"""How long the daemon may take to report that the kernel killed a process in a container."""
 _DESCRIPTORS = 1024
 _NANO_CPUS = 1_000_000_000
 _NAMESPACE_CALLS = frozenset({"mount", "umount2", "pivot_root", "unshare", "setns"})
@@ -57,8 +57,8 @@ def _translated(what: str) -> Iterator[None]:
     try:
         yield
     except _package().errors.DockerException as error:
-        said = getattr(error, "explanation", None) or str(error)
-        raise SandboxError(f"{what}: {said}", hint=_HINT) from error
+        reason = getattr(error, "explanation", None) or str(error)
+        raise SandboxError(f"{what}: {reason}", hint=_HINT) from error
     except (RequestException, OSError) as error:
         raise SandboxError(f"{what}: {error}", hint=_HINT) from error
 
@@ -74,7 +74,7 @@ def _connect() -> Any:
         host = os.environ.get("DOCKER_HOST")
         message, hint = explain_unreachable(error, host=host, installed=installed)
         raise SandboxError(message, hint=hint) from error
-    client.timeout = _API_TIMEOUT_S  # one that answered may take longer over real work
+    client.timeout = _API_TIMEOUT_S  # a daemon that answered may take longer for real work
     return client
 
 
@@ -144,7 +144,7 @@ class Daemon:
 
     @cached_property
     def _identity(self) -> str:
-        """What tells this daemon from others."""
+        """What distinguishes this daemon from others."""
         return str(self.facts().get("ID", ""))
 
     def own_image_id(self, tag: str) -> str | None:
@@ -156,19 +156,19 @@ class Daemon:
         Raises:
             SandboxError: the name stands for another image by now.
         """
-        found = self.image_id(tag)
-        if found is None:
+        image = self.image_id(tag)
+        if image is None:
             return None
         noted = read_kept(self._note_of(tag))
         if not isinstance(noted, dict) or "image" not in noted:
             self.note_image(tag)
-        elif noted["image"] != found:
+        elif noted["image"] != image:
             raise SandboxError(
-                f"the image {tag} is not the one that was built here: its id is {found}, and was "
+                f"the image {tag} is not the one that was built here: its id is {image}, and was "
                 f"{visible(str(noted['image']))[:80]}",
                 hint="`judge sandbox build` builds it again.",
             )
-        return found
+        return image
 
     def note_image(self, tag: str) -> None:
         """Notes the id of an image that was just built; a full disk costs only the note."""
@@ -212,8 +212,8 @@ class Daemon:
             )
             identity = str(created["Id"])
             try:
-                wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-                stream = ContainerStream(api.attach_socket(identity, params=wanted))
+                parameters = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+                stream = ContainerStream(api.attach_socket(identity, params=parameters))
                 api.start(identity)
             except BaseException:
                 self.remove(identity)
@@ -244,7 +244,7 @@ class Daemon:
         )
         if spec.nests:
             config["SecurityOpt"] += [f"seccomp={json.dumps(_nesting_profile())}"]
-            # a /proc with masks on it forbids a nested one; the nested one shows no more
+            # a masked /proc forbids a nested one, and the nested one shows no more than it
             config["MaskedPaths"] = config["ReadonlyPaths"] = []
         return config
 
@@ -252,7 +252,9 @@ class Daemon:
         """Options of a tmpfs as this engine takes them: Podman has no limit on inodes."""
         if not self._is_podman:
             return options
-        return ",".join(each for each in options.split(",") if not each.startswith("nr_inodes="))
+        return ",".join(
+            option for option in options.split(",") if not option.startswith("nr_inodes=")
+        )
 
     @cached_property
     def _is_podman(self) -> bool:
@@ -275,11 +277,14 @@ class Daemon:
     def labelled(self) -> dict[str, str]:
         """Containers of judges: id -> label."""
         with _translated("the Docker daemon does not list its containers"):
-            found = self._api.containers(all=True, filters={"label": _LABEL})
-            return {str(each["Id"]): str(each["Labels"].get(_LABEL, "")) for each in found}
+            containers = self._api.containers(all=True, filters={"label": _LABEL})
+            return {
+                str(container["Id"]): str(container["Labels"].get(_LABEL, ""))
+                for container in containers
+            }
 
     def ran_out_of_memory(self, identity: str, since: float) -> bool:
-        """Whether the daemon's events show that the kernel killed in that container for memory.
+        """Whether the kernel killed a process of a container for memory, by the daemon's events.
 
         Args:
             identity: the container, which may be gone.
@@ -292,7 +297,7 @@ class Daemon:
         ):
             events = self._api.events(
                 since=int(since) - 1,
-                until=int(time.time()) + _NEWS_S,
+                until=int(time.time()) + _EVENT_DELAY_S,
                 filters=filters,
                 decode=True,
             )
@@ -341,7 +346,7 @@ class Daemon:
         labels: Mapping[str, str],
     ) -> None:
         """Builds an image without a network from a context in a tar file."""
-        said = []
+        output = []
         with _translated(f"{tag} could not be built"):
             steps = self._api.build(
                 fileobj=context,
@@ -358,13 +363,13 @@ class Daemon:
             for step in steps:
                 if "error" in step:
                     raise SandboxError(f"{tag} could not be built: {step['error'].strip()}")
-                said.append(str(step.get("stream", "")))
+                output.append(str(step.get("stream", "")))
         if self.image_id(tag) is None:
-            raise SandboxError(f"{tag} could not be built: {''.join(said)[-500:]}")
+            raise SandboxError(f"{tag} could not be built: {''.join(output)[-500:]}")
 
 
 def _nesting_profile() -> dict[str, Any]:
-    """The system calls of a container whose warden makes namespaces; its solutions may not."""
+    """The system calls of a container in which the warden may make namespaces."""
     refused = sorted(set(call_filter.refused_names()) - _NAMESPACE_CALLS)
     return {
         "defaultAction": "SCMP_ACT_ALLOW",
@@ -388,7 +393,7 @@ _FORMS = "write unix:///var/run/docker.sock or tcp://HOST:PORT, or unset it"
 def explain_unreachable(
     error: BaseException, *, host: str | None, installed: bool
 ) -> tuple[str, str]:
-    """What happened on the way to the daemon, and what to do about it.
+    """Explains why the daemon could not be reached, and what to do about it.
 
     Args:
         error: what the client raised, with its causes.
@@ -401,13 +406,13 @@ def explain_unreachable(
     reason = next((cause for cause in _causes(error) if isinstance(cause, OSError)), None)
     where = f" at {host} (DOCKER_HOST)" if host else ""
     if reason is None or not _is_of_the_system(reason):
-        said = str(error).splitlines()[0] if str(error) else type(error).__name__
+        problem = str(error).splitlines()[0] if str(error) else type(error).__name__
         if host:
             return (
-                f"DOCKER_HOST is {host!r}, which cannot be used: {said}",
+                f"DOCKER_HOST is {host!r}, which cannot be used: {problem}",
                 f"{_FORMS}, {_OTHERWISE}",
             )
-        return f"no Docker daemon answers: {said}", f"start the daemon, {_OTHERWISE}"
+        return f"no Docker daemon answers: {problem}", f"start the daemon, {_OTHERWISE}"
     message = f"no Docker daemon answers{where}: {reason.strerror or reason}"
     if isinstance(reason, PermissionError):
         hint = (
@@ -426,12 +431,12 @@ def explain_unreachable(
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The innermost first."""
+    """An error and its causes, innermost first."""
     chain: list[BaseException] = []
-    each: BaseException | None = error
-    while each is not None and each not in chain:
-        chain.append(each)
-        each = each.__cause__ or each.__context__
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
     return reversed(chain)
 
 

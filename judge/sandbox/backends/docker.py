@@ -1,9 +1,9 @@
 """The sandbox of a Docker daemon, local or remote: nothing is mounted, all data goes over streams.
 
-The warden is a container's main process; when the judge hangs up, the daemon closes the warden's
-input, the warden ends, and the daemon removes the container. If the host lets a container create
-namespaces, each case gets namespaces of its own inside and a container serves many submissions;
-otherwise each submission has a container to itself.
+The warden is a container's main process. When the judge closes the connection, the daemon closes
+the warden's input, the warden ends, and the daemon removes the container. If the host lets a
+container create namespaces, each case gets namespaces of its own inside and a container serves many
+submissions; otherwise each submission has a container to itself.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class Shape:
         """The shape that a run with these limits needs."""
         return cls(limits.memory_bytes, layout.disk_bytes(limits), limits.processes, roots)
 
-    def serves(self, wanted: Shape) -> bool:
-        """Whether a container of this shape is enough for a run that needs ``wanted``."""
-        return wanted.roots <= self.roots and replace(wanted, roots=self.roots) == self
+    def serves(self, needed: Shape) -> bool:
+        """Whether a container of this shape is enough for a run that needs ``needed``."""
+        return needed.roots <= self.roots and replace(needed, roots=self.roots) == self
 
 
 class Container:
@@ -90,7 +90,7 @@ class Container:
         self.stream: ContainerStream = stream
 
     def end(self) -> None:
-        """Removes it while another thread speaks to it, which then meets the end of the stream."""
+        """Removes it while another thread is talking to it; its stream then ends."""
         with self._lock:
             if not self._closed:
                 self._daemon.remove(self._identity)
@@ -121,7 +121,7 @@ _BOOT_COMMAND = (layout.INTERPRETER, *layout.PYTHON_FLAGS, "-c", BOOT)
 _CAPABILITIES = (
     "SETUID",  # a user of its own for each case
     "SETGID",
-    "KILL",  # killing what that user left
+    "KILL",  # to kill what that user left
 )
 _WARDEN_MEMORY_BYTES = 256 * MIB
 _WARDEN_PROCESSES = 8
@@ -164,7 +164,7 @@ class WarmContainer:
         return self._link.run(request, self._watched)
 
     def end(self) -> None:
-        """Removes the container while another thread speaks to it."""
+        """Removes the container while another thread is talking to it."""
         self.container.end()
 
     def close(self) -> None:
@@ -177,7 +177,7 @@ class DockerSession(Closable):
 
     def __init__(self, sandbox: DockerSandbox) -> None:
         self._sandbox = sandbox
-        self._place: WarmContainer | None = sandbox.take()
+        self._container: WarmContainer | None = sandbox.take()
         self._ended = False
 
     def run(self, request: RunRequest) -> RunResult:
@@ -185,17 +185,17 @@ class DockerSession(Closable):
         if self._ended:
             raise SandboxError("this session has ended")
         mounts = frozenset(layout.folders_of(request)) | _USUAL_ROOTS
-        wanted = Shape.of(request.limits, mounts)
-        place = self._place
-        if place is None or not place.shape.serves(wanted):
+        shape = Shape.of(request.limits, mounts)
+        container = self._container
+        if container is None or not container.shape.serves(shape):
             self._drop(reusable=True)
-            place = self._place = self._sandbox.take(wanted)
+            container = self._container = self._sandbox.take(shape)
         started = time.monotonic()
         try:
-            return place.run(request)
+            return container.run(request)
         except SandboxGoneError:
             self._drop(reusable=False)
-            if place.container.ran_out_of_memory():
+            if container.container.ran_out_of_memory():
                 return _killed_for_memory(time.monotonic() - started)
             self._ended = True
             raise
@@ -210,9 +210,9 @@ class DockerSession(Closable):
         self._drop(reusable=True)
 
     def _drop(self, *, reusable: bool) -> None:
-        place, self._place = self._place, None
-        if place is not None:
-            self._sandbox.give_up(place, reusable=reusable)
+        container, self._container = self._container, None
+        if container is not None:
+            self._sandbox.give_up(container, reusable=reusable)
 
 
 def content_identity(tag: str, labels: Mapping[str, str], architecture: str) -> str:
@@ -261,12 +261,12 @@ class DockerSandbox:
     ) -> None:
         self._daemon = Daemon()
         self._images = dict(images)
-        found = self._daemon.own_image_id(self._images["python"])
-        if found is None:
+        image_id = self._daemon.own_image_id(self._images["python"])
+        if image_id is None:
             raise SandboxError(
                 f"the image {self._images['python']} does not exist", hint=BUILD_HINT
             )
-        self._image_id = found
+        self._image_id = image_id
         self._runtime = runtime
         self._nested = nested
         self._deciding = threading.Lock()
@@ -274,14 +274,14 @@ class DockerSandbox:
         self._blocks = itertools.count(secrets.randbelow(_BLOCKS))
         self._shape = Shape.of(Limits(), _USUAL_ROOTS)
         self._pool: Pool[WarmContainer] = Pool(self._prepare, jobs)
-        self._places: weakref.WeakSet[WarmContainer] = weakref.WeakSet()
+        self._warm_containers: weakref.WeakSet[WarmContainer] = weakref.WeakSet()
         self._services: set[Container] = set()
         self._lock = threading.Lock()
         self._reap()
 
     @property
     def info(self) -> SandboxInfo:
-        """What this backend is; how cases are separated is known once a place was prepared."""
+        """What this backend is; how cases are separated is known once a container is prepared."""
         user = "a user of its own for each case"
         if self._nested is None:
             user = "a user or namespaces of its own for each case"
@@ -313,7 +313,7 @@ class DockerSandbox:
         )
 
     def session(self) -> DockerSession:
-        """Opens a place for one submission."""
+        """Opens a session for one submission."""
         return DockerSession(self)
 
     def has_root(self, root: str) -> bool:
@@ -368,39 +368,39 @@ class DockerSandbox:
         return FrameChannel(container.stream, lambda: self._end_service(container))
 
     def close(self) -> None:
-        """Ends everything that this backend started, sessions that are in use as well."""
+        """Ends everything that this backend started, including sessions that are in use."""
         self._pool.close()
         with self._lock:
-            services, places = list(self._services), list(self._places)
-        for place in places:
+            services, warm_containers = list(self._services), list(self._warm_containers)
+        for warm_container in warm_containers:
             with contextlib.suppress(SandboxError):
-                place.end()
+                warm_container.end()
         for container in services:
             self._end_service(container)
-        # A daemon that had just been killed may have been busy with these when this judge began.
+        # A daemon that had just been restarted may not have been able to remove these at the start.
         with contextlib.suppress(SandboxError):
             self._reap()
 
-    def take(self, wanted: Shape | None = None) -> WarmContainer:
-        """A prepared place of the shape that is needed.
+    def take(self, shape: Shape | None = None) -> WarmContainer:
+        """A prepared container of the shape that is needed.
 
         Raises:
             SandboxError: none is available.
         """
-        if wanted is not None and not self._shape.serves(wanted):
-            self._shape = wanted  # the next runs will probably need the same
+        if shape is not None and not self._shape.serves(shape):
+            self._shape = shape  # the next runs will probably need the same
         while True:
-            place = self._pool.take()
-            if wanted is None or place.shape.serves(wanted):
-                return place
-            self._pool.discard(place)
+            container = self._pool.take()
+            if shape is None or container.shape.serves(shape):
+                return container
+            self._pool.discard(container)
 
-    def give_up(self, place: WarmContainer, *, reusable: bool) -> None:
-        """Takes a place back, or has it removed in the background."""
-        if reusable and place.nested:
-            self._pool.give_back(place)
+    def give_up(self, container: WarmContainer, *, reusable: bool) -> None:
+        """Takes a container back, or has it removed in the background."""
+        if reusable and container.nested:
+            self._pool.give_back(container)
         else:
-            self._pool.discard(place)
+            self._pool.discard(container)
 
     def _end_service(self, container: Container) -> None:
         with self._lock:
@@ -417,16 +417,16 @@ class DockerSandbox:
 
     def _prepare_first(self) -> WarmContainer:
         try:
-            place = self._make(nested=True)
+            container = self._make(nested=True)
             try:
-                place.run(RunRequest("", {}, None))
+                container.run(RunRequest("", {}, None))
             except BaseException:
-                place.close()
+                container.close()
                 raise
         except SandboxError:
-            place = self._make(nested=False)  # raises as well if namespaces were not the reason
-        self._nested = place.nested
-        return place
+            container = self._make(nested=False)  # raises as well if namespaces were not the reason
+        self._nested = container.nested
+        return container
 
     def _make(self, *, nested: bool) -> WarmContainer:
         shape = self._shape
@@ -435,7 +435,7 @@ class DockerSandbox:
             size = f"{_TMPFS},size={shape.disk_bytes},nr_inodes={layout.INODES}"
             mounts = dict.fromkeys(shape.roots, size)
         spec = ContainerSpec(
-            image=self._image_id,  # not the name, which may be another image's by now
+            image=self._image_id,  # not the name, which may be that of another image by now
             command=_BOOT_COMMAND,
             user=_NOBODY if nested else _ROOT,
             environment=layout.ENVIRONMENT,
@@ -457,15 +457,15 @@ class DockerSandbox:
             "warm": [*layout.WARM_MODULES],
             "open_folders": [] if nested else sorted(mounts),
         }
-        place = WarmContainer(Container(self._daemon, spec), shape, config, nested=nested)
+        container = WarmContainer(Container(self._daemon, spec), shape, config, nested=nested)
         with self._lock:
-            self._places.add(place)
-        return place
+            self._warm_containers.add(container)
+        return container
 
     def _reap(self) -> None:
         """Removes containers of judges on this host that have ended.
 
-        One that cannot be removed, as a daemon that was killed may leave it, is nobody's concern.
+        One that cannot be removed, as a daemon that was killed may leave it, is ignored.
         """
         for identity, label in self._daemon.labelled().items():
             owner = Owner.from_label(label)

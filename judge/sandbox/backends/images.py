@@ -97,25 +97,25 @@ def build_debian_image(
 def is_there(daemon: Daemon, tag: str, report: Report) -> bool:
     """Whether an image is there that the judge made; one that was replaced is built again."""
     try:
-        found = daemon.own_image_id(tag)
+        image = daemon.own_image_id(tag)
     except SandboxError as error:
         report(f"docker: {error.message}; building it again")
         return False
-    if found is not None:
+    if image is not None:
         report(f"docker: {tag} is there")
-    return found is not None
+    return image is not None
 
 
 def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:
-    wanted = base or DEFAULT_BASE
-    if daemon.image_id(wanted) is not None:
-        return wanted
-    report(f"docker: pulling {wanted}")
-    why = daemon.pull(wanted)
+    image = base or DEFAULT_BASE
+    if daemon.image_id(image) is not None:
+        return image
+    report(f"docker: pulling {image}")
+    why = daemon.pull(image)
     if why is None:
-        return wanted
+        return image
     if base is not None:
-        raise SandboxError(f"{wanted} does not exist here and cannot be pulled: {why}")
+        raise SandboxError(f"{image} does not exist here and cannot be pulled: {why}")
     report("docker: no registry answers; making a base from Debian packages")
     tag = f"{_DEBIAN_BASE}:{roots.PYTHON.digest}"
     if daemon.image_id(tag) is None:
@@ -127,10 +127,10 @@ def _find_base(daemon: Daemon, base: str | None, report: Report) -> str:
 def python_of(daemon: Daemon, image: str) -> str:
     """Version of the interpreter in an image, as it reports it."""
     program = "import platform; print(platform.python_version())"
-    said = daemon.run_plain(image, ["python3", "-c", program])
-    version = said.strip()
+    output = daemon.run_plain(image, ["python3", "-c", program])
+    version = output.strip()
     if not version or tuple(int(part) for part in version.split(".")[:2]) < (3, 11):
-        raise SandboxError(f"{image} has no Python 3.11 or newer: it reports {said!r}")
+        raise SandboxError(f"{image} has no Python 3.11 or newer: it reports {output!r}")
     return version
 
 

@@ -61,10 +61,10 @@ class SealedContainerSandbox:
     """
 
     def __init__(self) -> None:
-        self._place = find_enclosure()
-        if not self._place.is_sealed:
+        self._enclosure = find_enclosure()
+        if not self._enclosure.is_sealed:
             raise SandboxError(
-                f"this is not a sealed container: {'; '.join(self._place.openings)}",
+                f"this is not a sealed container: {'; '.join(self._enclosure.openings)}",
                 hint="services run directly only in a container without a network; elsewhere use "
                 "--sandbox docker or bubblewrap",
             )
@@ -85,7 +85,7 @@ class SealedContainerSandbox:
             isolation=MappingProxyType(
                 {
                     "solutions": "refused",
-                    "container": "; ".join(self._place.evidence),
+                    "container": "; ".join(self._enclosure.evidence),
                     "network": "none",
                     "user": "nobody" if held["user"] else "the judge's own, without capabilities",
                     "system call filter": "yes" if held["filter"] else "not possible here",
@@ -114,10 +114,10 @@ class SealedContainerSandbox:
         """Where that root is, and when it was made."""
         if not self.has_root(root):
             return None
-        found = _OFFICE[0] if root == "office" else _engines()
-        assert found is not None
-        made = found.stat()
-        return f"{found}:{made.st_ino}:{made.st_mtime_ns}"
+        path = _OFFICE[0] if root == "office" else _engines()
+        assert path is not None
+        made = path.stat()
+        return f"{path}:{made.st_ino}:{made.st_mtime_ns}"
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
@@ -173,15 +173,15 @@ class SealedContainerSandbox:
                 check=True,
                 timeout=_PROBE_S,
             )
-            found: dict[str, bool] = json.loads(done.stdout)
+            privileges: dict[str, bool] = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as error:
             raise SandboxError(f"no service can be started in this container: {error}") from error
-        if not found["plain"]:
+        if not privileges["plain"]:
             raise SandboxError(
                 "a service cannot give up its capabilities in this container",
                 hint="start the container with no-new-privileges, or drop its capabilities",
             )
-        return found
+        return privileges
 
 
 class _Service:
@@ -260,8 +260,8 @@ def _paths() -> list[str]:
     engines = _engines()
     if engines is None:
         return []
-    found = (engines, engines.parent / Path(layout.SITE).name)
-    return [str(folder) for folder in found if folder.is_dir()]
+    folders = (engines, engines.parent / Path(layout.SITE).name)
+    return [str(folder) for folder in folders if folder.is_dir()]
 
 
 def _command(root: str) -> list[str]:
@@ -285,7 +285,7 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """What was found about the place of this process.
+    """What encloses this process.
 
     Attributes:
         openings: why it is not a sealed container, one line each; empty if it is one.
@@ -302,7 +302,7 @@ class Enclosure:
 
 
 def find_enclosure(root: Path = Path("/")) -> Enclosure:
-    """Looks where this process is; reads a few files and opens no connection.
+    """Examines what encloses this process; reads a few files and opens no connection.
 
     A machine without a network is not enough, nor is a network namespace on the host, whose files
     and processes would be in reach: the process namespace has to be other than the machine's

@@ -119,7 +119,7 @@ def _sources() -> Iterator[Path]:
 
 def _requirements() -> list[str]:
     """What the judge needs to run, as it is installed here: ``name==version``."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     waiting = [_DISTRIBUTION]
     while waiting:
         name = waiting.pop()
@@ -128,14 +128,14 @@ def _requirements() -> list[str]:
             match = _NAME.match(requirement)
             if match is None or "extra ==" in marker:
                 continue
-            wanted = re.sub(r"[-_.]+", "-", match[0]).lower()
-            if wanted not in found:
+            package = re.sub(r"[-_.]+", "-", match[0]).lower()
+            if package not in versions:
                 try:
-                    found[wanted] = metadata.version(wanted)
+                    versions[package] = metadata.version(package)
                 except metadata.PackageNotFoundError:
                     continue  # of another platform
-                waiting.append(wanted)
-    return [f"{name}=={version}" for name, version in sorted(found.items())]
+                waiting.append(package)
+    return [f"{name}=={version}" for name, version in sorted(versions.items())]
 
 
 def _install_judge(target: Path, options: list[str]) -> None:
@@ -156,9 +156,9 @@ def _unpack_tools(target: Path) -> None:
     target.mkdir()
     with build.tarball(roots.SHELL) as tarball, tarfile.open(tarball) as archive:
         members = [
-            each
-            for each in archive
-            if any(fnmatch.fnmatch(each.name, pattern) for pattern in _TOOLS)
+            entry
+            for entry in archive
+            if any(fnmatch.fnmatch(entry.name, pattern) for pattern in _TOOLS)
         ]
         if _TOOLS[0] not in {member.name for member in members}:
             raise SandboxError("Debian's package of bash holds no shell")

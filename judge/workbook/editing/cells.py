@@ -1,4 +1,9 @@
-"""Sets cells of a workbook; only what that requires is rewritten, all else is copied as it is."""
+"""Sets cells of a workbook: only what that requires is rewritten, all else is copied as it is.
+
+New cell formats are added at the end of the style sheet, so that the existing ones keep their
+numbers. Cells that lose their formula are taken out of the calculation chain, Excel's list of
+formula cells, which must not name any other cell.
+"""
 
 from __future__ import annotations
 

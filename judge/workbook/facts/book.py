@@ -1,4 +1,7 @@
-"""Facts of a whole workbook, each part read when it is first needed."""
+"""Facts of a whole workbook, each part read when it is first needed.
+
+The attributes of rows are read here as well; the cells of the rows are skipped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Charts of a sheet: ECMA-376 part 1, chapter 21.2 (charts) and 20.5 (their places)."""
+"""Charts of a sheet: what a chart holds, and how it is read.
+
+Attributes that a file leaves out have the default of the format. Sources: ECMA-376 part 1, chapter
+21.2 (charts) and 20.5 (anchors).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Pivot tables of a sheet: ECMA-376 part 1, chapter 18.10."""
+"""Pivot tables of a sheet: what a pivot table holds, and how it is read.
+
+Attributes that a file leaves out have the default of the format. Source: ECMA-376 part 1, chapter
+18.10.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from judge.workbook.address import Window, parse_window
 from judge.workbook.package import Package
 from judge.workbook.tree import MAX_ELEMENTS, Element, identifier, is_on, read_tree, whole
 from judge.workbook.workbook_parts import main_part
-from judge.workbook.xml_parts import relationships, scan_part
+from judge.workbook.xml_parts import linked_parts, relationships, scan_part
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,13 +216,13 @@ def refreshed_windows(package: Package, part: str) -> list[Window]:
     Raises:
         WorkbookError: a pivot table or its cache cannot be read.
     """
-    tables = _linked_parts(package, part, "pivotTable")
+    tables = linked_parts(package, part, "pivotTable")
     if not tables:
         return []
     caches = {
         target
         for source in (main_part(package), *tables)
-        for target in _linked_parts(package, source, "pivotCacheDefinition")
+        for target in linked_parts(package, source, "pivotCacheDefinition")
     }
     if not any(is_on(_root_of(package, cache).get("refreshOnLoad")) for cache in sorted(caches)):
         return []
@@ -231,15 +235,6 @@ def refreshed_windows(package: Package, part: str) -> list[Window]:
             raise WorkbookError(f"{table} is a pivot table at {reference[:30]!r}")
         windows.append(window)
     return windows
-
-
-def _linked_parts(package: Package, part: str, kind: str) -> list[str]:
-    links = relationships(package, part).values()
-    return [
-        link.target
-        for link in links
-        if link.kind == kind and not link.external and link.target in package
-    ]
 
 
 class _RootReadError(Exception):

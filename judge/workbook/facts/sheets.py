@@ -1,4 +1,8 @@
-"""Facts of a worksheet from what is around its rows: ECMA-376 part 1, chapter 18.3."""
+"""Facts of a worksheet apart from its cells, and how they are read from what surrounds its rows.
+
+Attributes that a file leaves out have the default of the format. Source: ECMA-376 part 1, chapter
+18.3.
+"""
 
 from __future__ import annotations
 

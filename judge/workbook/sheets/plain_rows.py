@@ -2,11 +2,14 @@
 
 A cell in its usual form (``<c r="B7" s="3" t="s"><v>12</v></c>`` and the like) needs no parser, and
 reading thousands of them this way takes a fraction of the time. Nothing is guessed: rows are only
-read if every wanted cell among them is written in one of the known ways, and if there is no
+read if every requested cell among them is written in one of the known ways, and if there is no
 comment, CDATA section or processing instruction between them. All others are left to the parser.
 
-In large ranges, rows that look alike are read first, whole rows at a time
-(:mod:`judge.workbook.sheets.plain_rows`); what remains is read cell by cell.
+In large ranges, rows that look alike are read first, whole rows at a time. The columns, cell
+formats and types of one row make a *shape*, a regular expression whose only groups are the row's
+number and the values. All rows of that shape are taken out of the markup in one pass, column by
+column; what remains is read cell by cell. A shape can therefore never read a cell differently from
+the reader of single cells: it only saves time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Shared formulas of a worksheet: written out in one cell, the master, and used in others.
+"""Formulas as a worksheet has them, those included that are written once and shared by many cells.
 
-A program may write a formula once and let other cells refer to it by an index. The formula of a
-cell is taken from the cells that were read, whatever window they were read with; only if its master
-is not among them, the whole worksheet is searched, once.
+A program may write a formula in one cell, the master, and let other cells refer to it by an index.
+The formula of a cell is taken from the cells that were read, whatever window they were read with.
+Only if its master is not among them, the whole worksheet is searched, once: rows are skipped as
+text, and only shared formulas are read. That is exact if each of them is written as programs
+usually write it, and if there is no comment, CDATA section or processing instruction between them.
+Anything else is left to the parser.
 """
 
 from __future__ import annotations

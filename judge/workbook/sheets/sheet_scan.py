@@ -1,8 +1,13 @@
-"""One pass over a worksheet's XML: to the wanted rows, through them, and past the others.
+"""One pass over a worksheet's XML: to the requested rows, through them, and past the others.
 
-Rows in their plain form (:mod:`judge.workbook.sheets.sheet_scan`) are skipped, or read as text,
-which is several times faster than parsing them. What is around them is parsed. If anything in a
-worksheet is not plain, the whole part is parsed, by namespaces.
+Rows in their plain form are skipped, or read as text, which is several times faster than parsing
+them. What surrounds them is parsed. If anything in a worksheet is not plain, the whole part is
+parsed, by namespaces.
+
+Rows are skipped only where nothing in them can be read in two ways. A row in the plain form
+consists of nothing but cells, a cell of nothing but a formula and a value, each with the attributes
+that programs write; every cell is in the row that its address names, and every row follows the one
+before. Namespaces cannot matter here, since no element has a prefix and none declares one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The style sheet of a workbook: the looks of each cell format and of each conditional one."""
+"""The style sheet of a workbook: the looks of each cell format and of each conditional one.
+
+A look has its colours resolved, with theme and tint, and its font, number format and alignment.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,6 @@ from judge.workbook.number_formats import MAX_CODE_LENGTH, NumberFormats
 from judge.workbook.package import Package
 from judge.workbook.tree import Element, read_tree
 from judge.workbook.xml_parts import THEME_NAMES, whole_number
-
-STYLE_ATTRIBUTES: tuple[str, ...] = (
-    "fill",
-    "font_color",
-    "bold",
-    "italic",
-    "underline",
-    "number_format",
-    "alignment",
-    "hyperlink",
-)
-"""What can be compared in addition to the values."""
 
 AUTOMATIC_FONT = "000000"
 _CHANNEL_TOLERANCE = 3  # Excel computes tints in whole steps of its own

@@ -194,7 +194,7 @@ def test_durations_are_not_of_the_wall_clock() -> None:
         "recalc/cache.py",
         "recalc/cache_space.py",  # the age of an abandoned file
         "report/view.py",  # the age of a record, where locks cannot be seen
-        "sandbox/backends/container.py",  # events of a daemon that are asked for by date
+        "sandbox/backends/docker.py",  # events of a daemon that are asked for by date
         "sandbox/backends/daemon.py",
     }
 

@@ -14,7 +14,7 @@ from judge.desktop.contract import (
     DesktopTask,
     InputEvent,
     Signal,
-    WindowPlace,
+    WindowBounds,
 )
 from judge.desktop.episodes import (
     EpisodeFiles,
@@ -34,7 +34,7 @@ from tests.fakes.desktop import (
 
 TASK = DesktopTask({"/home/user/a.xlsx": b"before"}, "/home/user/a.xlsx", "/home/user/a.xlsx")
 OPTIONS = DesktopOptions(
-    as_published=frozenset({"typing", "menus"}), window=WindowPlace(1, 2, 3, 4)
+    as_published=frozenset({"typing", "menus"}), window=WindowBounds(1, 2, 3, 4)
 )
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from judge.api.runs import compare_runs
 from judge.cli.main import judge as judge_command
-from judge.desktop.contract import Action, ActionOutcome, DesktopOptions, WindowPlace
+from judge.desktop.contract import Action, ActionOutcome, DesktopOptions, WindowBounds
 from judge.desktop.episodes import HUMAN
 from judge.errors import UsageError
 from judge.report.build import build_report_data
@@ -324,7 +324,7 @@ def phrased(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     root = tmp_path_factory.mktemp("phrased")
     suite = load_suite(write_phrased_suite(root / "suite", {"p1": [DATA], "p2": [DATA]}))
     turns = (MadeTurn((DONE,)),)
-    options = DesktopOptions(width=1280, height=720, window=WindowPlace(10, 20, 800, 600))
+    options = DesktopOptions(width=1280, height=720, window=WindowBounds(10, 20, 800, 600))
     planned = [MadeEpisode("p1", "AC", turns), MadeEpisode("p2", "WA", turns)]
     tree = "desktop/tree/computer_13"
     both = [

@@ -13,7 +13,7 @@ from judge.compare.contract import Requirements
 from judge.compare.rules.book import Book
 from judge.compare.rules.checker import finding_of_standard
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.raised import Side
+from judge.compare.rules.published_error import Side
 from judge.core.finding import (
     DifferencePlace,
     FoundDifference,

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from judge.errors import UsageError
-from judge.suites.file_pattern import FilePattern, PlaceOfFile
+from judge.suites.file_pattern import FilePattern, PathFields
 
 
-def place(pattern: str, path: str, tasks: tuple[str, ...] = ()) -> PlaceOfFile | None:
+def place(pattern: str, path: str, tasks: tuple[str, ...] = ()) -> PathFields | None:
     return FilePattern(pattern, tasks).match(path)
 
 
@@ -30,17 +30,17 @@ def place(pattern: str, path: str, tasks: tuple[str, ...] = ()) -> PlaceOfFile |
 def test_what_a_path_says(
     pattern: str, path: str, expected: tuple[str | None, int | None, int | None] | None
 ) -> None:
-    wanted = None if expected is None else PlaceOfFile(*expected)
+    wanted = None if expected is None else PathFields(*expected)
     assert place(pattern, path) == wanted
 
 
 def test_ids_are_found_where_a_separator_is_part_of_them() -> None:
     tasks = ("13", "13-1", "a_b")
-    assert place("{task}-{case}.xlsx", "13-1-2.xlsx", tasks) == PlaceOfFile("13-1", 2, None)
-    assert place("{case}_{task}_output.xlsx", "1_a_b_output.xlsx", tasks) == PlaceOfFile(
+    assert place("{task}-{case}.xlsx", "13-1-2.xlsx", tasks) == PathFields("13-1", 2, None)
+    assert place("{case}_{task}_output.xlsx", "1_a_b_output.xlsx", tasks) == PathFields(
         "a_b", 1, None
     )
-    assert place("{task}/*.xlsx", "other/1.xlsx", tasks) == PlaceOfFile("other", None, None)
+    assert place("{task}/*.xlsx", "other/1.xlsx", tasks) == PathFields("other", None, None)
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,27 @@ def test_formats_are_found_by_every_name() -> None:
 
 def test_the_table_of_formats_has_the_names_of_each() -> None:
     assert [row.load().names for row in formats.ROWS] == [row.names for row in formats.ROWS]
+    definitions = [row.load().definition for row in formats.ROWS]
+    assert definitions == [row.definition for row in formats.ROWS]
+
+
+def test_one_row_makes_a_format_of_a_module(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A suite in the format of another module loads, and is named in messages, by its row alone."""
+    (tmp_path / "order.json").write_text('{"a1": "Sort the sheets by name."}')
+    for name in ("input", "gold"):
+        (tmp_path / "a1").mkdir(exist_ok=True)
+        (tmp_path / "a1" / f"{name}.xlsx").write_bytes(b"workbook")
+    with pytest.raises(SuiteError, match="is not a suite"):
+        load_suite(tmp_path)
+    row = formats.Row(("folders",), "order.json", "tests.e2e.toy.folders:FORMAT")
+    monkeypatch.setattr(formats, "ROWS", (*formats.ROWS, row))
+    for source in (tmp_path, tmp_path / "order.json"):
+        suite = load_suite(source)
+        assert (suite.format, [task.id for task in suite.tasks]) == ("folders", ["a1"])
+    assert suite.conventions is row.load()
+    assert "order.json" in definition_names()
 
 
 def test_formats_of_other_suites_are_not_imported() -> None:

@@ -8,9 +8,9 @@ import pytest
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.computing import compare_files
 from judge.errors import UsageError, WorkbookError
+from judge.workbook.cell import STYLE_ATTRIBUTES
 from judge.workbook.reader import open_workbook
 from judge.workbook.styles.style_sheet import (
-    STYLE_ATTRIBUTES,
     Fill,
     Palette,
     canonical_number_format,

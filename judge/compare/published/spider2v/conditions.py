@@ -15,7 +15,7 @@ from judge.compare.published.spider2v.looks import SheetLooks, style_parts
 from judge.compare.published.spider2v.mini_formulas import CannotComputeError, Formula, read_formula
 from judge.compare.rules.book import Book
 from judge.compare.rules.methods import window_of
-from judge.compare.rules.raised import PublishedError
+from judge.compare.rules.published_error import PublishedError
 from judge.workbook.address import cell_key, cell_name
 from judge.workbook.tree import Element, whole
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.compare.rules.raised import PublishedError
+from judge.compare.rules.published_error import PublishedError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
 from judge.workbook.cell import CellValue, ErrorValue
 

@@ -1,4 +1,7 @@
-"""Objects of a sheet as dictionaries, as the published functions make them to be compared."""
+"""Objects of a sheet as dictionaries, as the published functions make them to be compared.
+
+Data validations are matched with the properties that a rule asks for.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 from judge.compare.rules.book import Book
 from judge.compare.rules.methods import Places, matches
-from judge.compare.rules.raised import PublishedError, Side, no_attribute
+from judge.compare.rules.published_error import PublishedError, Side, no_attribute
 from judge.workbook.address import MAX_COLUMN, column_letters, parse_cell
 from judge.workbook.facts.charts import Anchor, Chart, Plot, Source, Title
 from judge.workbook.facts.pivots import Pivot

@@ -18,7 +18,7 @@ from judge.compare.registry import check_options, checker_of
 from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import published_verdict
 from judge.compare.rules.options import RuleOptions
-from judge.compare.rules.raised import Side
+from judge.compare.rules.published_error import Side
 from judge.core.finding import Finding
 from judge.core.submission import Answer, Origin
 from judge.core.task import CheckerSpec, Gold, Task, TestCase

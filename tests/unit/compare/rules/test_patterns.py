@@ -13,7 +13,7 @@ import judge
 from judge.compare.rules import methods, patterns
 from judge.compare.rules.options import faults_of
 from judge.compare.rules.patterns import PatternError, check_pattern, search
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 
 # Each of these takes Python's own engine longer than anybody waits.
 ENDLESS = [

@@ -12,7 +12,7 @@ from judge.compare.cells.options import CheckOptions
 from judge.compare.profiles import get_profile
 from judge.compare.published.spider2v.looks import PROPERTIES, StyleParts, style_parts
 from judge.compare.rules.book import Book
-from judge.compare.rules.raised import PublishedError, Side
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.submission import Origin
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key, cell_name
 from judge.workbook.cell import CellRange

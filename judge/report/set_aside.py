@@ -1,0 +1,103 @@
+"""Scores with suspected cases set aside, and the suspects about the tasks of a run. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from judge.core.records.runs import RunDocument
+from judge.core.score import SubmissionScore, TaskScores, score_submission
+from judge.core.verdict import Verdict
+from judge.report.tally import TalliedTask, TaskGroup, by_code
+from judge.suspects.decisions import Standing, Suspicions
+from judge.suspects.model import Certainty
+
+LEVELS = {
+    Certainty.SURE: "without sure suspects",
+    Certainty.LIKELY: "without sure and likely suspects",
+    Certainty.POSSIBLE: "without any suspects",
+}
+"""The least certainty of the suspects that are set aside -> its name for people, fewest first."""
+
+
+def suspicions_of_run(suspicions: Suspicions, run: RunDocument) -> Suspicions:
+    """The suspects of a run; those that its corrections put right count as corrected."""
+    suite = run.get("suite")
+    corrections = None if suite is None else suite.get("corrections")
+    return suspicions.with_corrections(corrections or ())
+
+
+class LevelTally:
+    """What is left if suspects of one certainty, and surer ones, are set aside.
+
+    Attributes:
+        set_aside_cases: scored cases that are set aside.
+        set_aside_tasks: tasks that have such a case.
+    """
+
+    def __init__(self) -> None:
+        self.set_aside_cases = 0
+        self.set_aside_tasks: set[str] = set()
+        self._tasks: dict[str, TaskScores] = {}
+        self._verdicts: Counter[Verdict] = Counter()
+
+    def add(self, score: SubmissionScore, verdicts: Sequence[Verdict | None]) -> None:
+        """Adds a submission.
+
+        Args:
+            score: its scores with all cases.
+            verdicts: the verdicts of the cases that are left.
+        """
+        if fewer := _count_scored(score.verdicts) - _count_scored(verdicts):
+            self.set_aside_cases += fewer
+            self.set_aside_tasks.add(score.task_id)
+        if verdicts:
+            left = self._tasks.setdefault(score.task_id, TaskScores())
+            left.add(score_submission(score.task_id, score.sample, verdicts))
+            self._verdicts.update(verdict for verdict in verdicts if verdict is not None)
+
+    def group(self) -> TaskGroup:
+        """The tasks that are left."""
+        return TaskGroup(list(self._tasks.values()), by_code(self._verdicts))
+
+
+def _count_scored(verdicts: Iterable[Verdict | None]) -> int:
+    return sum(verdict is not None and verdict.is_scored for verdict in verdicts)
+
+
+class SuspectsTally:
+    """The scores with suspected cases set aside.
+
+    Args:
+        suspicions: the suspects.
+
+    Attributes:
+        suspicions: the suspects.
+        levels: the least certainty that is set aside -> what is left.
+        written_ids: the tasks that were added -> their ids as records have them.
+    """
+
+    def __init__(self, suspicions: Suspicions) -> None:
+        self.suspicions = suspicions
+        self.levels = {certainty: LevelTally() for certainty in LEVELS}
+        self.written_ids: dict[str, int | str] = {}
+
+    def add(self, task: TalliedTask, score: SubmissionScore) -> None:
+        """Adds a submission."""
+        self.written_ids[task.id] = task.written_id
+        for least, level in self.levels.items():
+            verdicts = [
+                verdict
+                for number, verdict in zip(task.cases, score.verdicts, strict=True)
+                if not self.suspicions.is_set_aside(task.id, number, least)
+            ]
+            level.add(score, verdicts)
+
+    def standing(self) -> dict[str, int]:
+        """Standing -> suspects about these tasks, in the order of the standings; no zeros."""
+        counts = Counter(
+            point.standing
+            for point in self.suspicions.points
+            if point.suspect.task in self.written_ids
+        )
+        return {standing.value: counts[standing] for standing in Standing if counts[standing]}
