@@ -71,87 +71,64 @@ class Subject(enum.StrEnum):
     COLUMNS = "columns"
 
 
-@dataclass(frozen=True, slots=True)
-class SheetOf:
+def sheet_of(name: str, *, in_gold: bool) -> SheetRecord:
     """A sheet of one of the two workbooks.
 
-    Attributes:
+    Args:
         name: its name.
         in_gold: whether it is the gold's, and not the output's.
     """
-
-    name: str
-    in_gold: bool
+    return {"file": "gold" if in_gold else "output", "sheet": name}
 
 
-@dataclass(frozen=True, slots=True)
-class DifferingCell:
+def differing_cell(
+    cell: str, expected: object = None, actual: object = None, detail: str = ""
+) -> DifferingCellRecord:
     """A cell that differs.
 
-    Attributes:
+    Args:
         cell: its address.
-        expected: what it should hold, as JSON.
-        actual: what it holds, as JSON.
-        detail: a line for people, if the values do not say everything.
+        expected: the value that it should have, as JSON.
+        actual: the value that it has, as JSON.
+        detail: a line for people in place of the values, if they do not say everything.
     """
-
-    cell: str
-    expected: object = None
-    actual: object = None
-    detail: str = ""
+    if detail:
+        return {"cell": cell, "detail": detail}
+    return {"cell": cell, "expected": expected, "actual": actual}
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+def about(
+    subject: Subject,
+    expected: SheetRecord | None = None,
+    found: SheetRecord | None = None,
+    asked: Sequence[str] = (),
+    decimals: int | None = None,
+    cells: Sequence[DifferingCellRecord] = (),
+    all_cells: int = 0,
+) -> AboutRecord:
     """What a difference is about, for pages that show it from the workbooks.
 
-    Attributes:
+    Args:
         subject: what kind of thing it is.
         expected: the sheet that shows what is right; None without one.
         found: the sheet that is judged; None if there is no such sheet.
         asked: names of the properties that are compared, in the checker's own words.
-        decimals: to how many decimals numbers are compared, where all values of sheets are.
+        decimals: to how many decimals numbers are compared, if all values of sheets are.
         cells: the first cells that differ.
         all_cells: how many cells differ.
     """
-
-    subject: Subject
-    expected: SheetOf | None = None
-    found: SheetOf | None = None
-    asked: tuple[str, ...] = ()
-    decimals: int | None = None
-    cells: tuple[DifferingCell, ...] = ()
-    all_cells: int = 0
-
-    def to_json(self) -> AboutRecord:
-        """It as records have it."""
-        found: AboutRecord = {
-            "subject": self.subject.value,
-            "expected": _sheet_json(self.expected),
-            "found": _sheet_json(self.found),
-            "asked": list(self.asked),
-        }
-        if self.decimals is not None:
-            found["decimals"] = self.decimals
-        if self.cells:
-            found["cells"] = [_cell_json(cell) for cell in self.cells]
-            found["all_cells"] = self.all_cells
-        return found
-
-
-def _sheet_json(sheet: SheetOf | None) -> SheetRecord | None:
-    if sheet is None:
-        return None
-    return {"file": "gold" if sheet.in_gold else "output", "sheet": sheet.name}
-
-
-def _cell_json(cell: DifferingCell) -> DifferingCellRecord:
-    said: DifferingCellRecord = {"cell": cell.cell}
-    if cell.detail:
-        said["detail"] = cell.detail
-    else:
-        said["expected"], said["actual"] = cell.expected, cell.actual
-    return said
+    record: AboutRecord = {
+        "subject": subject.value,
+        "expected": expected,
+        "found": found,
+        "asked": list(asked),
+    }
+    if decimals is not None:
+        record["decimals"] = decimals
+    if cells:
+        record["cells"] = list(cells)
+        record["all_cells"] = all_cells
+    return record
 
 
 def in_words(value: object) -> str:
@@ -194,7 +171,7 @@ class FoundDifference:
     detail: str = ""
     number: int | None = None
     words: str = ""
-    about: About | None = None
+    about: AboutRecord | None = None
 
     def __str__(self) -> str:
         values = f"expected {in_words(self.expected)}, found {in_words(self.actual)}"
@@ -293,7 +270,7 @@ def _as_json(difference: FoundDifference) -> DifferenceRecord:
     if difference.number is not None:
         record["rule"] = difference.number
     if difference.about is not None:
-        record["about"] = difference.about.to_json()
+        record["about"] = difference.about
     return record
 
 

@@ -199,9 +199,6 @@ class Audit:
         )
 
 
-# Without `from __future__ import annotations`: see judge.files.forms.
-
-
 # -- suspects.json ---------------------------------------------------------------------------------
 
 SCHEMA_VERSION = 1
@@ -215,25 +212,11 @@ class AuditedSuite(TypedDict):
     digest: Sha256
 
 
-class _Head(TypedDict):
+class SuspectsHead(TypedDict):
+    """The fields of ``suspects.json`` that an :class:`Audit` holds in another form."""
+
     schema_version: int
     suite: AuditedSuite
-
-
-class _Required(_Head):
-    tasks: Count
-    cases: Count
-    signs: tuple[SignRun, ...]
-    suspects: tuple[Suspect, ...]
-    files: tuple[CaseFiles, ...]
-
-
-class SuspectsDocument(_Required, total=False):
-    """The document of suspects.json: an :class:`Audit`, with the suite as an object of its own."""
-
-    submissions: tuple[str, ...]
-    not_examined: Mapping[str, str]
-    problems: tuple[Problem, ...]
 
 
 def document_of(audit: Audit) -> dict[str, object]:
@@ -253,7 +236,7 @@ def audit_of(document: object) -> Audit:
     Raises:
         MalformedError: names the first field that does not fit.
     """
-    head = checked(document, _Head)
+    head = checked(document, SuspectsHead)
     if head["schema_version"] != SCHEMA_VERSION:
         raise MalformedError(
             f"field schema_version: expected {SCHEMA_VERSION}, found {head['schema_version']}"

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from judge.compare.boards.board import Asked, Board
 from judge.compare.rules.words import ordinal
 from judge.core.finding import (
-    About,
     DifferencePlace,
     FoundDifference,
     PlaceKind,
-    SheetOf,
     Subject,
+    about,
+    sheet_of,
 )
+from judge.core.records.cases import AboutRecord
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_name
 from judge.workbook.cell import CellValue
 from judge.workbook.facts.render import json_value
@@ -150,14 +151,14 @@ class Differences:
             )
         )
 
-    def _about(self, asked: Asked, sheet: str | None) -> About | None:
+    def _about(self, asked: Asked, sheet: str | None) -> AboutRecord | None:
         """What pages show of a difference: the objects of both sheets."""
         subject = SUBJECTS.get(asked.category)
         if subject is None or not 1 <= asked.sheet <= len(self.golds):
             return None
-        gold = SheetOf(self.golds[asked.sheet - 1], in_gold=True)
-        found = None if sheet is None else SheetOf(sheet, in_gold=False)
-        return About(subject, gold, found, (asked.name,))
+        gold = sheet_of(self.golds[asked.sheet - 1], in_gold=True)
+        found = None if sheet is None else sheet_of(sheet, in_gold=False)
+        return about(subject, gold, found, (asked.name,))
 
     def sheet_count(self, expected: int, actual: int) -> None:
         """Notes that there are more or fewer worksheets."""
@@ -171,7 +172,7 @@ class Differences:
                 actual,
                 number=0,
                 words=words,
-                about=About(Subject.SHEETS),
+                about=about(Subject.SHEETS),
             )
         )
 

@@ -26,7 +26,8 @@ from judge.compare.rules.methods import (
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.values import text_of, values_agree
 from judge.compare.rules.words import method_in_words, property_in_words
-from judge.core.finding import DifferingCell
+from judge.core.finding import differing_cell
+from judge.core.records.cases import DifferingCellRecord
 from judge.workbook.address import Window, cell_key, cell_name, parse_cell
 from judge.workbook.cell import CellValue
 from judge.workbook.facts.render import json_value
@@ -56,14 +57,14 @@ def sheet_data(judged: Judged, rule: Rule) -> Said | None:
         return None
     keys = sorted(wrong) or sorted(missing)
     cells = tuple(
-        DifferingCell(
+        differing_cell(
             name_of(key), json_value(first.values.get(key)), json_value(second.values.get(key))
         )
         for key in keys[:MAX_CELLS]
     )
     return Said(
-        cells[0].expected,
-        cells[0].actual,
+        cells[0]["expected"],
+        cells[0]["actual"],
         _cells(keys),
         actual.tab.name,
         "" if wrong else NOT_CALCULATED,
@@ -118,7 +119,13 @@ def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
                 cells = tuple(map(texts.cell, (key, *islice(more, MAX_CELLS - 1))))
                 first = cells[0]
                 return Said(
-                    first.expected, first.actual, first.cell, actual.tab.name, "", cells, len(cells)
+                    first["expected"],
+                    first["actual"],
+                    first["cell"],
+                    actual.tab.name,
+                    "",
+                    cells,
+                    len(cells),
                 )
     return None
 
@@ -146,9 +153,9 @@ class _Texts:
             raise PublishedError("ValueError", f"no type {rule.get('type')!r}", Side.RULES)
         return alike
 
-    def cell(self, key: int) -> DifferingCell:
+    def cell(self, key: int) -> DifferingCellRecord:
         """A cell with the text of both sides."""
-        return DifferingCell(
+        return differing_cell(
             name_of(key), text_of(self.expected.get(key)), text_of(self.actual.get(key))
         )
 
@@ -174,7 +181,7 @@ def check_cell(judged: Judged, rule: Rule) -> Said | None:
         if kind or not method_holds(value, method):
             where = f"{name} of {coordinate}"
             words = f"{property_in_words(name)} {method_in_words(method)}"
-            cell = DifferingCell(cell_name(*place), words, value)
+            cell = differing_cell(cell_name(*place), words, value)
             return Said(asked_of(method), value, where, target.tab.name, kind, (cell,), 1)
     return None
 

@@ -9,7 +9,7 @@ from judge.compare.cells.computing import Compute
 from judge.compare.rules.book import Book, Rule, option_of, sheet_named
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.values import Grid, Grids
-from judge.core.finding import DifferingCell
+from judge.core.records.cases import DifferingCellRecord
 from judge.core.submission import Origin
 from judge.workbook.workbook_parts import Tab
 
@@ -53,7 +53,7 @@ class Said:
     detail: str = ""
     sheet: str = ""
     kind: str = ""
-    cells: tuple[DifferingCell, ...] = ()
+    cells: tuple[DifferingCellRecord, ...] = ()
     all_cells: int = 0
 
 

@@ -25,7 +25,7 @@ from judge.compare.rules.methods import (
     unmatched,
 )
 from judge.compare.rules.published_error import PublishedError, Side
-from judge.core.finding import DifferingCell
+from judge.core.finding import differing_cell
 from judge.workbook.address import Window, parse_window
 from judge.workbook.facts.sheets import filter_of, sparklines_of, view_of
 from judge.workbook.tree import Element
@@ -234,7 +234,9 @@ def style(judged: Judged, rule: Rule) -> Said | None:
         return None
     cell, said = next(iter(found.items()))
     more = f" and {len(found) - 1} more cells" if len(found) > 1 else ""
-    cells = tuple(DifferingCell(each, detail=how) for each, how in islice(found.items(), MAX_CELLS))
+    cells = tuple(
+        differing_cell(each, detail=how) for each, how in islice(found.items(), MAX_CELLS)
+    )
     return Said("the gold's look", said, f"{cell}{more}", actual.tab.name, "", cells, len(found))
 
 

@@ -16,7 +16,8 @@ from judge.compare.rules.judged import Judged, MissingSheetError, Said
 from judge.compare.rules.options import place_of
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.words import properties_in_words, rule_in_words
-from judge.core.finding import About, DifferingCell, FoundDifference, SheetOf, Subject
+from judge.core.finding import FoundDifference, Subject, about, differing_cell, sheet_of
+from judge.core.records.cases import AboutRecord, DifferingCellRecord, SheetRecord
 from judge.core.submission import Origin
 from judge.workbook.address import cell_name, parse_cell
 
@@ -45,9 +46,9 @@ def about_rule(
     rule: Rule,
     answer: Book,
     gold: Book | None,
-    cells: Sequence[DifferingCell] = (),
+    cells: Sequence[DifferingCellRecord] = (),
     all_cells: int = 0,
-) -> About | None:
+) -> AboutRecord | None:
     """What a rule is about; None if there is no such type of rule.
 
     Args:
@@ -67,7 +68,7 @@ def about_rule(
         all_cells = len(cells)
     decimals = rule.get("precision", 4) if rule.get("type") == "sheet_data" else None
     found = "sheet_idx" if "sheet_idx" in rule else "sheet_idx0"
-    return About(
+    return about(
         subject,
         _sheet(rule.get("sheet_idx1"), answer, gold),
         _sheet(rule.get(found), answer, gold),
@@ -78,16 +79,16 @@ def about_rule(
     )
 
 
-def _checked_cell(rule: Rule) -> tuple[DifferingCell, ...]:
+def _checked_cell(rule: Rule) -> tuple[DifferingCellRecord, ...]:
     """The cell that a rule checks, with what it asks of it."""
     coordinate, props = rule.get("coordinate"), rule.get("props")
     place = parse_cell(coordinate) if isinstance(coordinate, str) else None
     if place is None or not isinstance(props, Mapping):
         return ()
-    return (DifferingCell(cell_name(*place), detail=properties_in_words(props)),)
+    return (differing_cell(cell_name(*place), detail=properties_in_words(props)),)
 
 
-def _sheet(index: object, answer: Book, gold: Book | None) -> SheetOf | None:
+def _sheet(index: object, answer: Book, gold: Book | None) -> SheetRecord | None:
     """The sheet that a rule names; None if there is no such sheet."""
     try:
         ref: SheetRef = sheet_named(index, answer, gold)
@@ -95,7 +96,7 @@ def _sheet(index: object, answer: Book, gold: Book | None) -> SheetOf | None:
         return None
     if ref.book is None or ref.name not in ref.book.names:
         return None
-    return SheetOf(ref.name, ref.book.side is Side.GOLD)
+    return sheet_of(ref.name, in_gold=ref.book.side is Side.GOLD)
 
 
 MISSING_SHEET = "missing_sheet"

@@ -15,12 +15,12 @@ from judge.compare.rules.checker import finding_of_standard
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.published_error import Side
 from judge.core.finding import (
-    About,
     DifferencePlace,
     FoundDifference,
     PlaceKind,
-    SheetOf,
     Subject,
+    about,
+    sheet_of,
 )
 from judge.core.finding import (
     finding_of as made_of,
@@ -291,11 +291,11 @@ def test_no_value_of_a_cell_breaks_a_drawing(value: str) -> None:
 def test_hostile_outputs_and_golds_leave_a_page(name: str) -> None:
     plain = package()
     for subject in Subject:
-        about = About(
-            subject, SheetOf("S", in_gold=True), SheetOf("S", in_gold=False), ("hidden",), 4
+        shows = about(
+            subject, sheet_of("S", in_gold=True), sheet_of("S", in_gold=False), ("hidden",), 4
         )
         difference = FoundDifference(
-            "x", DifferencePlace(PlaceKind.RULE), number=1, words="?", about=about
+            "x", DifferencePlace(PlaceKind.RULE), number=1, words="?", about=shows
         )
         record = made_of([difference], units=1).record
         for gold, output in ((SMALL[name], plain), (plain, SMALL[name])):
