@@ -124,6 +124,13 @@ class Workbook:
         return tuple(self._parts)
 
     @property
+    def active_sheet(self) -> str | None:
+        """The worksheet in front when the workbook is opened; None for a sheet of another kind."""
+        index = self._part.active_tab
+        tab = self.tabs[index] if index < len(self.tabs) else None
+        return tab.name if tab is not None and tab.is_worksheet else None
+
+    @property
     def date_1904(self) -> bool:
         """Whether serial dates count from 1904."""
         return self._part.date_1904

@@ -103,6 +103,7 @@ class WorkbookPart:
         shared_strings: part of the shared strings, or None.
         styles: part of the style sheet, or None.
         theme: part of the theme, or None.
+        active_tab: index of the sheet that is in front.
     """
 
     tabs: tuple[Tab, ...]
@@ -111,6 +112,7 @@ class WorkbookPart:
     shared_strings: str | None
     styles: str | None
     theme: str | None
+    active_tab: int = 0
 
 
 def read_workbook_part(package: Package) -> WorkbookPart:
@@ -154,6 +156,7 @@ def read_workbook_part(package: Package) -> WorkbookPart:
         shared_strings=strings,
         styles=styles,
         theme=_linked(links, "theme", package),
+        active_tab=reader.active_tab or 0,
     )
 
 
@@ -187,6 +190,7 @@ class _MainReader:
         lists: how many lists of sheets there are.
         flags: the attributes that say yes or no.
         name_sheets: the indices of the sheets for which names are defined.
+        active_tab: the sheet in front, as the first view that says so has it; None without one.
     """
 
     def __init__(self, main: str, links: Mapping[str, Relationship], package: Package) -> None:
@@ -195,6 +199,7 @@ class _MainReader:
         self.lists = 0
         self.flags = {"date1904": False, "fullCalcOnLoad": False}
         self.name_sheets: set[str] = set()
+        self.active_tab: int | None = None
         self._main = main
         self._links = links
         self._package = package
@@ -219,6 +224,8 @@ class _MainReader:
             raise WorkbookError(f"{self._main} has {tag[:80]} in its list of sheets")
         elif tag == "definedName" and "localSheetId" in attributes:
             self.name_sheets.add(attributes["localSheetId"])
+        elif tag == "workbookView" and self.active_tab is None:
+            self.active_tab = whole_number(attributes.get("activeTab"))
         elif tag in {"workbookPr", "calcPr"}:
             self._expect(["workbook", tag])
             if tag in self._seen:

@@ -1,0 +1,232 @@
+"""The checks of published checklist suites on recorded outputs: the published verdict of each item.
+
+    python -m benchmarks.checklists DATA [--out FILE] [--suite NAME] [--show 20]
+
+DATA is a folder with ``jobs.jsonl`` (an output a line), the tasks of the suites and the outputs. A
+line is written for each check of each output: ``suite``, ``job``, ``check`` and ``passed`` (null
+where the published code raises). If DATA has recorded verdicts (``verdicts.jsonl``), the agreement
+is printed per suite and kind, with the checks that differ. Formulas are computed by the engines of
+the sandbox, where a suite's own code has LibreOffice compute them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TextIO
+
+from judge.compare.cells.computing import Compute
+from judge.compare.published import ib_bench, officebench, opencomputer
+from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
+from judge.compare.rules.book import Book
+from judge.compare.rules.published_error import PublishedError, Side
+from judge.core.submission import Origin
+from judge.errors import WorkbookError
+from judge.recalc.computing import EngineCompute
+from judge.recalc.select import open_recalculator
+from judge.sandbox import open_sandbox
+from judge.workbook.reader import Workbook, open_workbook
+
+JOBS, VERDICTS = "jobs.jsonl", "verdicts.jsonl"
+DOCUMENTS = "/home/user/Documents"
+"""Where the tasks of OpenComputer have their files."""
+
+Job = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The outcome of one check of an output; ``passed`` is None where the published code raises."""
+
+    suite: str
+    job: str
+    kind: str
+    check: str
+    passed: bool | None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What a recorded line has in common with it."""
+        return self.suite, self.job, self.check
+
+
+# -- the suites ------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=16)
+def _files_below(folder: Path) -> Mapping[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _left(data: Path, job: Job) -> dict[str, bytes]:
+    """The files of an output."""
+    return {
+        file["name"]: (data / file["path"]).read_bytes() for file in job["files"] if "path" in file
+    }
+
+
+def _first_workbook(files: Mapping[str, bytes]) -> Workbook | None:
+    for name, content in files.items():
+        if name.endswith(".xlsx"):
+            try:
+                return open_workbook(content)
+            except WorkbookError:
+                return None
+    return None
+
+
+def ib_bench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool]]:
+    """The programmatic criteria of an answer; one line if its reply could not be parsed."""
+    rubric = _json(data / "ib-bench/tasks" / job["task"] / "rubric.json")["criteria"]
+    response = job.get("response")
+    if response is None:
+        published = str(job["job"]).removeprefix("published/")
+        response = _json(data / "ib-bench/responses" / f"{published}.json")
+    reply = response.get("parsed_response")
+    if not reply and all(criterion["type"] != "human_judge" for criterion in rubric.values()):
+        yield "json_parse", False
+        return
+    workbook = _first_workbook(_left(data, job))
+    for name, criterion in rubric.items():
+        if criterion["type"] == "programmatic":
+            yield name, ib_bench.judge_criterion(name, criterion, reply, workbook).passed
+
+
+def opencomputer_checks(
+    data: Path, job: Job, compute: Compute
+) -> Iterator[tuple[str, bool | None]]:
+    """The checks of a document, as LibreOffice would show it."""
+    checks = _json(data / "opencomputer/tasks" / job["task"] / "task.json")["verification"]
+    left = _left(data, job)
+    files = {f"{DOCUMENTS}/{name}": content for name, content in left.items()}
+    document = opencomputer.Document(_first_workbook(left), files, compute, Origin.SOLUTION)
+    for number, check in enumerate(checks):
+        try:
+            yield str(number), opencomputer.judge_check(check, document)
+        except PublishedError:
+            yield str(number), None
+
+
+def officebench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
+    """The checks of a workspace."""
+    folder, number = str(job["task"]).split("/")
+    task = data / "officebench/tasks" / folder
+    before = _files_below(task / "testbed")
+    files = {**(before if job.get("workspace") == "testbed" else {}), **_left(data, job)}
+    workspace = officebench.Workspace(files, before, _files_below(task / "reference"))
+    for index, check in enumerate(_json(task / "subtasks" / f"{number}.json")["evaluation"]):
+        try:
+            yield str(index), officebench.judge_check(check["function"], check["args"], workspace)
+        except PublishedError:
+            yield str(index), None
+
+
+def waa_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
+    """Each rule of ``compare_table`` alone; its state is that of Spider2-V's evaluator."""
+    path = data / "waa-v2/examples/libreoffice_calc" / f"{job['task']}.json"
+    answer = _first_workbook({f"{name}.xlsx": file for name, file in _left(data, job).items()})
+    gold = Book(open_workbook((data / job["gold"]["path"]).resolve()), Side.GOLD)
+    for number, rule in enumerate(_json(path)["evaluator"]["options"]["rules"]):
+        passed: bool | None = False
+        if answer is not None:
+            try:
+                book = Book(answer, Side.ANSWER)
+                passed = judge_published(book, gold, [rule], Evaluator.SPIDER2V) is None
+            except PublishedError:
+                passed = None
+        yield str(number), passed
+
+
+Checks = Callable[[Path, Job, Compute], Iterable[tuple[str, bool | None]]]
+SUITES: Mapping[str, Checks] = {
+    "ib-bench": ib_bench_checks,
+    "officebench": officebench_checks,
+    "opencomputer": opencomputer_checks,
+    "waa-v2": waa_checks,
+}
+
+
+# -- all of them -----------------------------------------------------------------------------------
+
+
+def judged_lines(data: Path, compute: Compute, suites: Iterable[str]) -> Iterator[Line]:
+    """The outcome of every check of every output.
+
+    Args:
+        data: the folder with ``jobs.jsonl``.
+        compute: computes formulas.
+        suites: names of the suites that are judged.
+    """
+    wanted = set(suites)
+    with (data / JOBS).open(encoding="utf-8") as jobs:
+        for text in jobs:
+            job = json.loads(text)
+            if job["suite"] in wanted:
+                for check, passed in SUITES[job["suite"]](data, job, compute):
+                    yield Line(job["suite"], job["job"], job["kind"], check, passed)
+
+
+def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], bool | None]:
+    """What the published code returned: (suite, job, check) -> outcome."""
+    outcomes: dict[tuple[str, str, str], bool | None] = {}
+    with (data / VERDICTS).open(encoding="utf-8") as lines:
+        for text in lines:
+            line = json.loads(text)
+            if line.get("kind") == "header" or line["suite"] not in SUITES:
+                continue
+            outcome = line.get("value", line.get("passed"))
+            key = line["suite"], line["job"], str(line["check"])
+            outcomes[key] = None if outcome is None else bool(outcome)
+    return outcomes
+
+
+def engines() -> Compute:
+    """What computes formulas, in the sandbox of this machine."""
+    return EngineCompute(open_recalculator(open_sandbox(), mode="always", workers=2))
+
+
+def main() -> int:
+    """Judges, writes and compares."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--out", type=argparse.FileType("w", encoding="utf-8"))
+    parser.add_argument("--suite", choices=sorted(SUITES), action="append")
+    parser.add_argument("--show", type=int, default=20)
+    arguments = parser.parse_args()
+    recorded = recorded_outcomes(arguments.data) if (arguments.data / VERDICTS).exists() else {}
+    counts: Counter[tuple[str, str]] = Counter()
+    agreeing: Counter[tuple[str, str]] = Counter()
+    out: TextIO | None = arguments.out
+    for line in judged_lines(arguments.data, engines(), arguments.suite or SUITES):
+        if out is not None:
+            said = {"suite": line.suite, "job": line.job, "check": line.check}
+            out.write(json.dumps({**said, "passed": line.passed}) + "\n")
+        if line.key in recorded:
+            counts[line.suite, line.kind] += 1
+            agrees = bool(recorded[line.key]) == bool(line.passed)
+            agreeing[line.suite, line.kind] += agrees
+            if not agrees and sum(counts.values()) - sum(agreeing.values()) <= arguments.show:
+                print("differs:", *line.key, "recorded", recorded[line.key], "judged", line.passed)
+    for group in sorted(counts):
+        print(f"{group[0]:14}{group[1]:12}{agreeing[group]:>6,} of {counts[group]:>6,}")
+    print(f"{sum(agreeing.values()):,} of {sum(counts.values()):,} recorded checks agree")
+    return 0 if agreeing == counts else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

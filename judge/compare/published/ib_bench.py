@@ -1,0 +1,191 @@
+"""IB-bench's own scorer of programmatic criteria, faults included.
+
+Written from the behaviour of ``eval/score.py`` and ``eval/helpers.py`` at daaa1m/ib-bench@bf205153.
+Its faults have numbers, B1 to B12, in docs/checklists.md; what the judge reads instead is in
+:mod:`judge.compare.checklist`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from judge.compare.rules.patterns import PatternError, search
+from judge.errors import WorkbookError
+from judge.workbook.address import cell_name, parse_area, parse_cell
+from judge.workbook.cell import Cell, CellRange
+from judge.workbook.reader import Workbook
+
+MATCH_TYPES = ("substring_one_of", "regex_pattern", "excel_cell_value", "excel_formatting")
+
+_MAX_CELLS = 1_000_000
+_BLUE_THEMES, _GREEN_THEMES, _RED_THEMES = (4, 5), (6, 9), (1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCriterion:
+    """What the scorer says of one criterion.
+
+    Attributes:
+        passed: whether all of its points are earned; there is no part of them.
+        detail: why, in a line.
+    """
+
+    passed: bool
+    detail: str = ""
+
+
+def judge_criterion(
+    name: str,
+    criterion: Mapping[str, object],
+    reply: Mapping[str, object] | None,
+    workbook: Workbook | None,
+) -> PublishedCriterion:
+    """The published outcome of a programmatic criterion.
+
+    Args:
+        name: the criterion's id, by which the reply answers it.
+        criterion: the criterion as the rubric has it.
+        reply: the parsed reply; None if it could not be parsed, which fails every criterion.
+        workbook: the first workbook of the output; None without one, or if it cannot be opened.
+    """
+    if not reply:
+        return PublishedCriterion(False, "the reply could not be parsed")
+    kind = criterion.get("match_type")
+    if kind in {"substring_one_of", "regex_pattern"}:
+        whole = bool(criterion.get("search_full_response"))
+        text = json.dumps(reply) if whole else str(reply.get(name, ""))
+        return (_substring if kind == "substring_one_of" else _pattern)(criterion, text)
+    if workbook is None:
+        return PublishedCriterion(False, "there is no workbook")
+    sheet = criterion.get("sheet")
+    if sheet is None:
+        sheet = workbook.active_sheet
+    if sheet not in workbook.sheet_names:
+        return PublishedCriterion(False, f"there is no sheet {sheet!r}")
+    judge_sheet = _cell_value if kind == "excel_cell_value" else _formatting
+    return judge_sheet(criterion, workbook, str(sheet))
+
+
+# -- texts -----------------------------------------------------------------------------------------
+
+
+def _texts(criterion: Mapping[str, object], field: str) -> Sequence[str]:
+    listed = criterion.get(field)
+    return [str(text) for text in listed] if isinstance(listed, list) else []
+
+
+def _substring(criterion: Mapping[str, object], text: str) -> PublishedCriterion:
+    for forbidden in _texts(criterion, "forbidden_elements"):
+        if forbidden in text:
+            return PublishedCriterion(False, f"the forbidden {forbidden!r} is in the reply")
+    for accepted in _texts(criterion, "accepted_values"):
+        if accepted.lower() in text.lower():
+            return PublishedCriterion(True, f"{accepted!r} is in the reply")
+    return PublishedCriterion(False, "none of the accepted values is in the reply")
+
+
+def _pattern(criterion: Mapping[str, object], text: str) -> PublishedCriterion:
+    for forbidden in _texts(criterion, "forbidden_elements"):
+        if forbidden in text:
+            return PublishedCriterion(False, f"the forbidden {forbidden!r} is in the reply")
+    for required in _texts(criterion, "required_elements"):
+        if required not in text:
+            return PublishedCriterion(False, f"the required {required!r} is not in the reply")
+    patterns = _texts(criterion, "valid_patterns")
+    for pattern in patterns:
+        try:
+            if search(pattern, text, re.IGNORECASE):
+                return PublishedCriterion(True, f"the reply matches {pattern!r}")
+        except PatternError as error:
+            return PublishedCriterion(False, f"the pattern {pattern!r}: {error}")
+    return PublishedCriterion(not patterns, "no pattern matches the reply" if patterns else "")
+
+
+# -- cells -----------------------------------------------------------------------------------------
+
+
+def _cell_value(
+    criterion: Mapping[str, object], workbook: Workbook, sheet: str
+) -> PublishedCriterion:
+    address = parse_cell(str(criterion.get("cell")))
+    if address is None:
+        return PublishedCriterion(False, f"{criterion.get('cell')!r} is not a cell")
+    row, column = address
+    try:
+        cell = workbook.cells(CellRange(sheet, row, column, row, column)).get((row, column))
+    except WorkbookError as error:
+        return PublishedCriterion(False, error.message)
+    value = None if cell is None else cell.value
+    if value is None:
+        return PublishedCriterion(False, f"cell {criterion.get('cell')} is empty")
+    expected = criterion.get("expected")
+    shown = getattr(value, "code", value)
+    if isinstance(expected, str):
+        same = str(shown).strip().lower() == expected.strip().lower()
+        return PublishedCriterion(same, f"{shown!r} in place of {expected!r}" if not same else "")
+    try:
+        number = float(shown)  # type: ignore[arg-type] # texts and truth values pass here: B12
+        distance = abs(number - float(expected))  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return PublishedCriterion(False, f"{shown!r} is not a number")
+    near = distance <= float(criterion.get("tolerance") or 0)  # type: ignore[arg-type]
+    return PublishedCriterion(near, "" if near else f"{number} in place of {expected}")
+
+
+def _formatting(
+    criterion: Mapping[str, object], workbook: Workbook, sheet: str
+) -> PublishedCriterion:
+    try:
+        areas = _areas(criterion, workbook, sheet)
+        for area in areas:
+            for cell in workbook.cells(area).values():
+                fault = _colour_fault(cell, workbook)
+                if fault:
+                    name = cell_name(cell.row, cell.column)
+                    return PublishedCriterion(False, f"{name}: {fault}")
+    except WorkbookError as error:
+        return PublishedCriterion(False, error.message)
+    return PublishedCriterion(True, "the colours follow the convention")
+
+
+def _areas(criterion: Mapping[str, object], workbook: Workbook, sheet: str) -> Sequence[CellRange]:
+    listed = _texts(criterion, "cells")
+    if not listed:
+        used = workbook.used_range(sheet)
+        return [] if used is None else [used]
+    areas = []
+    for text in listed:
+        window = parse_area(text)
+        if window is not None:
+            areas.append(
+                CellRange(
+                    sheet, window.min_row, window.min_column, window.max_row, window.max_column
+                )
+            )
+    return areas
+
+
+def _colour_fault(cell: Cell, workbook: Workbook) -> str:
+    """What the convention of bankers says against the colour of a cell; empty if nothing."""
+    if cell.formula is not None:
+        if re.search(r"\[.*?\]", cell.formula):
+            right, colour = _is_colour(cell, workbook, "FF0000", _RED_THEMES), "red"
+            return "" if right else f"a reference to another workbook should be {colour}"
+        if "!" in cell.formula:
+            right = _is_colour(cell, workbook, "00FF00", _GREEN_THEMES)
+            return "" if right else "a reference to another sheet should be green"
+        return ""
+    if isinstance(cell.value, int | float):
+        right = _is_colour(cell, workbook, "0000FF", _BLUE_THEMES)
+        return "" if right else "a number that was typed should be blue"
+    return ""
+
+
+def _is_colour(cell: Cell, workbook: Workbook, digits: str, themes: Sequence[int]) -> bool:
+    written = workbook.font_colours.of_format(cell.style) or {}
+    if "rgb" in written:
+        return written["rgb"].upper().endswith(digits)
+    return written.get("theme") in {str(theme) for theme in themes}
