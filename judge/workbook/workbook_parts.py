@@ -222,10 +222,8 @@ class _MainReader:
             self.lists += 1
         elif self._path[:2] == ["workbook", "sheets"]:
             raise WorkbookError(f"{self._main} has {tag[:80]} in its list of sheets")
-        elif tag == "definedName" and "localSheetId" in attributes:
-            self.name_sheets.add(attributes["localSheetId"])
-        elif tag == "workbookView" and self.active_tab is None:
-            self.active_tab = whole_number(attributes.get("activeTab"))
+        elif tag in {"definedName", "workbookView"}:
+            self._note(attributes)
         elif tag in {"workbookPr", "calcPr"}:
             self._expect(["workbook", tag])
             if tag in self._seen:
@@ -241,6 +239,13 @@ class _MainReader:
     def end(self) -> None:
         """Called when an element ends."""
         self._path.pop()
+
+    def _note(self, attributes: Mapping[str, str]) -> None:
+        """Notes which sheets have names of their own, and which sheet is in front."""
+        if "localSheetId" in attributes:
+            self.name_sheets.add(attributes["localSheetId"])
+        if self.active_tab is None:
+            self.active_tab = whole_number(attributes.get("activeTab"))
 
     def _expect(self, path: list[str]) -> None:
         if self._path != path:
