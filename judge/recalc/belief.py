@@ -6,7 +6,7 @@
    arguments, values and errors apart. A small record is filled up from the next larger one. The
    weakest call of a formula counts.
 3. A word weighs the logarithm of its odds to be right, so a word that is more often wrong than
-   right speaks against its value.
+   right counts against its value.
 4. Engines that agree are independent witnesses: their weights add up.
 5. An engine has no word in a cell that reads one in which it was overruled.
 6. The heaviest value is taken. Without weight, without a lead over the next one, or said by one
@@ -38,7 +38,7 @@ LEAD = 0.05
 """How much heavier a value has to be than the next one."""
 
 Words = Mapping[str, CellValue]
-"""Engine -> its word."""
+"""Engine -> what it gives for a cell."""
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ def possible_words(
 ) -> Iterator[dict[str, CellValue]]:
     """The words of all engines, for every kind of word that the missing ones could still have.
 
-    That is none, one that another engine has, or a new one of any kind.
+    It may have no word, that of another engine, or a new one of any kind.
     """
     names = sorted(missing)
     present: list[CellValue] = [*words.values()]
@@ -125,7 +125,7 @@ def possible_words(
 
 
 def _new(number: int) -> tuple[CellValue, ...]:
-    """A text and an error that no engine says."""
+    """Text and an error that no engine gives."""
     return f"\0new {number}", ErrorValue(f"#NEW{number}!")
 
 

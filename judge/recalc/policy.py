@@ -292,7 +292,7 @@ class Recalculator:
     ) -> dict[CellRef, Heard]:
         """What each engine says of the formula cells of some ranges, and which is believed.
 
-        Computes them anew, with every engine but the slow one.
+        Computes them again, with every engine but the slow one.
 
         Raises:
             WorkbookError: the ranges cannot be read.

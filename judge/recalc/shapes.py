@@ -43,8 +43,8 @@ class Call(NamedTuple):
 
     Attributes:
         function: upper case, without prefix; the sign of an operator.
-        shape: the function with what stands in its arguments: ``c`` a cell, ``r`` a range, ``n`` a
-            number (one digit stands for itself), ``t`` a text (``t<`` begins with an operator,
+        shape: the function with what its arguments are: ``c`` a cell, ``r`` a range, ``n`` a
+            number (one digit stands for itself), ``t`` text (``t<`` begins with an operator,
             ``t*`` holds a wildcard, ``tu`` letters beyond ASCII, ``t0`` is empty), ``b`` TRUE or
             FALSE, ``e`` an error, ``k`` an array constant, ``m`` a name, ``p`` a parameter, ``s`` a
             spilled range, ``_`` nothing, ``x`` a computed value, ``X`` a computed array. A brace at
@@ -165,7 +165,7 @@ class _Reading:
         self._stack[-1].operands.append(self._value_of(frame.function, arguments))
 
     def _value_of(self, function: str, arguments: list[str]) -> str:
-        """What a call, or a plain bracket, is to the argument that it stands in."""
+        """What a call, or a plain bracket, is to the argument around it."""
         if not function:
             return arguments[-1] if arguments else "x"
         if function == "ANCHORARRAY":
