@@ -9,8 +9,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.compare.cells.options import check_contradictions
-from judge.compare.cells.style_check import check_style_names
+from judge.compare.cells.options import check_contradictions, check_style_names
 from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of

@@ -166,7 +166,7 @@ def _about(each: RejudgedCase) -> str:
 
 def _without_suspects(done: Rejudgement) -> list[str]:
     from judge.cli.tables import percent  # noqa: PLC0415
-    from judge.report.tally import LEVELS  # noqa: PLC0415
+    from judge.report.set_aside import LEVELS  # noqa: PLC0415
 
     before, after = done.before.get("suspects"), done.after.get("suspects")
     if before is None or after is None:

@@ -133,7 +133,7 @@ def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
     suspects = report.get("suspects")
     if suspects is None:
         return []
-    from judge.report.tally import LEVELS  # noqa: PLC0415  few runs keep suspects
+    from judge.report.set_aside import LEVELS  # noqa: PLC0415  few runs keep suspects
 
     return [
         (

@@ -60,8 +60,9 @@ from judge.report.model import (
     VerdictCount,
 )
 from judge.report.paired import compare_phrasings
+from judge.report.set_aside import LEVELS, SuspectsTally
 from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
-from judge.report.tally import LEVELS, RunTally, SuspectsTally, TaskGroup, TaskTally
+from judge.report.tally import RunTally, TaskGroup, TaskTally
 from judge.suites import Suite
 from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 

@@ -38,7 +38,8 @@ from judge.grading.store import (
     WatchedFolder,
 )
 from judge.report.desktop.episodes import EpisodeEntry, read_entries
-from judge.report.tally import TalliedTask, score_cases, suspicions_of_run
+from judge.report.set_aside import suspicions_of_run
+from judge.report.tally import TalliedTask, score_cases
 from judge.suites import Suite, load_suite
 from judge.suites.corrections import as_recorded
 from judge.suspects.decisions import (

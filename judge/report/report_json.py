@@ -52,7 +52,7 @@ from judge.report.tally import (
 
 if TYPE_CHECKING:
     from judge.report.repeats import RepeatedRuns
-    from judge.report.tally import LevelTally, SuspectsTally
+    from judge.report.set_aside import LevelTally, SuspectsTally
     from judge.suspects.decisions import Suspicions
 
 REPORT_SCHEMA_VERSION = 1
@@ -312,7 +312,7 @@ def _settled(suspicions: Suspicions | None, run: RunDocument) -> Suspicions | No
     """The suspects; those that the run's corrections put right count as corrected."""
     if suspicions is None:
         return None
-    from judge.report.tally import suspicions_of_run  # noqa: PLC0415  few runs keep suspects
+    from judge.report.set_aside import suspicions_of_run  # noqa: PLC0415  few runs keep suspects
 
     return suspicions_of_run(suspicions, run)
 

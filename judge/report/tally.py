@@ -19,7 +19,7 @@ from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
 
 if TYPE_CHECKING:
     from judge.report.repeats import RepeatedRuns
-    from judge.report.tally import SuspectsTally
+    from judge.report.set_aside import SuspectsTally
     from judge.suspects.decisions import Suspicions
 
 
@@ -149,7 +149,7 @@ def by_code(verdicts: Mapping[Verdict, int]) -> dict[str, int]:
 
 
 def _suspects_tally(suspicions: Suspicions) -> SuspectsTally:
-    from judge.report.tally import SuspectsTally  # noqa: PLC0415  few runs keep suspects
+    from judge.report.set_aside import SuspectsTally  # noqa: PLC0415  few runs keep suspects
 
     return SuspectsTally(suspicions)
 
