@@ -125,14 +125,12 @@ def of_battery() -> Iterator[Measured]:
             index=FormulaIndex(workbook.sheet_names, {sheet: cells}.__getitem__),
             date_1904=False,
         )
-        accepts = probe.accepts
-        yield Measured(
-            BATTERY,
-            f"{BATTERY}/{probe.page}",
-            gold,
-            package,
-            lambda _, value, accepts=accepts: accepts(value),
-        )
+        source = f"{BATTERY}/{probe.page}"
+        yield Measured(BATTERY, source, gold, package, _accepted_by(probe.accepts))
+
+
+def _accepted_by(accepts: Callable[[CellValue], bool]) -> Callable[[CellRef, CellValue], bool]:
+    return lambda _, value: accepts(value)
 
 
 def record(

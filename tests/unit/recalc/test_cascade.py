@@ -129,11 +129,8 @@ def test_elsewhere_libreoffice_is_asked_and_two_of_three_are_believed(
 
 @pytest.mark.parametrize("formula", ["=SUM(A2:A3)", "=TRIM(A2)", "=BAHTTEXT(A2)"])
 def test_no_engine_is_believed_by_default(formula: str) -> None:
-    words: dict[str, CellValue | BaseException] = {
-        "formualizer": RecalcError("too long"),
-        "ironcalc": 5,
-    }
-    value, outcome, engines = ask(formula, libreoffice=9, **words)
+    late = RecalcError("too long")
+    value, outcome, engines = ask(formula, libreoffice=9, formualizer=late, ironcalc=5)
     assert str(value).startswith("libreoffice says 9; too long; ironcalc says 5")
     assert outcome.values == {}
     assert len(engines["ironcalc"].asked) == 1
