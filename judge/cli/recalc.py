@@ -13,7 +13,7 @@ from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, options_of, sandbox_option
 from judge.cli.output import print_table, table
 from judge.console import styled
-from judge.errors import RecalcError, UsageError
+from judge.errors import RecalcError
 from judge.grading.options import GradingOptions
 from judge.workbook.cell import ErrorValue
 
@@ -30,7 +30,6 @@ SHOWN_CELLS = 40
     examples=(
         "recalc output.xlsx",
         "recalc output.xlsx --at \"'Sheet 1'!B2:B9\" --output computed.xlsx",
-        "recalc output.xlsx --explain \"'Sheet 1'!B2\"",
     ),
 )
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -52,24 +51,14 @@ SHOWN_CELLS = 40
     show_default=True,
     help="Processor seconds that one engine may take.",
 )
-@option(
-    "--explain",
-    metavar="POSITION",
-    help="Say what each engine gives for these cells, and why one is believed.",
-)
 @options_of(GradingOptions, "lenient_names sandbox")
 @json_option("the values")
-def recalc(file: Path, explain: str | None, as_json: bool, sandbox: str, **options: Any) -> None:
+def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
     """Compute the formulas of the workbook FILE.
 
     Prints the computed cells, or writes a copy with --output. Exits with 8 if a cell could not be
     computed.
     """
-    if explain is not None:
-        if options.pop("at") is not None or options.pop("output") is not None or as_json:
-            raise UsageError("--explain goes without --at, --output and --json")
-        _explain(file, explain, sandbox, options)
-        return
     result = api.recalculate(file, sandbox=sandbox, **options)
     if as_json:
         click.echo(json.dumps(_as_json(result), ensure_ascii=False))
@@ -81,27 +70,6 @@ def recalc(file: Path, explain: str | None, as_json: bool, sandbox: str, **optio
             f"{file}: {missing} formula cells could not be computed",
             hint="The reasons are listed above; `judge engines` shows which engines are available.",
         )
-
-
-def _explain(file: Path, at: str, sandbox: str, options: dict[str, Any]) -> None:
-    from judge.recalc.cascade import address  # noqa: PLC0415
-    from judge.recalc.library import explain  # noqa: PLC0415
-    from judge.recalc.trust import trust_table  # noqa: PLC0415
-
-    trust = trust_table()
-    for ref, heard in sorted(explain(file, at=at, sandbox_kind=sandbox, **options).items()):
-        taken = f"{_said(heard.value)}, from {' and '.join(heard.engines)}"
-        click.echo(f"{address(ref)}\t{heard.formula}")
-        click.echo(f"  taken: {taken}" if heard.engines else f"  not calculated: {heard.why_not}")
-        for engine, word in heard.typed.items():
-            is_error = hasattr(word, "code")
-            chance = trust.chance(engine, heard.calls, is_error=is_error)
-            click.echo(f"  {engine}: {_said(word)} (right in {chance:.0%} of such cells)")
-        click.echo(f"  records: {', '.join(call.shape for call in heard.calls)}")
-
-
-def _said(value: CellValue) -> str:
-    return value.code if isinstance(value, ErrorValue) else str(value)
 
 
 def _as_json(result: Recalculation) -> dict[str, object]:
@@ -137,7 +105,8 @@ def _print(result: Recalculation) -> None:
     computed = result.computed
     shown = sorted(computed.values.items())[:SHOWN_CELLS] if result.written is None else []
     for ref, value in shown:
-        click.echo(f"{address(ref)}\t{_said(value)}")
+        said = value.code if isinstance(value, ErrorValue) else value
+        click.echo(f"{address(ref)}\t{said}")
     if shown and len(computed.values) > len(shown):
         click.echo(f"… and {len(computed.values) - len(shown)} more (all with --json)")
     for ref, why in sorted(computed.not_calculated.items())[:SHOWN_CELLS]:
@@ -153,20 +122,15 @@ def _print(result: Recalculation) -> None:
         click.echo(f"written: {result.written}", err=True)
 
 
-@click.command(cls=HelpCommand, examples=("engines", "engines XLOOKUP"))
-@click.argument("function", required=False)
+@click.command(cls=HelpCommand, examples=("engines",))
 @sandbox_option
 @json_option("the findings")
-def engines(function: str | None, sandbox: str, as_json: bool) -> None:
+def engines(sandbox: str, as_json: bool) -> None:
     """Show the calculation engines: availability, versions, and what they are trusted with.
 
-    Trusted: right in at least nine of ten cells that call the function, as
-    `benchmarks/records.py` measured it. With the name of a FUNCTION, shows its records: how many
-    of the cells that each engine had right, as a whole and by the shape of the arguments.
+    Trusted: right in at least nine of ten cells that call the function, as `benchmarks/recalc.py`
+    measured it.
     """
-    if function is not None:
-        _print_records(function, as_json=as_json)
-        return
     import contextlib  # noqa: PLC0415
 
     with contextlib.closing(api.open_sandbox(sandbox)) as opened:
@@ -175,27 +139,6 @@ def engines(function: str | None, sandbox: str, as_json: bool) -> None:
         click.echo(json.dumps(api.report_as_json(entries), ensure_ascii=False))
         return
     _print_engines(entries)
-
-
-def _print_records(function: str, *, as_json: bool) -> None:
-    from judge.recalc.trust import trust_table  # noqa: PLC0415
-
-    found = trust_table().records_of(function)
-    if not found:
-        raise UsageError(f"no engine was measured with a function {function.upper()!r}")
-    shown = {
-        name: {engine: [record.right, record.total] for engine, record in records.items()}
-        for name, records in found.items()
-    }
-    if as_json:
-        click.echo(json.dumps(shown))
-        return
-    names = sorted({engine for records in shown.values() for engine in records})
-    records_table = table("!shape", *names)
-    for name, records in shown.items():
-        cells = (records.get(engine) for engine in names)
-        records_table.add_row(name, *(f"{c[0]} of {c[1]}" if c else "" for c in cells))
-    print_table(records_table)
 
 
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:

@@ -10,11 +10,10 @@ from pathlib import Path
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
 from judge.files.writing import write_whole
-from judge.recalc.cascade import Heard
 from judge.recalc.rewrite import with_values
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
-from judge.workbook.cell import CellRange, CellRef, ComputedValues
+from judge.workbook.cell import CellRange, ComputedValues
 from judge.workbook.position import SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -63,34 +62,6 @@ def recalculate(
     if output is not None:
         write_copy(workbook, computed, output)
     return Recalculation(computed, tuple(ranges), notes, output)
-
-
-def explain(
-    path: Path, *, at: str, engine: str, sandbox_kind: str, timeout_s: float, lenient_names: bool
-) -> dict[CellRef, Heard]:
-    """What each engine says of some cells, and which of them is believed.
-
-    Args:
-        path: the workbook.
-        at: an answer position.
-        engine: ``auto`` or the name of one engine.
-        sandbox_kind: ``auto``, ``docker`` or ``bubblewrap``.
-        timeout_s: processor seconds that one engine may take.
-        lenient_names: whether newer functions without their prefix are computed.
-
-    Raises:
-        WorkbookError, PositionError, SandboxError, RecalcError: as
-            :func:`judge.recalc.recalculate`.
-    """
-    workbook = open_workbook(path)
-    ranges, _ = ranges_of(workbook, at)
-    with contextlib.ExitStack() as stack:
-        sandbox = stack.enter_context(contextlib.closing(open_sandbox(sandbox_kind)))
-        recalculator = open_recalculator(
-            sandbox, engine=engine, timeout_s=timeout_s, lenient_names=lenient_names
-        )
-        stack.enter_context(contextlib.closing(recalculator))
-        return recalculator.explain(workbook, ranges, origin=Origin.SOLUTION)
 
 
 def ranges_of(workbook: Workbook, at: str | None) -> tuple[Sequence[CellRange], tuple[str, ...]]:
