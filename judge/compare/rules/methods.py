@@ -1,4 +1,4 @@
-"""How a property or a text is compared with what a rule asks for: the published methods."""
+"""How a property or a string is compared with what a rule asks for: the published methods."""
 
 from __future__ import annotations
 
