@@ -263,8 +263,8 @@ class Suspicions:
     Attributes:
         audit: the suspects.
         decisions: all decisions, in the order in which they were made.
-        corrected: (task, case) of the corrections that a run was judged with; the case is None if
-            the correction is about the whole task.
+        corrected: (task, case) of each correction that a run was judged with; None in place of
+            the case if the correction is about the whole task.
     """
 
     audit: Audit

@@ -40,7 +40,7 @@ _MAX_SORTED_ROWS = 100_000
 
 @dataclass(frozen=True)
 class Document:
-    """What is open in LibreOffice, and the files beside it.
+    """The workbook that is open in LibreOffice, and the files next to it.
 
     Attributes:
         workbook: the workbook; None if there is none, or if it cannot be opened.
@@ -456,16 +456,16 @@ def _no_number(value: object) -> object:
 
 
 class Expression:
-    """A Python expression of a small grammar, followed and never run.
+    """A Python expression of a small grammar, which is interpreted and never run as Python.
 
-    Comparison, ``and``, ``or``, ``not``, arithmetic, methods of texts and of ``result``, a few
+    Comparison, ``and``, ``or``, ``not``, arithmetic, methods of strings and of ``result``, a few
     functions, and generators over the values of a result: what the published checks consist of.
 
     Args:
         text: the expression.
 
     Raises:
-        ExpressionError: it is no expression.
+        ExpressionError: the text is not such an expression.
     """
 
     def __init__(self, text: str) -> None:
