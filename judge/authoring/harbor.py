@@ -89,8 +89,8 @@ class ExportedTasks:
     Attributes:
         tasks: how many tasks were written.
         cases: how many cases they have.
-        left_out: how many tasks were left out, by the suite itself or since they do not ask for a
-            workbook.
+        left_out: how many tasks were left out, by the suite itself or because they do not ask
+            for a workbook.
     """
 
     tasks: int

@@ -308,7 +308,7 @@ def kept_key(output: KeptOutput | None) -> str:
     """The reuse key of what an episode left: the file, and how the episode ended.
 
     Args:
-        output: what was left; None where no episode was held.
+        output: what the episode left; None if the case had no episode.
     """
     parts = None
     if output is not None:
@@ -322,7 +322,7 @@ def kept_outcome(
     """The outcome of an episode, as far as it is known before its file is compared.
 
     Args:
-        output: what was left; None where no episode was held.
+        output: what the episode left; None if the case had no episode.
         data: the file, if it has been read already.
         trusts_values: whether the command trusts the values in a file that, by its record, is the
             work of mouse and keyboard alone.

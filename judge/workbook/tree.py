@@ -109,7 +109,7 @@ def read_tree(
 
 
 class TreeListener:
-    """Is notified of the elements around the rows of a worksheet, and keeps them as a tree.
+    """Collects the elements around the rows of a worksheet as a tree.
 
     Args:
         package: the workbook, whose limits count.

@@ -241,7 +241,7 @@ def _said(pane: tuple[float, float]) -> str:
 
 
 def check_board(gold: BoardBook, board: Board) -> None:
-    """Makes sure that some workbook would not pass a board.
+    """Makes sure that not every workbook passes a board.
 
     Raises:
         UnusableBoardError: the gold has nothing that it asks for.

@@ -267,7 +267,7 @@ class _RangeComparison:
         return found
 
     def _by_formulas(self, keys: set[int], deciding: set[int]) -> set[int]:
-        """The differing cells, if the formulas rather than the values decide about some cells."""
+        """The keys that differ if some cells are compared by their formulas, not their values."""
         for key in deciding:
             first = self._gold.sheet.formula(key)
             second = self._output.sheet.formula(self.output_key(key))

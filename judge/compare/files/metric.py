@@ -51,7 +51,7 @@ class Asked:
         return self.gold
 
     def rule(self, name: str) -> Any:
-        """The rule of a name, of those that the task states.
+        """One of the rules that the task states, by its name.
 
         Raises:
             PublishedError: the task states no rule of this name.

@@ -95,7 +95,7 @@ class CellTexts:
         return part
 
     def cells(self, sheet: str) -> dict[str, _Stored]:
-        """All cells of the part of a sheet, by coordinate; of several cells with one, the first.
+        """All cells of the part of a sheet, by coordinate; if one is repeated, its first cell.
 
         Raises:
             PublishedError: there is no such sheet, or no such part.
