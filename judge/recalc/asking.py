@@ -169,7 +169,7 @@ class Asking:
         return frozenset(self._engines.keys() - self.answers.keys() - failed)
 
     def may_answer(self, name: str) -> bool:
-        """Whether an engine was not asked yet, or ran out of less than the full time limit."""
+        """Whether an engine was not asked yet, or used up a limit below the full one."""
         return name not in self.given_s or (
             name in self.out_of_time and self.given_s[name] < self._question.timeout_s
         )
