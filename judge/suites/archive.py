@@ -225,7 +225,7 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _problem(member: tarfile.TarInfo) -> str | None:
-    """Why a member is refused, or None if it is a plain file or folder inside the archive's."""
+    """Why a member is refused, or None if it is a plain file or folder in the archive's folder."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         return "leaves the archive's folder"
@@ -394,7 +394,7 @@ def check_directory(file: BinaryIO) -> None:
 
 
 def _problem_of_zip_member(member: zipfile.ZipInfo) -> str | None:
-    """Why a member is refused, or None if it is a plain file or folder inside the archive's."""
+    """Why a member is refused, or None if it is a plain file or folder in the archive's folder."""
     name = member.filename
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
