@@ -126,7 +126,7 @@ def answer_changes(
     output_range: CellRange,
     computed: Mapping[CellRef, CellValue],
 ) -> Iterable[SetCell]:
-    """What to set in a gold so that one of its ranges holds the answer of an output."""
+    """The cells to set in a gold so that one of its ranges holds the answer of an output."""
     held = gold.cells(gold_range)
     said: dict[tuple[int, int], CellValue] = {
         place: cell.value for place, cell in output.cells(output_range).items()
@@ -146,7 +146,7 @@ def answer_changes(
 
 
 def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
-    """What else to set so that array formulas are replaced as a whole."""
+    """The further cells to set so that array formulas are replaced as a whole."""
     found: list[SetCell] = []
     set_already = {change.ref for change in changes}
     for sheet in {change.ref.sheet for change in changes}:
@@ -228,7 +228,7 @@ class GoldMaker:
         return self._sandbox
 
     def formulas_say_nothing(self, task: Task, base: CaseData) -> str:
-        """Why the formulas of a case's gold are no source for any other input, or empty."""
+        """Why the formulas of a case's gold are not a source for other inputs, or empty."""
         return self._belief.problem(task, base)
 
     def answer_in(self, task: Task, gold: bytes, output: bytes) -> bytes | None:
@@ -255,12 +255,12 @@ class GoldMaker:
             edits: changes of its input.
             references: solutions that are known to be right.
             answers: cells of the gold that are set by hand, whatever the sources say.
-            input_data: the input with these edits, where it was made elsewhere; what the
-                references get, and what is proposed, byte for byte.
-            same_values: the edits change how values are stored and no value; the base gold then is
-                a source too.
-            decide: name of the source whose side the gold is to be from; without it, it is from
-                the side with the most independent sources.
+            input_data: the input with these edits, if it was made elsewhere; the references get
+                this file, and it is proposed, byte for byte.
+            same_values: whether the edits change only how values are stored; if so, the base gold
+                is a source too.
+            decide: name of the source whose side gives the gold; without it, the side with the most
+                independent sources gives it.
 
         Raises:
             UsageError: no source of the name in ``decide`` gives an answer.
@@ -308,7 +308,7 @@ class GoldMaker:
     def _with_golds(
         self, task: Task, carried: bytes, sources: Sequence[GoldSource]
     ) -> tuple[list[GoldSource], dict[int, bytes]]:
-        """The sources, those without an answer with the reason; and the gold that each gives."""
+        """The sources, with the reason if one has no answer; and number of a source -> its gold."""
         found: list[GoldSource] = []
         golds: dict[int, bytes] = {}
         for number, source in enumerate(sources):
@@ -327,7 +327,7 @@ class GoldMaker:
     def _sides(
         self, task: Task, sources: Sequence[GoldSource], golds: Mapping[int, bytes]
     ) -> list[list[int]]:
-        """Numbers of the sources that agree with each other, in the order of their first one."""
+        """The sides, as numbers of sources that agree, in the order of their first sources."""
         sides: list[list[int]] = []
         for number in golds:
             for side in sides:
@@ -341,7 +341,7 @@ class GoldMaker:
     # -- the base gold with the edits -------------------------------------------------------------
 
     def _carry(self, base: CaseData, edits: Sequence[Edit]) -> tuple[bytes, list[str]]:
-        """The base gold with the same edits, where it holds what the input held."""
+        """The base gold with the edits of cells in which it holds what the input holds; notes."""
         before = StoredCells(base.input_workbook)
         gold = StoredCells(base.gold_workbook)
         kept: list[Edit] = []
@@ -368,7 +368,7 @@ class GoldMaker:
     # -- sources ----------------------------------------------------------------------------------
 
     def _problem_of_formulas(self, task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
-        """Why the formulas of a case's gold say nothing after some edits, or empty."""
+        """Why the formulas of a case's gold are not a source after some edits, or empty."""
         try:
             return formulas_problem(task, base, edits) or self._belief.untrue(task, base)
         except (WorkbookError, PositionError) as error:

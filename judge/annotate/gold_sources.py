@@ -1,7 +1,7 @@
-"""The sources of a gold: what each says, which of them are independent, and how they vote.
+"""The sources of a gold: the answers that they give, which of them are independent, and their vote.
 
-A program that writes the formula of the gold into the workbook repeats the gold: it is right where
-the formula is, and wrong where it is. Such sources count as one, however many there are.
+A program that writes the formula of the gold into the workbook repeats the gold: it is right or
+wrong wherever the formula is. Such sources count as one, however many there are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMULA_VOICE = "formulas of the gold"
 """The voice of the gold's formulas, and of every program that writes them."""
 
 MAX_FORMULAS = 400
-"""Formulas of an answer that are read to tell what they do."""
+"""The most formulas of an answer that are read to compare what they compute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Side:
 
 
 def skeleton(formula: str) -> str:
-    """What a formula does: its functions, operators and constants, without its references.
+    """What a formula computes: its functions, operators and constants, without its references.
 
-    Two formulas that differ only in how far their ranges reach, or in how they say FALSE, do the
-    same.
+    Two formulas that differ only in how far their ranges reach, or in how they write FALSE, compute
+    the same.
     """
     pieces = []
     words = iter(tokens(formula.removeprefix("=")))
@@ -67,7 +67,7 @@ _LOGICAL = {"TRUE": "1", "FALSE": "0"}
 
 
 def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozenset[str]:
-    """What the formulas of some ranges do.
+    """What the formulas of some ranges compute, as :func:`skeleton` gives it.
 
     Raises:
         WorkbookError: the ranges cannot be read.
@@ -82,11 +82,11 @@ def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozens
 
 
 def voice_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:
-    """The voice of a program by the formulas that it wrote; empty if it wrote none.
+    """The voice of a program, taken from the formulas that it wrote; empty if it wrote none.
 
     Args:
-        written: what the formulas of its answer do.
-        gold: what those of the gold do.
+        written: what the formulas of its answer compute.
+        gold: what the formulas of the gold compute.
     """
     if not written:
         return ""
@@ -98,7 +98,7 @@ def voice_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:
 def voice_of_program(submission: Submission) -> str:
     """The voice of a program that writes values.
 
-    Programs that differ only in comments and layout have the same.
+    Programs that differ only in comments and layout have the same voice.
     """
     code = submission.code or ""
     try:
@@ -117,20 +117,20 @@ SAME_VALUES = "gold of the case, whose values did not change"
 BY_HAND = "by hand"
 
 MIN_AGREEING = 2
-"""Independent sources that should agree on a gold: its formulas, each reference, the annotator's
-own hand."""
+"""How many independent sources should agree on a gold. Sources are its formulas, each reference,
+and the values that the annotator typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldSource:
-    """What one source says of the answer.
+    """The answer that one source gives.
 
     Attributes:
         name: :data:`FORMULAS`, or the name of a reference solution.
         problem: why it gives no answer, or empty.
         data: its workbook, where it has one.
-        agrees: whether it agrees with the gold; None where it says nothing.
-        comparison: cells in which it does not, as the comparison records them.
+        agrees: whether it agrees with the gold; None if it gives no answer.
+        comparison: the cells in which it disagrees with the gold, as the comparison records them.
         voice: sources with the same voice are not independent of each other.
     """
 
@@ -148,11 +148,11 @@ class Proposal:
 
     Attributes:
         input: the changed input workbook.
-        gold: the gold workbook; None where no source says anything.
-        sources: what each source says, the one that the gold is from first.
+        gold: the gold workbook; None if no source gives an answer.
+        sources: the answers of the sources; the source of the gold comes first.
         moved: cells of the answer that moved.
         notes: lines for people.
-        sides: the sources by what they say, the side that the gold is from first.
+        sides: the sources grouped by their answers; the side of the gold comes first.
         decided: the source that a person named to decide between the sides, or empty.
     """
 

@@ -48,7 +48,7 @@ MAX_NAME_LENGTH = 31
 
 
 def rewrite_formulas(xml: bytes, change: Callable[[str], str]) -> bytes:
-    """A part in which the text of every formula was passed through a function."""
+    """A part with the text of every formula replaced by the result of a function."""
 
     def changed(match: re.Match[bytes]) -> bytes:
         text = html.unescape(match["text"].decode())
@@ -65,7 +65,7 @@ def formula_parts(package: Package) -> list[str]:
 
 
 def renamed(package: Package, old: str, new: str) -> dict[str, bytes | None]:
-    """Parts to replace so that a sheet has another name.
+    """The parts to replace to rename a sheet.
 
     Raises:
         UsageError: the name is taken, or no sheet can have it.
@@ -150,7 +150,7 @@ def _after_last(xml: bytes) -> tuple[int, bytes]:
 
 
 def date_system(package: Package, *, date_1904: bool) -> dict[str, bytes | None]:
-    """The main part with the other date system; the serial numbers are the caller's business.
+    """The main part with the other date system; the caller converts the serial numbers.
 
     Raises:
         WorkbookError: the part cannot be changed.
@@ -197,7 +197,7 @@ _SHARED = re.compile(
 
 
 def row_losses(workbook: Workbook, sheet: str) -> list[str]:
-    """What does not move with the rows of a sheet, one line each."""
+    """The kinds of objects that do not move with the rows of a sheet, one line for each."""
     links = relationships(workbook.package, workbook.sheet(sheet).part)
     found = [_STAYING[link.kind] for link in links.values() if link.kind in _STAYING]
     return [f"{sheet!r}: {line}" for line in dict.fromkeys(found)]
@@ -309,7 +309,7 @@ def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
         name = attribute(xml[start : found.start()], "r") or ""
         place = parse_cell(name)
         if place is None:
-            raise WorkbookError(f"{sheet!r} holds a shared formula without a place")
+            raise WorkbookError(f"{sheet!r} holds a shared formula in a cell without an address")
         tag = (found["prefix"] or b"") + b"f"
         text = escape_text(texts.get(cell_key(*place), "=")[1:]).encode()
         pieces += [xml[copied : found.start()], b"<" + tag + b">" + text + b"</" + tag + b">"]

@@ -119,11 +119,11 @@ def suggest(
         references: solutions that are known to be right.
         others: cases whose answers a new one must not repeat.
         seed: the same seed, with the same other arguments, gives the same suggestions.
-        only: mutators to ask; all where none is named.
-        numbers: which suggestions are wanted; all where none is named.
-        victims: name -> program that all cases accept; with any, only what makes one of them fail
-            is a suggestion.
-        more: ideas from elsewhere, which are examined first.
+        only: names of the mutators to use; empty for all.
+        numbers: numbers of the suggestions to yield; empty for all.
+        victims: name -> program that all cases accept; if there are any, only an idea that makes
+            one of them fail becomes a suggestion.
+        more: ideas from other sources, which are examined first.
 
     Raises:
         WorkbookError, PositionError: the base case cannot be read.
@@ -145,7 +145,7 @@ def suggest(
 
 
 class Suggester:
-    """Examines ideas: makes their golds, tries the programs, and says what they are.
+    """Examines ideas: makes their golds, tries the programs, and decides which become suggestions.
 
     Args:
         task: the task.
@@ -188,12 +188,12 @@ class Suggester:
         self._kills: dict[str, int] = {}
 
     def relations(self, subject: Subject, seed: str) -> Iterator[Idea]:
-        """Ideas whose answer only a relation tells; none if any source says what answers are."""
+        """Ideas whose answer follows only from a relation; none if any source gives answers."""
         if self._itself is not None and self._itself.golds:
             yield from relation_ideas(subject, self._task.instruction, self._itself.golds, seed)
 
     def reads(self) -> Reads:
-        """What the victims and the references read of the input."""
+        """The cells of the input that the victims and the references read."""
         programs = list(self._victims.values())
         found = []
         for program in programs:
@@ -202,7 +202,7 @@ class Suggester:
         return merged_reads(found)
 
     def examine(self, found: Sequence[Idea]) -> Iterator[Suggestion]:
-        """Examines ideas, in their order as far as those that are tried together allow."""
+        """Examines ideas in their order, except that some are tried together."""
         if not self._victims:
             for idea in found:
                 yield self._one(idea)
@@ -221,7 +221,7 @@ class Suggester:
                 yield self._one(idea)
 
     def _harmless(self, together: Sequence[Idea]) -> bool:
-        """Whether ideas that are tried in one workbook kill nothing, and all sources agree."""
+        """Whether ideas, tried in one workbook, make no program fail; and all sources agree."""
         if not self._takes_cells():
             return False
         edits = tuple(edit for each in together for edit in each.edits)
@@ -236,7 +236,7 @@ class Suggester:
         return not self._killed(proposal) and not self._repeated(proposal)[0]
 
     def _takes_cells(self) -> bool:
-        """Whether one more pair of workbooks may be made; the first always may."""
+        """Whether one more pair of workbooks may be made, whose cells then count."""
         if self._cells_taken and self._cells_taken + self._idea_cells > MAX_CELLS:
             return False
         self._cells_taken += self._idea_cells
@@ -279,7 +279,7 @@ class Suggester:
         return self._itself.repeated(proposal.input, self._victims)
 
     def _by_relation(self, idea: Idea, proposal: Proposal) -> Suggestion:
-        """An idea whose answer no source knows: what the programs' own answers say of it."""
+        """The suggestion of an idea whose answer no source gives, by the programs' own answers."""
         assert self._itself is not None
         reason, family = idea.relation, _family(idea.mutator)
         try:
@@ -336,7 +336,7 @@ class Suggester:
     def _killed(self, proposal: Proposal) -> tuple[Trial, ...]:
         """The programs that a proposal makes fail.
 
-        If nobody knows the answer, those that do not give any.
+        If no source gives the answer, these are the programs that give none.
         """
         found = killed(self._trials(proposal.input, proposal.gold or self._base.gold))
         if proposal.gold is None:
@@ -370,7 +370,7 @@ _ERRORS_DISPUTED = "answers that become errors, of ideas on which right solution
 
 
 def _gives_a_value(trial: Trial) -> bool:
-    """Whether a program gives a value where the gold holds an error: it should have found none."""
+    """Whether a program gives a value where the gold holds an error."""
     differences = trial.comparison.get("differences", [])
     return any(
         difference["kind"] == DifferenceClass.ERROR_VALUE.value for difference in differences
@@ -385,7 +385,7 @@ _NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdic
 
 
 def _batches(found: Sequence[Idea]) -> Iterator[list[Idea]]:
-    """Ideas that can be tried in one workbook: each changes rows of its own."""
+    """Batches of ideas that can be tried in one workbook, since no two change the same row."""
     waiting: list[Idea] = []
     rows: set[tuple[str, int]] = set()
     for idea in found:

@@ -74,8 +74,8 @@ class HarborImages:
 
     Attributes:
         verifier: the image of ``judge sandbox build --verifier``.
-        agent: the image in which agents work, used as it is; None for one of Python, into which the
-            packages are installed that programs have in the sandbox.
+        agent: the image in which agents work, used without changes; None for a Python image with
+            the packages that programs have in the sandbox.
     """
 
     verifier: str
@@ -84,12 +84,13 @@ class HarborImages:
 
 @dataclass(frozen=True, slots=True)
 class ExportedTasks:
-    """Task folders that were written.
+    """How many task folders were written.
 
     Attributes:
-        tasks: how many.
+        tasks: how many tasks were written.
         cases: how many cases they have.
-        left_out: tasks that do not ask for a workbook, or that the suite leaves out itself.
+        left_out: how many tasks were left out, by the suite itself or because they do not ask
+            for a workbook.
     """
 
     tasks: int
@@ -102,7 +103,7 @@ def export_harbor(suite: Suite, images: HarborImages, target: Path) -> ExportedT
 
     Args:
         suite: the suite.
-        images: of the containers.
+        images: the images of the containers.
         target: a new folder, or a file that ends in ``.tar.gz``.
 
     Raises:
@@ -134,7 +135,7 @@ class _TaskWriter:
         self._outputs = {case.number: _output_name(suite, task, case) for case in task.cases}
 
     def write(self, folder: Path) -> None:
-        """Writes everything."""
+        """Writes all files of the task."""
         texts = {
             "task.toml": _toml(self._config()),
             "instruction.md": self._instruction(),

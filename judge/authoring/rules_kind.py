@@ -1,6 +1,6 @@
 """Tasks whose answer is a whole workbook, in suites of the judge's own format.
 
-Rules are proposed or stated; any other checker is stated by its name and its options.
+Rules are proposed, or given in a file; any other checker is given by its name and options.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class CaseFiles:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """What judges a task.
+    """The checker of a task, with its options.
 
     Attributes:
         checker: name of the checker.
@@ -56,7 +56,7 @@ class Definition:
 
     @staticmethod
     def of_rules(lists: Sequence[Sequence[Rule]]) -> Definition:
-        """The rule lists of all cases: that of the first one is the task's."""
+        """The rule checker; the task has the rules of the first case, other cases their own."""
         others = {
             number: {"rules": list(rules)}
             for number, rules in enumerate(lists, start=1)
@@ -67,15 +67,15 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class RulesFields:
-    """The fields of a task; None stands for what is not filled yet.
+    """The fields of a task; None stands for a field that is not filled yet.
 
     Attributes:
         instruction: what is asked.
         kind: what sort of task it is.
         groups: name of a division -> the group of the task.
-        definition: what judges it.
-        original_question: the question as somebody asked it.
-        source_url: where it was asked.
+        definition: the checker of the task, with its options.
+        original_question: the question in the words of the person who asked it.
+        source_url: the page on which it was asked.
     """
 
     instruction: str | None = None
@@ -94,17 +94,20 @@ class RulesKind(OwnKind):
     example = "--instruction QUESTION --from GOLD --input INPUT"
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:
-        """What differs between the inputs and the golds, unless it is stated what judges."""
+        """Rules for the differences between inputs and golds; None if the checker was given."""
         if options.get("rules") is not None or options.get("checker") is not None:
             return None
         return propose([(file.inputs[0], file.gold) for file in self.files_of(options)])
 
     def fields_of(self, options: Mapping[str, Any]) -> RulesFields:
-        """The fields; what judges is stated in a file, or follows from what somebody kept."""
+        """The fields; the checker is given in a file, or made of the proposals that were kept."""
         given = given_options(options)
         refuse_others(given, _OPTIONS, self.name)
         if "rules" in given and "checker" in given:
-            raise UsageError("--rules and --checker both say what judges", hint="Give one of them.")
+            raise UsageError(
+                "--rules and --checker both name the checker of the task",
+                hint="Give one of them.",
+            )
         definition: Definition | None = None
         if "rules" in given:
             definition = _stated_rules(given["rules"])
@@ -123,7 +126,7 @@ class RulesKind(OwnKind):
         )
 
     def files_of(self, options: Mapping[str, Any]) -> Sequence[CaseFiles]:
-        """The workbooks of each case; further inputs belong to all of them."""
+        """The workbooks of each case; further inputs belong to all cases."""
         inputs: Sequence[Path] = options.get("input") or ()
         gold: Path | None = options.get("from")
         pairs: Sequence[tuple[Path, Path]] = options.get("case") or ()
@@ -186,7 +189,7 @@ KIND = RulesKind()
 
 
 def _stated_rules(document: Any) -> Definition:
-    """What a file for ``--rules`` says: a list, or an object with the options of the checker."""
+    """The definition in a ``--rules`` file: a list of rules, or an object with options."""
     given = {"rules": document} if isinstance(document, list) else document
     if not isinstance(given, dict) or not isinstance(given.get("rules"), list):
         raise UsageError(
@@ -199,7 +202,7 @@ def _stated_rules(document: Any) -> Definition:
 
 
 def _stated_checker(document: Any) -> Definition:
-    """What a file for ``--checker`` says: the checker as a ``suite.json`` has it, and ``cases``."""
+    """The definition in a ``--checker`` file: the checker as in a ``suite.json``, and ``cases``."""
     if not isinstance(document, dict) or not isinstance(document.get("name"), str):
         raise UsageError(
             "--checker: must be an object with the fields 'name' and 'options'",
@@ -215,11 +218,13 @@ def _stated_checker(document: Any) -> Definition:
 def _only(option: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
-        raise UsageError(f"{option}: {unknown[0]!r} is unknown; there are {', '.join(known)}")
+        raise UsageError(
+            f"{option}: {unknown[0]!r} is unknown; the known fields are {', '.join(known)}"
+        )
 
 
 def _cases(option: str, given: Mapping[str, Any], kind: type) -> dict[int, Any]:
-    """What belongs to single cases: number -> a list or an object."""
+    """Number of a case -> its own rules (a list) or options (an object)."""
     cases = given.get("cases", {})
     if not isinstance(cases, dict) or not all(
         str(number).isdecimal() and isinstance(each, kind) for number, each in cases.items()
@@ -232,7 +237,7 @@ def _cases(option: str, given: Mapping[str, Any], kind: type) -> dict[int, Any]:
 
 
 def _put(record: Record, definition: Definition) -> None:
-    """Puts what judges into the record, and the options of single cases to their golds.
+    """Puts the checker into the record of a task, and the options of single cases into their golds.
 
     Raises:
         UsageError: the answer of the task is not a workbook.
@@ -263,7 +268,7 @@ def _put(record: Record, definition: Definition) -> None:
 
 
 def _gold(gold: str | Record, own: Record) -> Record:
-    """A gold with the options of its case, and with none of its former ones."""
+    """A gold with the options of its case, in place of its former options."""
     written = {"path": gold} if isinstance(gold, str) else gold
     return {**{name: each for name, each in written.items() if name != "options"}, **own}
 

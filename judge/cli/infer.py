@@ -231,7 +231,8 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
         source = api.source_of_digest(digest=named[1], name=named[0])
     if source is None:
         raise UsageError(
-            f"{log}: which suite does it answer?", hint="Give --dataset SUITE (a folder or a name)."
+            f"{log}: the suite that it answers is not known",
+            hint="Give --dataset SUITE (a folder or a name).",
         )
     suite = api.load_suite(source)
     out = Path(options.out or Path("results") / log.stem)
@@ -249,7 +250,7 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
     if lacking:
         raise IncompleteRunError(
             f"{log}: {', and '.join(lacking)}; they have no submission",
-            hint=f"inspect eval-retry {log} asks them again. Then import its log, with another "
+            hint=f"inspect eval-retry {log} repeats them. Then import the new log with another "
             "--out.",
         )
 

@@ -142,8 +142,8 @@ class AttackedBackend:
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
-        runtime: what it runs on, for people.
-        outcomes: one for each attack; those that were never tried are left out.
+        runtime: what the backend runs on, in words for people.
+        outcomes: the outcome of each attack; attacks that were never tried are left out.
         isolation: what isolates a run there: ``user`` -> ``without capabilities, …`` and so on.
         problem: why the self-test could not be finished; empty if it was.
     """
@@ -179,7 +179,7 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
         show: report progress on standard error.
 
     Raises:
-        SandboxError: this sandbox is not available here.
+        SandboxError: the backend is not available on this machine.
     """
     from judge.sandbox import open_sandbox, selftest  # noqa: PLC0415  `--help` needs none of it
 

@@ -85,20 +85,20 @@ class Gold:
 
     @property
     def name(self) -> str:
-        """The name of it that messages use: that of its file, or ``gold``."""
+        """The name of the gold in messages: that of its file, or ``gold``."""
         return "gold" if self.path is None else self.path.name
 
     def read(self) -> bytes:
         """The bytes of the gold.
 
         Raises:
-            GoldFaultError: it is a value, or its file cannot be read.
+            GoldFaultError: the gold is a value, or its file cannot be read.
             OSError: the machine cannot read a file at the moment: too many are open, for instance.
         """
         if self.data is not None:
             return self.data
         if self.path is None:
-            raise GoldFaultError(f"{self.name} is a value, and a file is needed")
+            raise GoldFaultError(f"{self.name} is a value, but a file is needed")
         try:
             if not stat.S_ISREG(self.path.stat().st_mode):
                 raise GoldFaultError(f"{self.name}: cannot be read: it is not a regular file")
@@ -115,8 +115,8 @@ class CaseInput:
 
     Attributes:
         number: 1-based number of the case within its task.
-        files: the input files; the first is the one that a program is given by its path.
-        absent: those that are not there; the question cannot be asked in full without them.
+        files: the input files; a program is given the path of the first.
+        absent: input files that are missing; without them, the question is incomplete.
     """
 
     number: int
@@ -134,10 +134,10 @@ class CaseInput:
 
 
 def first_input(files: tuple[InputFile, ...], named: str) -> Path:
-    """The input file that a program is given by its path.
+    """The input file whose path a program is given.
 
     Raises:
-        SuiteError: there is none.
+        SuiteError: the case has no input file.
     """
     if not files:
         raise SuiteError(f"{named} has no input file, so no program can be run on it")
@@ -150,9 +150,9 @@ class TestCase:
 
     Attributes:
         number: 1-based number of the case within its task.
-        inputs: the input files; the first is the one that a program is given by its path.
-        golds: what right answers look like; an answer that agrees with one of them is right.
-        absent: input files that are not there, for checkers that do without them.
+        inputs: the input files; a program is given the path of the first.
+        golds: the expected answers; an answer that agrees with one of them is right.
+        absent: input files that are missing, for checkers that do not need them.
     """
 
     __test__ = False  # the name is the field's term; pytest must not collect it
@@ -169,7 +169,7 @@ class TestCase:
 
     @property
     def question(self) -> CaseInput:
-        """The case without its golds, for everything that comes before the comparison."""
+        """The case without its golds, for all steps before the comparison."""
         return CaseInput(number=self.number, files=self.inputs, absent=self.absent)
 
     @property
@@ -183,7 +183,7 @@ class TestCase:
 
     @property
     def gold_path(self) -> Path:
-        """The file of the first gold, for what shows or edits one gold workbook.
+        """The file of the first gold, for code that shows or edits one gold workbook.
 
         Raises:
             SuiteError: the case has no gold that is a file.

@@ -1,9 +1,9 @@
 """The tokens of a formula's text, and how long it may be. Pure.
 
-Everything that the judge says of a formula it says of these tokens. Text that is not quite a
-formula has readers of its own: positions of answers (:mod:`judge.workbook.position`), references of
+The judge analyses every formula by these tokens. Text that is not quite a formula has parsers of
+its own: positions of answers (:mod:`judge.workbook.position`), references of
 charts (:mod:`judge.workbook.facts.references`), pieces of formulas in programs
-(:mod:`judge.annotate.strength`). So have the engines' services
+(:mod:`judge.annotate.strength`). So do the engines' services
 (:mod:`judge.recalc.services`), whose text is copied into the sandbox.
 """
 
@@ -21,9 +21,9 @@ class Kind(StrEnum):
 
     ``CELL`` is one corner: ``A1:B2`` has three tokens, and so has a range with a computed corner.
     ``COLUMNS`` and ``ROWS`` are a whole ``A:C`` or ``1:5``. Whether a worksheet has that many rows
-    and columns is not looked at: ``YTD2020`` reads as a cell. ``SHEET`` includes quotes, the number
+    and columns is not checked: ``YTD2020`` reads as a cell. ``SHEET`` includes quotes, the number
     of another workbook and the exclamation mark. ``BRACKETS`` is the part of a structured reference
-    behind the name of its table (or of ``R[1]C[1]``, which no file holds). ``NAME`` is also TRUE
+    after the name of its table (or of ``R[1]C[1]``, which no file holds). ``NAME`` is also TRUE
     and FALSE. ``OPERATOR`` includes ``%``, ``:``, ``@`` and the ``#`` of a spilled range. ``OTHER``
     is a character that Excel would not accept where it is.
     """
@@ -57,7 +57,7 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The position behind its last character."""
+        """The position after its last character."""
         return self.start + len(self.text)
 
 
@@ -79,12 +79,15 @@ def tokens(formula: str) -> list[Token]:
 _KINDS: dict[str | None, Kind] = {kind.value: kind for kind in Kind}
 
 _WORD = r"""[^\s\x00-\x1f!"#%&'()*+,\-/:;<=>@\[\]^`{|}~\x7f]"""
-"""What names consist of: letters, digits, ``_.$?\\``, and all beyond ASCII."""
+"""The characters of names: letters, digits, ``_.$?\\``, and all characters beyond ASCII."""
 
 
 @functools.cache
 def _token() -> re.Pattern[str]:
-    """One alternative for each kind; compiled late, as that takes a third of loading the reader."""
+    """The pattern of all kinds of tokens.
+
+    It is compiled at its first use, since that takes a third of the time to load the reader.
+    """
     return re.compile(
         rf"""
         (?P<separator>[,;])

@@ -124,7 +124,7 @@ def run_program(
 
 
 def typed_outcome(text: str) -> RunOutcome:
-    """The outcome of a submission that is a typed answer, as far as answers are read."""
+    """The outcome of a submission that is a typed answer, of which the last part is read."""
     read = bounded_reply(text)
     answer = Answer(Origin.SOLUTION, text=read)
     return RunOutcome(record={"status": _TYPED, "answer": read}, answer=answer, verdict=None)
@@ -229,7 +229,7 @@ def _run_record(result: RunResult) -> CaseRun:
 
 
 FINISHED = "finished"
-"""The status of such an output on record."""
+"""The status in the record of an output that was made elsewhere."""
 
 NO_OUTPUT = hashlib.sha256(b"").hexdigest()
 """Stands for the digest of an output that is not there, or cannot be read."""
@@ -252,7 +252,7 @@ def read_output(
 
     Args:
         path: the file; None where there is none.
-        missing: what to say then.
+        missing: the cause to report if there is none.
         trusts_values: whether the values in it are trusted like those of a gold: where the user
             names the file or its folder, not where a results directory does.
     """
@@ -270,7 +270,7 @@ def read_output(
 def outcome_of_output(
     data: bytes, name: str, *, trusts_values: bool = True
 ) -> tuple[str, RunOutcome]:
-    """The same for the bytes of an output.
+    """The digest and the outcome of an output whose bytes were read.
 
     Args:
         data: the content.
@@ -286,29 +286,29 @@ def outcome_of_output(
 
 
 EPISODE = "episode"
-"""The status of such a run on record."""
+"""The status in the record of an episode."""
 
 GIVEN_UP = "fail"
-"""How an episode ended whose last word is that the task cannot be done."""
+"""How an episode ended if its last message was that the task cannot be done."""
 
 GAVE_UP = "it was answered that the task cannot be done"
 
 
 def is_kept(task: Task, submission: Submission) -> bool:
-    """Whether a submission is what was left on a desktop, so that nothing is run for it."""
+    """Whether a submission consists of the files that episodes left, so that no program is run."""
     return submission.outputs is not None and task.answer.is_file
 
 
 def output_for(submission: Submission, case: TestCase) -> KeptOutput | None:
-    """What was left for a case; None where no episode was held."""
+    """The file that an episode left for a case; None if the case had no episode."""
     return (submission.outputs or {}).get(case.number)
 
 
 def kept_key(output: KeptOutput | None) -> str:
-    """The reuse key of what was left: the file, and how it came about.
+    """The reuse key of what an episode left: the file, and how the episode ended.
 
     Args:
-        output: what was left; None where no episode was held.
+        output: what the episode left; None if the case had no episode.
     """
     parts = None
     if output is not None:
@@ -322,7 +322,7 @@ def kept_outcome(
     """The outcome of an episode, as far as it is known before its file is compared.
 
     Args:
-        output: what was left; None where no episode was held.
+        output: what the episode left; None if the case had no episode.
         data: the file, if it has been read already.
         trusts_values: whether the command trusts the values in a file that, by its record, is the
             work of mouse and keyboard alone.

@@ -207,8 +207,8 @@ class RunDirectory(Closable):
         """The run's description, or None where the directory holds none yet.
 
         Raises:
-            StoreError: run.json is not a JSON object, of another schema version, or a field of it
-                has the wrong type.
+            StoreError: run.json is not a JSON object or has another schema version, or one of its
+                fields has the wrong type.
         """
         run = self.read_document(RUN_FILE)
         if run is None:
@@ -230,7 +230,7 @@ class RunDirectory(Closable):
             declared: a ``TypedDict`` of :mod:`judge.core.records`.
 
         Raises:
-            StoreError: a field has a type other than the judge writes.
+            StoreError: a field does not have the type that the judge writes.
         """
         try:
             return checked(document, declared)
@@ -241,7 +241,7 @@ class RunDirectory(Closable):
             ) from error
 
     def write_run(self, run: Mapping[str, object]) -> None:
-        """Replaces run.json atomically; the schema version is put in here."""
+        """Replaces run.json atomically; this method adds the schema version."""
         self.write_document(RUN_FILE, {"schema_version": SCHEMA_VERSION, **run})
 
     def read_document(self, name: str) -> dict[str, object] | None:
@@ -261,7 +261,8 @@ class RunDirectory(Closable):
         """Replaces a JSON document of the directory atomically.
 
         Raises:
-            StoreError: it is longer than :meth:`read_document` reads, or cannot be written.
+            StoreError: the document is longer than :meth:`read_document` reads, or cannot be
+                written.
         """
         text = dump_json(document, indent=2) + "\n"
         # A character takes four bytes at most, so that few documents have to be encoded to see it.
@@ -281,8 +282,8 @@ class RunDirectory(Closable):
         """The records of a .jsonl file in order; a torn last line is dropped.
 
         Raises:
-            StoreError: it is not a regular file, a line before the last is not a JSON object, or
-                says that a chat model was asked so often that it cannot be counted.
+            StoreError: the file is not a regular file, or a line before the last is not a JSON
+                object or contains a number of requests that is too large to count.
         """
         for number, record in read_json_lines(self.path / name, StoreError, whole=True):
             if name in _ASKED_FILES and (fault := fault_of_asking(record)) is not None:
@@ -293,7 +294,7 @@ class RunDirectory(Closable):
             yield record
 
     def read_placed_records(self, name: str) -> Iterator[tuple[int, int, dict[str, object]]]:
-        """The same, each with its offset in the file and its length, for :meth:`read_record`."""
+        """The records, each with its offset in the file and its length, for :meth:`read_record`."""
         path = self.path / name
         if self._lock is not None:
             self._watched.note(name)
@@ -304,7 +305,7 @@ class RunDirectory(Closable):
         """One record by its offset in a .jsonl file.
 
         Raises:
-            StoreError: somebody else has changed the file in the meantime.
+            StoreError: another process has changed the file in the meantime.
         """
         lines = self._lines.get(name)
         if lines is None:
@@ -323,7 +324,8 @@ class RunDirectory(Closable):
         Args:
             name: the file.
             record: the record.
-            durable: whether it is then on the disk, not only with the kernel.
+            durable: whether to wait until the record is on the disk, not only in the kernel's
+                cache.
 
         Raises:
             StoreError: it is longer than a record may be that is read, or cannot be written.

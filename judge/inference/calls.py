@@ -39,7 +39,7 @@ _EXPECTED_COMPLETION_TOKENS = 800
 _MAX_AMOUNT = 1e12
 
 CallKey = tuple[str, int, int, int, str]
-"""(task id, sample, case, round, hash of the request); the case is 0 if it is about none."""
+"""(task id, sample, case, round, hash of the request); the case is 0 if the call has none."""
 
 
 class ReplyCache:
@@ -61,7 +61,7 @@ class ReplyCache:
             return None
 
     def put(self, digest: str, reply: ChatReply) -> None:
-        """Keeps a reply; a full disk here never ends a run."""
+        """Keeps a reply; a full disk does not end the run."""
         path = self._path(digest)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ class Journal:
 
     Args:
         store: the run's directory; None to keep the calls in memory, if the caller records them.
-        budget: charged with everything that was spent before.
+        budget: is charged with the cost of the calls on record.
     """
 
     def __init__(self, store: RunDirectory | None, budget: Budget) -> None:
@@ -95,7 +95,7 @@ class Journal:
         return self._replies.get(key)
 
     def answered(self, task_id: str, sample: int) -> list[Mapping[str, Any]]:
-        """The records of all answered calls about a task and sample, those of any attempt."""
+        """The records of all answered calls about a task and sample, from any attempt."""
         return list(self._answered.get((task_id, sample), ()))
 
     def append(self, record: Mapping[str, Any]) -> None:
@@ -105,7 +105,7 @@ class Journal:
         self._remember(record)
 
     def sync(self) -> None:
-        """Returns once the calls so far are on the disk."""
+        """Waits until the calls recorded so far are on the disk."""
         if self._store is not None:
             self._store.sync(CALLS_FILE)
 
@@ -143,10 +143,10 @@ class CallContext:
     Attributes:
         chat_model: the model.
         model: the server's name for the model.
-        params: request parameters; a seed is raised by the number of the sample.
+        params: request parameters; the number of the sample is added to a seed.
         journal: the run's calls.
         budget: what may be spent.
-        price: what tokens cost, if known.
+        price: the price of tokens, if it is known.
         cache: replies of other runs, or None to use none.
         pictures: the pictures of messages; None if there are none.
     """
@@ -161,7 +161,7 @@ class CallContext:
     pictures: PictureStore | None = None
 
     def expected(self, request: ChatRequest) -> tuple[int, float]:
-        """About how many tokens a request will take, reply included, and US dollars."""
+        """About how many tokens, including the reply, and US dollars a request will cost."""
         prompt = estimate_request_tokens(request.messages)
         completion = int(request.params.get("max_tokens") or _EXPECTED_COMPLETION_TOKENS)
         cost = self.price.of(prompt, completion) if self.price else 0.0
@@ -175,8 +175,8 @@ class CallContext:
         Args:
             key: the call.
             reply: the reply.
-            prompt_tokens_about: estimates the tokens of the prompt; called if the server did not
-                count them.
+            prompt_tokens_about: estimates the tokens of the prompt; it is called only if the server
+                did not count them.
             **more: further fields of the record.
 
         Returns:

@@ -48,20 +48,20 @@ class Question:
 
     Attributes:
         workbook: the package.
-        formulas: cell wanted -> its formula (that of the array formula that fills it).
+        formulas: requested cell -> its formula, or the array formula that fills it.
         dependencies: what the cells depend on.
         dialect: how the formulas are interpreted.
         timeout_s: processor seconds that one engine may take.
         intersecting: cells whose formula takes a range where Excel expects one value, and is not an
             array formula. The quick engines compute arrays there, which Excel does not.
         dependencies_of: what one cell depends on.
-        reads_text: where the workbook has text beyond ASCII, on which nothing was measured; None
-            if it has none.
+        reads_text: where the workbook has text beyond ASCII, for which the engines were not
+            measured; None if it has none.
         reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
         reads_spilled: where formulas may spill to; None if none does.
-        slim: the package that the quick engines get; None for the same.
-        narrowed: the package that they get for cells that are sure, with their formulas
-            alone; None for the same.
+        slim: the package that the quick engines get; None if they get the same as LibreOffice.
+        narrowed: makes the package that they get for cells that are sure, with only the formulas of
+            these; None if they get the same package.
     """
 
     workbook: bytes
@@ -78,11 +78,11 @@ class Question:
     narrowed: Callable[[AbstractSet[CellRef]], bytes] | None = None
 
     def package_for(self, engine: str) -> bytes:
-        """What an engine opens."""
+        """The package that an engine opens."""
         return self.workbook if engine == LIBREOFFICE or self.slim is None else self.slim
 
     def narrowed_to(self, sure: AbstractSet[CellRef]) -> Question:
-        """The question for the cells that are sure, in a workbook with nothing but such cells.
+        """The question for the cells that are sure, in a workbook with the formulas of only these.
 
         Args:
             sure: all cells that are sure, requested or not.
@@ -98,14 +98,14 @@ class Question:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine that LibreOffice can replace."""
+        """Processor seconds for a quick engine in whose place LibreOffice can be asked."""
         formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
 
     @property
     def follows_each(self) -> bool:
-        """Whether the dependencies of each cell are followed by themselves."""
+        """Whether the dependencies of each cell are followed separately."""
         return self.dependencies_of is None or len(self.formulas) <= FOLLOWED_ALONE
 
     def functions_below(self, cell: CellRef) -> frozenset[str]:
@@ -116,7 +116,7 @@ class Question:
 
 
 class Asking:
-    """The engines while one question is answered; each is asked when it is needed.
+    """The engines and their answers to one question; an engine is asked when it is needed.
 
     Args:
         engines: the available engines by name.
@@ -127,7 +127,7 @@ class Asking:
         silent: engine without an answer -> why.
         out_of_time: engines without an answer that used up their processor time.
         ended: engines without an answer whose process ended.
-        given_s: engine that was asked -> the most processor seconds that it was given.
+        given_s: engine that was asked -> the most processor seconds that it was allowed.
     """
 
     def __init__(self, engines: Mapping[str, Engine], question: Question) -> None:
@@ -142,12 +142,12 @@ class Asking:
 
     @property
     def quick_s(self) -> float:
-        """Processor seconds for a quick engine that LibreOffice can replace."""
+        """Processor seconds for a quick engine in whose place LibreOffice can be asked."""
         return self._question.quick_s
 
     @property
     def timely(self) -> dict[str, EngineResult]:
-        """The answers that every other run gets as well, however busy the machine is."""
+        """The answers that any other run would get too, however busy the machine is."""
         return {
             name: answer
             for name, answer in self.answers.items()
@@ -156,7 +156,7 @@ class Asking:
 
     @property
     def is_settled(self) -> bool:
-        """Whether every engine that was asked answered in time, or never does."""
+        """Whether all answers are timely, and engines without one had only the quick limit."""
         quick_s, full_s = self._question.quick_s, self._question.timeout_s
         return self.timely.keys() == self.answers.keys() and all(
             self.given_s[name] <= quick_s < full_s for name in self.silent
@@ -164,18 +164,18 @@ class Asking:
 
     @property
     def missing(self) -> frozenset[str]:
-        """The engines that may have values that are not there (yet): not asked, or ended early."""
+        """The engines that may yet give values: not asked, out of time, or ended."""
         failed = self.silent.keys() - self.out_of_time - self.ended
         return frozenset(self._engines.keys() - self.answers.keys() - failed)
 
     def may_answer(self, name: str) -> bool:
-        """Whether an engine has not been asked with all the time that there is."""
+        """Whether an engine was not asked yet, or used up a limit below the full one."""
         return name not in self.given_s or (
             name in self.out_of_time and self.given_s[name] < self._question.timeout_s
         )
 
     def out_of_time_of(self, limit_s: float) -> bool:
-        """Whether an engine used up as much processor time as this."""
+        """Whether some engine used up at least this much processor time."""
         return any(self.given_s[name] >= limit_s for name in self.out_of_time)
 
     def ask_pair(self, limit_s: float, *, second_alone: bool = True) -> None:
@@ -183,8 +183,9 @@ class Asking:
 
         Args:
             limit_s: processor seconds for each.
-            second_alone: whether the second is asked where the first cannot compute the workbook.
-                Where the first is out of time, LibreOffice and the second may be enough.
+            second_alone: whether the second is asked if the first cannot compute the workbook. If
+                the first is out of time, the second is asked, since LibreOffice and the second may
+                be enough.
         """
         first, second = PAIR_ENGINES
         engine, other = self._engines.get(first), self._engines.get(second)
@@ -222,7 +223,7 @@ class Asking:
             self.answers[second] = then
 
     def ask(self, name: str, limit_s: float) -> None:
-        """Asks one engine, unless it was given as much time before or is not there.
+        """Asks one engine, unless it was given as much time before or is not available.
 
         Args:
             name: the engine.

@@ -23,12 +23,12 @@ from judge.sandbox.contract import ServiceChannel
 from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 
 GRACE_S = 300.0
-"""How much longer than the engine the channel may take, for restarting it, sending and reading. The
-service itself ends an engine that hangs, so this is for a service that does."""
+"""How much longer than the engine the channel may take, to restart the engine, send and read. The
+service itself ends an engine that hangs, so this limit ends a service that hangs."""
 
 ATTEMPTS = 2
-"""How many services that were started for a request are asked. The engines are processes of their
-own below a service, which reports their ends: a service that ends itself was ended from outside."""
+"""How many services are started and asked for one request. The engines are child processes of a
+service, which reports how they end; so if the service itself ends, it was ended from outside."""
 
 
 class ServicePool:
@@ -56,8 +56,8 @@ class ServicePool:
         Args:
             header: the request.
             workbook: what it is about.
-            timeout_s: processor seconds that all engines together may take. How long the service
-                is waited for is many times that, since the machine may be busy.
+            timeout_s: processor seconds that all engines together may take. The wall-clock limit
+                for the service is many times that, since the machine may be busy.
 
         Raises:
             EngineUnavailableError: the service, or the engine in it, cannot be started, hangs, or
@@ -123,7 +123,7 @@ def _asked(channel: ServiceChannel, payload: bytes, timeout_s: float) -> dict[st
 
 
 def _waited_s(timeout_s: float) -> float:
-    """Wall-clock seconds after which a service hangs, whatever it was asked to compute."""
+    """Wall-clock seconds after which a service without an answer counts as hanging."""
     return ATTEMPTS * (2 * HANG_S + HANG_FACTOR * timeout_s) + GRACE_S
 
 

@@ -1,4 +1,4 @@
-"""Code that a reply sets off: in fences, or in the XML or JSON of a tool call. Pure.
+"""Finds the code in a reply: in Markdown fences, or in the XML or JSON of a tool call. Pure.
 
 Fences may be of any kind, with any language tag, nested, indented, unclosed.
 """
@@ -65,7 +65,7 @@ class Block:
 
     @property
     def may_be_python(self) -> bool:
-        """Whether the tag names no other language."""
+        """Whether the block may be Python: its tag does not name another language."""
         return self.tag not in _OTHER_TAGS
 
 
@@ -93,9 +93,9 @@ def _find_blocks(text: str, nested: int) -> list[Block]:
 
 
 def outside_fences(text: str) -> Iterator[tuple[str, bool]]:
-    """Lines with their ends, and whether each is outside every fenced block.
+    """Lines with their line endings, and whether the line is outside every fenced block.
 
-    Takes fences as Markdown does, whatever the program between them holds.
+    Fences are read as Markdown reads them, whatever the program between them contains.
     """
     fence: str | None = None
     lines = text.split("\n")
@@ -112,7 +112,7 @@ def outside_fences(text: str) -> Iterator[tuple[str, bool]]:
 
 
 class _Reader:
-    """Reads blocks out of the lines of a reply."""
+    """Reads the fenced blocks from the lines of a reply."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -291,7 +291,7 @@ _ABOUT_HTML = re.compile(r"html|unescape")
 
 @dataclass(frozen=True, slots=True)
 class Wrapped:
-    """What a wrapper holds.
+    """The content of a wrapper, such as an XML element or an argument of a tool call.
 
     Attributes:
         text: the content, unescaped.
@@ -336,14 +336,14 @@ def unwrap(text: str) -> Wrapped | None:
 
 
 def _blank_fences(text: str) -> str:
-    """The text with the inside of fenced blocks blanked, character for character."""
+    """The text, of the same length, with blanks for the brackets inside fenced blocks."""
     return "".join(
         line if outside else line.translate(_WITHOUT_TAGS) for line, outside in outside_fences(text)
     )
 
 
 def _json_body(text: str) -> str | None:
-    """A reply that is nothing but a JSON object or list, in a fence or not."""
+    """The JSON of a reply that is only an object or a list, in a fence or not; otherwise None."""
     body = text.strip()
     if fence := _JSON_FENCE.match(body):
         body = body[fence.end() :]

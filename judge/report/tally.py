@@ -45,7 +45,7 @@ def disagrees_with_published(result: CaseResult, automatic: Verdict) -> bool:
 
     Args:
         result: the case.
-        automatic: the judge's own verdict: a person's is about more than these rules.
+        automatic: the judge's own verdict; a person's verdict considers more than these rules.
     """
     official = result.comparison.get("official_equal")
     return official is not None and official != (automatic is Verdict.AC)
@@ -56,7 +56,7 @@ def disagrees_with_published(result: CaseResult, automatic: Verdict) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TalliedTask:
-    """What the numbers of a run depend on of a task.
+    """The properties of a task on which the numbers of a run depend.
 
     Attributes:
         id: the task's id as text.
@@ -74,7 +74,7 @@ class TalliedTask:
 
     @classmethod
     def of(cls, task: Task) -> TalliedTask:
-        """A task of a suite."""
+        """The properties of a suite's task."""
         cases = [case.number for case in task.cases]
         return cls(task.id, task.written_id, task.kind, cases, task.groups)
 
@@ -115,7 +115,7 @@ class TaskTally:
 
 @dataclass(frozen=True, slots=True)
 class TaskGroup:
-    """A group of tasks, of which every report gives the same numbers.
+    """A group of tasks, for which every report gives the same numbers.
 
     Attributes:
         tasks: the scores of each task.
@@ -141,7 +141,7 @@ class TaskGroup:
 
 
 def by_code(verdicts: Mapping[Verdict, int]) -> dict[str, int]:
-    """Verdict code -> cases, in the order of the verdicts; those that occur."""
+    """Verdict code -> cases, in the order of the verdicts; only those that occur."""
     return {verdict.value: verdicts[verdict] for verdict in Verdict if verdicts.get(verdict)}
 
 
@@ -158,18 +158,18 @@ class RunTally:
     """The numbers of a run.
 
     Args:
-        overrides: verdicts that a person changed, in place in the results that are added.
+        overrides: verdicts that a person changed; the results that are added already have them.
         suspicions: golds that may be at fault; the scores are also counted without their cases.
 
     Attributes:
         tasks: task id -> what its counted submissions add to the scores.
-        cases: cases of all submissions, those that were not run included.
+        cases: cases of all submissions, including those that were not run.
         by_hand: cases whose verdict a person changed.
         official_disagreements: cases on which the published script disagrees.
-        has_shares: whether cells to change and cells to keep decide about some case.
+        has_shares: whether cells to change and cells to keep are counted separately in some case.
         scope: what the options ``keep`` and ``formula_asked`` found.
-        charts: how much of the golds' charts outputs have.
-        usage: what the requests to the chat model took.
+        charts: how much of the charts of the golds the outputs have.
+        usage: what the requests to the chat model used, such as tokens.
         suspects: the scores without suspects; None if no suspects are known.
     """
 

@@ -31,7 +31,7 @@ SOURCE = "judge verify --review"
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What is right instead, as it was typed; nothing of it for a gold that is fine.
+    """What a reviewer typed as right instead; every field is empty if the gold is right.
 
     Attributes:
         cells: case number -> lines such as ``Sheet1!C8=BBB``.
@@ -50,7 +50,7 @@ class Typed:
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """Who says so, when and why.
+    """Who corrects, when and why.
 
     Attributes:
         by: the reviewer.
@@ -67,7 +67,7 @@ class Signed:
     sign: str
 
     def entry(self, task: str, field_name: str, **more: object) -> dict[str, object]:
-        """A correction with all that, as a file of corrections has it."""
+        """A signed correction, as an entry of a file of corrections."""
         return {
             "task": task,
             "field": field_name,
@@ -88,8 +88,8 @@ def corrections_of(
     Args:
         task: the task, as its suite has it.
         files: hashes of the files of its cases.
-        typed: what is right.
-        signed: who says so.
+        typed: what is right instead, as typed.
+        signed: who corrects, when and why.
         suite_format: the format of the suite.
 
     Raises:
@@ -135,7 +135,7 @@ def _entries(
 
 
 def _check_position(task: Task, position: str) -> None:
-    """Makes sure that the golds have the sheets of a position that can be read."""
+    """Makes sure that the golds have the sheets of a position, if the position can be read."""
     try:
         parse_position(position)
     except PositionError:
@@ -170,7 +170,7 @@ def typed_cells(case: TestCase, text: str) -> tuple[CellCorrection, ...]:
         text: lines such as ``C8=BBB``, ``'Sheet 2'!B3=5``, ``D4=`` for a blank cell.
 
     Raises:
-        UsageError: a line is not a cell of the gold with another value.
+        UsageError: a line does not give a cell of the gold another value.
     """
     try:
         gold = open_workbook(case.gold_path)
@@ -201,7 +201,7 @@ def _cell(gold: Workbook, line: str) -> CellCorrection:
 
 
 def entries_of(corrections: Sequence[Correction]) -> tuple[Mapping[str, object], ...]:
-    """Corrections as a decision keeps them."""
+    """Corrections in the form in which a decision keeps them."""
     return tuple(describe_corrections(corrections))
 
 

@@ -129,7 +129,7 @@ _SLIM_DESKTOP = (
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What a filesystem is made of.
+    """The packages and commands that a filesystem is built from.
 
     Attributes:
         suite: Debian's release.
@@ -147,7 +147,7 @@ class Recipe:
 
     @property
     def digest(self) -> str:
-        """Changes with the recipe."""
+        """A hash of the recipe."""
         parts = [*self.packages, *([self.backports] if self.backports else []), *self.hooks]
         if self.sources:
             parts += [lock_text(self.sources), lock_text(f"{self.sources}-build")]
@@ -215,21 +215,21 @@ _HALF = (("/tmp", 2),)  # noqa: S108 - inside, on a tmpfs of its own
 
 @dataclass(frozen=True, slots=True)
 class ServiceRoot:
-    """One root, as services get it.
+    """A root filesystem that services run in.
 
     Attributes:
         name: as ``Sandbox.service`` takes it.
         title: for people, as in "… image for Docker".
         recipe: the Debian packages that it is unpacked from; None for the solutions' interpreter.
-        option: of ``judge sandbox build``, to build it; empty if that needs none.
-        memory_bytes: memory of a service that names none.
+        option: the option of ``judge sandbox build`` that builds it; empty if none is needed.
+        memory_bytes: memory of a service that does not set its own.
         home: home folder of a service.
-        path: folders from which a service imports as well.
-        room: each folder that can be written, and by what to divide the service's memory for what
-            it may hold.
-        first: whether the service is process 1 of its namespace and hides its descriptors: for one
-            that runs programs which are not to be trusted, and must not be signalled or imitated by
-            them (see docs/security.md).
+        path: further folders from which a service imports modules.
+        room: writable folders, each with the number that the service's memory is divided by to get
+            the size of the folder.
+        first: whether the service is process 1 of its namespace and hides its descriptors: this is
+            for a service that runs untrusted programs, which must not signal or imitate it (see
+            docs/security.md).
     """
 
     name: str
@@ -244,18 +244,18 @@ class ServiceRoot:
 
     @property
     def folder(self) -> Path:
-        """Where it is, or will be, for bubblewrap."""
+        """The folder of the root for bubblewrap, which may not exist yet."""
         if self.recipe is None:
             return python_root()
         return cache_folder() / "roots" / f"{self.name}-{self.recipe.digest}"
 
     @property
     def command(self) -> str:
-        """What builds it."""
+        """The command that builds the root."""
         return f"judge sandbox build {self.option}".strip()
 
     def sizes(self, memory_bytes: int) -> dict[str, int]:
-        """Bytes of each folder that can be written."""
+        """Folder that can be written -> its size in bytes."""
         return {folder: memory_bytes // part for folder, part in self.room}
 
 

@@ -114,10 +114,10 @@ def unpack_once(archive: Path, folder: Path) -> Path:
         folder: the parent of the folders of unpacked archives; created if it is missing.
 
     Returns:
-        The folder with what the archive holds. Another archive never changes it.
+        The folder with the unpacked archive. Another archive is never unpacked into it.
 
     Raises:
-        SuiteError: no archive, a damaged one, or one with members that leave their folder.
+        SuiteError: the file is not an archive, is damaged, or has members outside its folder.
     """
     target = folder / _digest(archive)[:32]
     if target.is_dir():
@@ -130,7 +130,8 @@ def unpack(archive: Path, target: Path) -> None:
     """Unpacks an archive so that ``target`` exists as a whole or not at all.
 
     Raises:
-        SuiteError: no archive, a damaged one, one with members outside its folder, or no space.
+        SuiteError: the file is not an archive, is damaged, or has members outside its folder; or
+            the disk is full.
     """
     with ExitStack() as stack:
         try:
@@ -224,19 +225,19 @@ def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _problem(member: tarfile.TarInfo) -> str | None:
-    """Why a member is refused, or None if it is a plain file or folder inside the archive's."""
+    """Why a member is refused, or None if it is a plain file or folder in the archive's folder."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         return "leaves the archive's folder"
     if member.issparse():
-        return "is sparse, larger than what is there of it"
+        return "is a sparse file, which is larger than its stored data"
     if not (member.isfile() or member.isdir()):
         return "is neither a file nor a folder (links and devices are refused)"
     return None
 
 
 def _is_litter(name: str) -> bool:
-    """Files that macOS adds to archives."""
+    """Whether a member is one of the files that macOS adds to archives."""
     return any(part.startswith("._") or part == ".DS_Store" for part in PurePosixPath(name).parts)
 
 
@@ -294,11 +295,12 @@ _MAX_FOLDERS = 400_000
 
 
 class MemberNames:
-    """The names of an archive's members, of which each file may be given once.
+    """The names of an archive's members; two files may not have the same name.
 
-    Of two files of one name the last would count, and programs that list an archive show either. So
-    what somebody looked at need not be what is read. Two names are one if they differ only in case,
-    in how accents are written, or in dots and slashes: some file system takes them for one.
+    Of two files of the same name the last would be unpacked, while programs that list an archive
+    may show the other. So a person might check one file, and the judge would read the other. Two
+    names are the same if they differ only in case, in how accents are written, or in dots and
+    slashes: some file system takes them for one.
     """
 
     def __init__(self) -> None:
@@ -306,7 +308,7 @@ class MemberNames:
         self._folders = 0
 
     def problem(self, name: str, *, is_folder: bool) -> str | None:
-        """Why a further member is refused; None if it is not. A folder may be given again."""
+        """Why a further member is refused, or None. A folder may be in the archive twice."""
         parts = [part for part in PurePosixPath(name).parts if part != "."]
         parts = [unicodedata.normalize("NFC", part).casefold() for part in parts]
         self._folders += len(parts)
@@ -331,8 +333,8 @@ def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members:
     Args:
         file: the archive.
         scratch: an empty folder.
-        most_bytes: what all members may take together.
-        most_members: how many there may be.
+        most_bytes: how many bytes all members together may have.
+        most_members: how many members the archive may have.
 
     Raises:
         ZipRefusedError: the archive, or a member of it, cannot be trusted.
@@ -392,7 +394,7 @@ def check_directory(file: BinaryIO) -> None:
 
 
 def _problem_of_zip_member(member: zipfile.ZipInfo) -> str | None:
-    """Why a member is refused, or None if it is a plain file or folder inside the archive's."""
+    """Why a member is refused, or None if it is a plain file or folder in the archive's folder."""
     name = member.filename
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:

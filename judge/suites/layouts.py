@@ -28,7 +28,7 @@ LAYOUTS = {
     PATTERN: "judge.suites.file_pattern:BY_PATTERN",
     NAMES: "judge.suites.outputs:BY_NAMES",
 }
-"""Name -> the module of a layout, and its name there. A folder has the first one that fits."""
+"""Name of a layout -> its module, and its name there. The first layout that fits is used."""
 
 
 class LayoutKind(ABC):
@@ -36,7 +36,7 @@ class LayoutKind(ABC):
 
     @abstractmethod
     def fits(self, folder: Path, pattern: str | None) -> bool:
-        """Whether a folder that is to be scored is laid out so.
+        """Whether a folder that is to be scored has this layout.
 
         Args:
             folder: the folder.
@@ -73,10 +73,11 @@ class LayoutKind(ABC):
         suite: Suite,  # noqa: ARG002
         pattern: str | None,  # noqa: ARG002
     ) -> list[dict[str, object]]:
-        """What each attempt took, as records of ``submissions.jsonl``; none if nothing is known.
+        """What each attempt used, such as tokens, as records of ``submissions.jsonl``.
 
         Raises:
-            SubmissionError: it cannot be read, or is of other tasks.
+            SubmissionError: an attempt cannot be read, or is about tasks that the suite does not
+                have.
         """
         return []
 
@@ -98,9 +99,10 @@ class Layout:
 
     Attributes:
         kind: ``names``, ``pattern`` or ``harbor``.
-        pattern: where the files are, relative to the folder, or to that of each trial of a job; of
-            a job, None stands for workbooks with the names of outputs among the artifacts.
-        programs: whether they are programs, which are run, and no workbooks.
+        pattern: where the files are, relative to the folder or, in a job, to the folder of each
+            trial; in a job, None stands for the workbooks among the artifacts that are named like
+            outputs.
+        programs: whether the files are programs, which are run, instead of workbooks.
     """
 
     kind: str = NAMES
@@ -108,7 +110,7 @@ class Layout:
     programs: bool = False
 
     def record(self) -> LayoutRecord:
-        """As run.json has it."""
+        """The layout as run.json records it."""
         record: LayoutRecord = {"kind": self.kind}
         if self.pattern is not None:
             record["pattern"] = self.pattern
@@ -137,10 +139,10 @@ def layout_of(folder: Path, outputs: str | None, programs: str | None) -> Layout
     Args:
         folder: the folder.
         outputs: the pattern of its workbooks, if one was given.
-        programs: that of its programs, if those are to be run.
+        programs: the pattern of its programs, if they are to be run.
 
     Raises:
-        UsageError: both were given, or one that cannot be read.
+        UsageError: both patterns were given, or the pattern cannot be read.
     """
     if outputs is not None and programs is not None:
         raise UsageError(

@@ -163,7 +163,7 @@ def read_suite(root: Path) -> Contents:
             faults.append(f"{DEFINITION}, row {order + 1}: {error}")
     absent = sum(LEFT_OUT_OPTION in task.checker.options for task in tasks)
     if absent:
-        notes.append(f"{absent} tasks are left out: their workbooks are not there")
+        notes.append(f"{absent} tasks are left out: their workbooks are missing")
     return Contents(
         format=NAME,
         tasks=tuple(tasks),
@@ -234,7 +234,7 @@ def _task(order: int, row: Mapping[str, CellValue], files: _SuiteFiles) -> Task:
 
 
 def atomic_actions(root: Path) -> Mapping[str, int]:
-    """How many actions each task takes at least, functions of formulas aside, by its id.
+    """Id of a task -> how many actions it takes at least, not counting functions in formulas.
 
     Raises:
         SuiteError: the ``dataset.xlsx`` cannot be read.
@@ -248,7 +248,7 @@ def atomic_actions(root: Path) -> Mapping[str, int]:
 
 
 def _golds(sheet: str, named: str, files: _SuiteFiles) -> tuple[Gold, ...]:
-    """The golds of a task, each with its board, by their names."""
+    """The golds of a task, each with its board, sorted by name."""
     if files.golds is None:
         return ()
     folder = files.boundary.root / files.golds / sheet / named
@@ -269,7 +269,7 @@ def _golds(sheet: str, named: str, files: _SuiteFiles) -> tuple[Gold, ...]:
             continue
         board = path.with_name(path.stem + _BOARD)
         if not files.boundary.has_file(board):
-            raise FieldError(f"{name} has no board: {board.name} is not there")
+            raise FieldError(f"{name} has no board: {board.name} is missing")
         golds.append(Gold(path, options={"board": _board(board)}))
         files.boards.append(board)
     return tuple(golds)
@@ -298,7 +298,7 @@ class ActionLog:
         successes: how many repeats ended with a workbook.
         actions: how many actions each successful repeat planned.
         workbooks: how many workbooks of repeats the folder holds.
-        repeats: the samples, from 0, whose workbook is there.
+        repeats: numbers of the samples, from 0, that left a workbook.
     """
 
     successes: int

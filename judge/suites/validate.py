@@ -1,4 +1,4 @@
-"""Everything that is wrong or odd in a suite, found without running or calculating anything."""
+"""Finds all that is wrong or odd in a suite, without running programs or computing formulas."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Severity(enum.StrEnum):
     ERROR = "error"
     """The case cannot be judged as it is."""
     WARNING = "warning"
-    """It can be judged but shows little, and is perhaps a mistake."""
+    """The case can be judged, but tests little, and may be a mistake."""
     NOTE = "note"
-    """An irregularity that was tolerated, or something that the suite says about itself."""
+    """An irregularity that was tolerated, or a note of the suite about itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class SuiteFinding:
     Attributes:
         severity: how much it matters.
         task: the task's id as text, or None for the whole suite.
-        file: the file that shows it, relative to the suite.
-        message: what it is.
+        file: the file that has the fault, relative to the suite.
+        message: what is wrong or odd.
     """
 
     severity: Severity
@@ -58,10 +58,10 @@ def validate_suite(
 
     Args:
         suite: the suite.
-        on_progress: called with the number of tasks done and of all tasks.
+        on_progress: called with the number of tasks done and the number of all tasks.
 
     Returns:
-        The findings, in suite order; what concerns the whole suite comes first.
+        The findings, in suite order; those about the whole suite come first.
     """
     findings = [_of_note(note) for note in suite.notes]
     root, definition = suite.root.resolve(), suite.conventions.definition
@@ -84,7 +84,7 @@ def findings_of_corrections(corrected: CorrectedSuite) -> list[SuiteFinding]:
                 Severity.WARNING,
                 correction.task,
                 definition,
-                f"not corrected, since {correction.field} is not what was found wrong: "
+                f"not corrected, since {correction.field} is not as the correction expects it: "
                 f"{correction}",
             )
             for correction in corrected.unfit

@@ -216,7 +216,7 @@ class Standing(enum.StrEnum):
     DISPUTED = "disputed"
     """Reviewers contradict each other."""
     CORRECTED = "corrected"
-    """The run was judged with a correction of it."""
+    """The run was judged with a correction of the suspect."""
 
     @property
     def counts(self) -> bool:
@@ -231,7 +231,7 @@ class Standpoint:
     Attributes:
         suspect: the suspect.
         standing: what is known about it.
-        decisions: those that count, by reviewer.
+        decisions: the decision of each reviewer, if it still counts.
     """
 
     suspect: Suspect
@@ -245,7 +245,7 @@ class Standpoint:
 
 
 def standing_of(decisions: Iterable[Decision]) -> Standing:
-    """Where a suspect stands, by what its reviewers decided."""
+    """The standing of a suspect, which follows from the decisions of its reviewers."""
     findings = {decision.finding for decision in decisions}
     if not findings:
         return Standing.OPEN
@@ -263,7 +263,8 @@ class Suspicions:
     Attributes:
         audit: the suspects.
         decisions: all decisions, in the order in which they were made.
-        corrected: (task, case) of what a run was judged with corrections of; None for a whole task.
+        corrected: (task, case) of each correction that a run was judged with; None in place of
+            the case if the correction is about the whole task.
     """
 
     audit: Audit
@@ -317,7 +318,7 @@ class Suspicions:
         )
 
     def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> Suspicions:
-        """The same for a run that was judged with corrections, as run.json names them."""
+        """The suspicions for a run that was judged with corrections, as run.json lists them."""
         corrected = {
             (
                 str(correction.get("task")),
@@ -329,7 +330,7 @@ class Suspicions:
 
 
 def read_suspicions(path: Path) -> Suspicions:
-    """The suspects of a file, and the decisions next to it.
+    """The suspects of a file, with the decisions in the file next to it.
 
     Raises:
         StoreError: one of the files cannot be read.
@@ -340,8 +341,8 @@ def read_suspicions(path: Path) -> Suspicions:
 def fit_to_suite(suspicions: Suspicions, suite: Suite, named: str) -> Suspicions:
     """The suspects that are about the files of a suite.
 
-    If the suite's content is not that which was audited, each suspect's files are compared by their
-    hashes, and suspects of other files are left out.
+    If the suite's content is not the one that was audited, the files of each suspect are compared
+    by their hashes, and suspects about other files are left out.
 
     Args:
         suspicions: the suspects.

@@ -29,10 +29,10 @@ from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, E
 from judge.workbook.reader import Workbook, open_workbook
 
 EditCells = Callable[[bytes, Mapping[CellRef, CellValue], Mapping[CellRef, str]], bytes]
-"""Makes a copy of a workbook in which some cells hold something else.
+"""Makes a copy of a workbook with other contents in some cells.
 
 It gets the workbook, cell -> its new constant (None empties it), and cell -> its new formula
-without its leading ``=``. Values of formulas that depend on the change are as they were. It raises
+without its leading ``=``. Values of formulas that depend on the change are not updated. It raises
 WorkbookError if a cell cannot be set.
 """
 
@@ -42,7 +42,7 @@ class Output:
     """An output of a submission.
 
     Attributes:
-        run: the run or folder that it is from, as it was named.
+        run: the run or folder that it is from, as the user named it.
         path: where the workbook is.
         origin: whether its stored values are trusted.
     """
@@ -58,7 +58,7 @@ def _no_outputs() -> Mapping[tuple[str, int], Sequence[Output]]:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What signs work with besides the workbooks.
+    """The tools that the signs use, in addition to the workbooks.
 
     Attributes:
         recalculator: computes formulas.
@@ -92,7 +92,7 @@ class CaseMaterial:
         input: the input.
         gold: the first gold.
         ranges: rectangles of the answer in the gold.
-        input_ranges: the same of the input; None where it lacks the sheet.
+        input_ranges: the same rectangles in the input; None if the input lacks the sheet.
         tools: what computes.
     """
 
@@ -122,7 +122,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def answer(self) -> Mapping[Place, CellValue]:
-        """Values of the answer as the judge compares them; blank cells are not in it.
+        """Values of the answer as the judge compares them; blank cells are left out.
 
         Raises:
             WorkbookError, RecalcError: a value cannot be read or computed.
@@ -144,7 +144,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def recomputed(self) -> Mapping[Place, CellValue]:
-        """What the gold's own formulas give now, for the cells of the answer that hold any.
+        """What the gold's own formulas give now, for the cells of the answer that hold a formula.
 
         Raises:
             WorkbookError, RecalcError: nothing could be computed.

@@ -36,7 +36,7 @@ MAX_CODE_LENGTH = 255
 
 @functools.lru_cache(maxsize=4096)
 def is_date_format(code: str) -> bool:
-    """Whether numbers under this number format are dates or times; its first section decides."""
+    """Whether this number format shows dates or times; only its first section counts."""
     section = code[:MAX_CODE_LENGTH].split(";", maxsplit=1)[0]
     return _DATE_LETTER.search(_NOT_A_CODE.sub("", section)) is not None
 
@@ -90,7 +90,7 @@ def from_whole_serials(serials: Sequence[int], *, date_1904: bool = False) -> li
         OverflowError, ValueError: a serial is below 60, or outside the range of dates.
     """
     if min(serials) < 60:
-        raise ValueError("days before March 1900 need a closer look")
+        raise ValueError("serial numbers of days before March 1900 have to be read one by one")
     epoch = EPOCH_1904 if date_1904 else EPOCH_1900
     return [*map(dt.datetime.fromordinal, map(epoch.toordinal().__add__, serials))]
 
@@ -202,7 +202,7 @@ class NumberFormats:
     custom: dict[int, str] = field(default_factory=dict)
 
     def code(self, style: int) -> str:
-        """The code of a cell format; ``General`` if nothing defines one."""
+        """The number format code of a cell format; ``General`` if none is defined."""
         if not 0 <= style < len(self.ids):
             return GENERAL
         number = self.ids[style]

@@ -1,4 +1,4 @@
-"""Small parts as trees of elements, and their attributes as numbers and truth values.
+"""Reads small parts as trees of elements, and attributes as numbers and truth values.
 
 The file may be hostile: a number that is too long, or is not one, counts as missing.
 """
@@ -18,8 +18,9 @@ from judge.workbook.xml_parts import SHEET_NAMES, Names, scan_part
 class Element:
     """An element of a small part: short name, attributes, children, text.
 
-    Names are those of :mod:`judge.workbook.xml_parts`. The text is that between the start of the
-    element and its first child, or its end; empty if the tree was read without text.
+    Names are those of :mod:`judge.workbook.xml_parts`. The text is everything between the start of
+    the element and its first child, or its end if it has no child; it is empty if the tree was read
+    without text.
     """
 
     name: str
@@ -43,12 +44,12 @@ class Element:
         return here
 
     def value(self, name: str) -> str | None:
-        """The attribute ``val`` of a child; None without either."""
+        """The attribute ``val`` of a child; None if the child or the attribute is missing."""
         child = self.child(name)
         return None if child is None else child.attributes.get("val")
 
     def text_of(self, *names: str) -> str | None:
-        """The text of the element at the end of a path; None without it."""
+        """The text of the element at the end of a path; None if there is no such element."""
         found = self.find(*names)
         return None if found is None else found.text
 
@@ -69,13 +70,13 @@ def read_tree(
     most: int | None = None,
     names: Names = SHEET_NAMES,
 ) -> Element:
-    """A whole part as a tree; its size counts against the cells.
+    """A whole part as a tree; its elements count as cells of the workbook's limits.
 
     Args:
         package: the workbook.
         part: name of the part.
         text: keep the text of elements, too.
-        most: elements that the part may have; None for the limit of the workbook.
+        most: the most elements that the part may have; None for the limit of the workbook.
         names: gives elements and attributes their short names.
 
     Raises:
@@ -108,15 +109,15 @@ def read_tree(
 
 
 class TreeListener:
-    """Hears what is around the rows of a worksheet, and keeps it as a tree.
+    """Collects the elements around the rows of a worksheet as a tree.
 
     Args:
         package: the workbook, whose limits count.
         part: name of the worksheet's part.
-        most: elements that it may have.
+        most: the most elements that there may be around the rows.
 
     Attributes:
-        root: stands for the worksheet; what is around its rows are its children.
+        root: the element of the worksheet; its children are the elements around the rows.
     """
 
     def __init__(self, package: Package, part: str, most: int) -> None:
@@ -147,11 +148,11 @@ class TreeListener:
 _ON = {"1", "true", "t", "on"}
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}(?:\.[0-9]{0,30})?(?:[eE][+-]?[0-9]{1,3})?")
 MAX_ELEMENTS = 500_000
-"""Elements of one part that are read: a chart of 100,000 points has 400,000."""
+"""The most elements of one part that are read; a chart of 100,000 points has 400,000."""
 
 
 def is_on(text: str | None, *, default: bool = False) -> bool:
-    """Whether an attribute says yes."""
+    """Whether the text of an attribute stands for true."""
     return default if text is None else text.strip().lower() in _ON
 
 

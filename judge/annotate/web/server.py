@@ -31,12 +31,12 @@ _MAX_LISTED = 200
 
 
 def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str, Any]:
-    """Everything but the cells.
+    """The state of a session for the page's script: everything but the cells.
 
     Args:
         session: the session.
         suite: the suite's name.
-        author: who works in it.
+        author: who works in the session.
 
     Raises:
         WorkbookError: the workbooks cannot be read.
@@ -158,14 +158,14 @@ def check_grid() -> None:
     """Whether the grid's files are there.
 
     Raises:
-        UsageError: they are not.
+        UsageError: a file of the grid is missing.
     """
     folder = page_folder() / "grid"
     missing = [name for name in GRID_FILES if not (folder / name).is_file()]
     if missing:
         raise UsageError(
-            f"the grid of the page is not here: {folder / missing[0]}",
-            hint="In a clone, `scripts/fetch-grid` fetches it; wheels bring it along.",
+            f"a file of the page's grid is missing: {folder / missing[0]}",
+            hint="In a clone, `scripts/fetch-grid` fetches the grid; wheels include it.",
         )
 
 
@@ -199,7 +199,7 @@ class Page(LocalPage):
         return string.Template(text).substitute(token=self.token)
 
     def file(self, path: str) -> tuple[bytes, str] | None:
-        """The page's own files, those of the grid and the look of all pages, from a fixed list."""
+        """The page's own files, the grid's and the common style sheet, from a fixed list."""
         kind, _, name = path[1:].partition("/")
         if (kind, name) == ("look", LOOK):
             return asset(LOOK).encode(), "text/css"
@@ -222,7 +222,7 @@ class Page(LocalPage):
         return post(object_of(body)) if method == "POST" and post is not None else None
 
     def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:
-        """An error; with the current state if somebody else was quicker."""
+        """The response to an error, with the current state if another request changed it first."""
         document, status = super().refusal(error)
         if not isinstance(error, ConflictError):
             return document, status

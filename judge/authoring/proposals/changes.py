@@ -1,7 +1,7 @@
-"""What of a sheet differs between an input and its gold, as far as a type of rule can say it.
+"""The differences of a sheet between an input and its gold that a type of rule can express.
 
 The rules themselves decide whether anything differs: a rule is proposed where the untouched input
-does not pass it. So whatever is proposed is judged by the same reading.
+does not pass it. So proposing and judging read the workbooks in the same way.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Pair:
         gold: the gold.
 
     Raises:
-        WorkbookError: one cannot be read.
+        WorkbookError: one of the two cannot be read.
     """
 
     def __init__(self, question: Workbook, gold: Workbook) -> None:
@@ -96,15 +96,15 @@ class Pair:
         return Book(open_workbook(copy_package(workbook.data, {part: content})), Side.ANSWER)
 
     def base(self, sheet: str) -> Book:
-        """What a sheet of the gold is compared with: the input, or a blank sheet."""
+        """The book that a sheet of the gold is compared with: the input, or one of blank sheets."""
         return self._renamed if self.knows(sheet) else self._blank
 
     def knows(self, sheet: str) -> bool:
-        """Whether the input has a sheet of the gold, under whatever name."""
+        """Whether the input has a sheet of the gold, under the same name or another."""
         return self._renamed.tab(sheet) is not None
 
     def names_differ(self) -> bool:
-        """Whether the sheets have other names, or another order."""
+        """Whether the sheets of the two books differ in their names or their order."""
         names = ([tab.name for tab in each.facts.tabs] for each in (self.question, self.gold))
         return next(names) != next(names)
 
@@ -116,7 +116,7 @@ _LOOKS = (
     *("fgcolor", "font_color", "font_bold", "font_italic", "font_underline", "font_name"),
     *("font_size", "number_format", "merge", "hyperlink"),
 )
-"""Properties of looks that are proposed; the others say the same or nothing that shows."""
+"""Properties of styles that are proposed; the others repeat these or cannot be seen."""
 _ORDER = (
     *("sheet_data", "chart", "pivot_table", "filter", "style", "freeze", "zoom"),
     *("data_validation", "row_props", "col_props", "sparkline"),
@@ -125,12 +125,12 @@ _ORDER = (
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """That something of a sheet differs.
+    """Something that differs in a sheet.
 
     Attributes:
-        kind: the type of rule that says so.
+        kind: the type of the rule that checks it.
         props: the properties that differ, where the type has properties.
-        cells: keys of the cells that differ, where it is about cells.
+        cells: keys of the cells that differ, where the type of rule is about cells.
     """
 
     kind: str
@@ -148,7 +148,7 @@ def changes_of(pair: Pair, sheet: str) -> Iterator[Change]:
 
 
 class _SheetChanges:
-    """One sheet of a pair."""
+    """Finds the changes of one sheet of a pair."""
 
     def __init__(self, pair: Pair, sheet: str) -> None:
         self._sheet = sheet
@@ -199,7 +199,7 @@ class _SheetChanges:
     # -- kinds -----------------------------------------------------------------------------------
 
     def values(self, kind: str) -> Change | None:
-        """Cells whose value differs; of a formula without a value, its text."""
+        """Cells whose value differs, or whose formula differs if it has no stored value."""
         first, second = (
             book.workbook.sheet(self._sheet).values(WHOLE_SHEET)
             for book in (self._base, self._gold)
@@ -296,7 +296,7 @@ class _SheetChanges:
         size: str,
         is_set: Callable[[int], bool],
     ) -> Change | None:
-        """Properties of rows or columns that differ; sizes only where they are more than noise."""
+        """Properties of rows or columns that differ; differences by rounding do not count."""
         tabs = [(book, book.tab(self._sheet)) for book in (self._base, self._gold)]
         props = []
         for name in ("hidden", "outline_level", size):
@@ -336,7 +336,7 @@ def pair_rule(kind: str, sheet: str, **options: object) -> Rule:
 
 
 def _near(first: object, second: object) -> bool:
-    """Whether two sizes differ by no more than what programs make of each other's.
+    """Whether two sizes differ no more than those that two programs write for the same sheet.
 
     Excel and LibreOffice measure in characters of different fonts: up to four percent.
     """
@@ -356,7 +356,7 @@ def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> d
 
 
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
-    """What matters of new charts besides their data."""
+    """The properties of new charts that matter besides their data."""
     props = ["type"]
     if any(chart.title is not None and chart.title.text for chart in facts.charts):
         props.append("title")

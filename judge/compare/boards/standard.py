@@ -1,4 +1,4 @@
-"""The judge's own reading of boards: what a board declares counts, on every sheet and row.
+"""The judge's own reading of boards: all that a board declares is checked, on every sheet and row.
 
 Sheets are paired by name, objects one to one, and everything that the published evaluation leaves
 out of a board is checked; docs/boards.md lists the differences.
@@ -33,7 +33,7 @@ from judge.workbook.workbook_parts import Tab
 # -- which sheet of an answer corresponds to which sheet of its gold -------------------------------
 
 _MAX_TRIED = 5
-"""Sheets without a partner of their name among which all orders are tried: 120 at most."""
+"""The most sheets without a partner of their name that are tried in all orders: 120 orders."""
 
 
 def paired_sheets(
@@ -41,8 +41,8 @@ def paired_sheets(
 ) -> Mapping[str, Tab]:
     """Name of each sheet of the gold -> the sheet of the answer that stands for it.
 
-    Sheets of one name belong together. New sheets, whose names a task leaves open, are paired such
-    that they differ least; of several such ways, the first, in the order of the sheets, counts.
+    Sheets of the same name are paired. New sheets, whose names a task leaves open, are paired so
+    that they differ least; of several such pairings, the first in the order of the sheets is taken.
 
     Args:
         gold: sheets of the gold, in order.
@@ -79,7 +79,7 @@ Properties = Mapping[str, tuple[object, object, bool]]
 
 
 class UnusableBoardError(Exception):
-    """Nothing of what a board asks is in its gold, so that any workbook would pass."""
+    """A board asks only for things that its gold does not have, so any workbook would pass."""
 
 
 class StandardJudge:
@@ -102,10 +102,10 @@ class StandardJudge:
         self.notes: list[str] = []
 
     def differences(self) -> list[FoundDifference]:
-        """What does not hold.
+        """The differences in what the board asks for.
 
         Raises:
-            UnusableBoardError: nothing of what the board asks is in the gold.
+            UnusableBoardError: the gold has nothing that the board asks for.
             WorkbookError: a workbook is broken or over a limit.
             RecalcError: an engine cannot be started.
         """
@@ -127,7 +127,7 @@ class StandardJudge:
         return self._found.listed
 
     def _distance(self, gold: Tab, answer: Tab) -> float:
-        """How far two sheets differ: by kinds of objects first, by their cells then."""
+        """How far two sheets differ: first by charts and pivot tables, then by filled cells."""
         counts = []
         for owner, tab in ((self._gold, gold), (self._answer, answer)):
             facts = owner.book.facts
@@ -182,7 +182,7 @@ class StandardJudge:
         sides: tuple[Sequence[_Object], Sequence[_Object]],
         properties: Callable[[_Object, _Object], Properties],
     ) -> None:
-        """Matches objects one to one in all that is asked, and says in what the rest differs."""
+        """Pairs objects that agree in all requested properties; reports how the others differ."""
         number, category = place
         asked = self._board.sheets[number][category]
         first, second = sides
@@ -241,14 +241,14 @@ def _said(pane: tuple[float, float]) -> str:
 
 
 def check_board(gold: BoardBook, board: Board) -> None:
-    """Makes sure that a board tells some workbooks from others.
+    """Makes sure that not every workbook passes a board.
 
     Raises:
-        UnusableBoardError: nothing of what it asks is in the gold.
+        UnusableBoardError: the gold has nothing that it asks for.
         WorkbookError: the gold is broken or over a limit.
     """
     if not board.asked:
-        raise UnusableBoardError("the board asks nothing")
+        raise UnusableBoardError("the board asks for nothing")
     tabs = gold.tabs
     inside = [each for each in board.asked if each.sheet <= len(tabs)]
     if not inside:
@@ -263,7 +263,7 @@ def check_board(gold: BoardBook, board: Board) -> None:
 
 
 def _has(gold: BoardBook, tab: Tab, category: str) -> bool:
-    """Whether a sheet has what a category is about."""
+    """Whether a sheet has anything that a category checks."""
     facts = gold.book.facts
     if category == "charts":
         return bool(facts.charts(tab))

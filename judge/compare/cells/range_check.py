@@ -113,8 +113,8 @@ def compare_range(
         profile: the rules.
         options: options of the task's checker.
         style: style attributes to compare in addition to the values.
-        found: where differences go.
-        conditions: what was found out about the conditions of conditional formats.
+        found: gets the differences.
+        conditions: the conditions of conditional formats, as far as they are known.
         notes: where to note how conditional formats were compared.
 
     Returns:
@@ -155,14 +155,15 @@ def ask_conditions(
     style: tuple[str, ...],
     questions: ConditionQuestions,
 ) -> None:
-    """Notes which conditions of conditional formats would have to be known to compare a rectangle.
+    """Collects the conditions of conditional formats that have to be known to compare a rectangle.
 
     Args:
         gold: the gold's side.
         output: the output's side.
         profile: the rules.
         style: style attributes to compare in addition to the values.
-        questions: where they are noted; none are if the conditional formats are the same text.
+        questions: gets the conditions; it gets none if both sides write their conditional formats
+            in the same way.
 
     Raises:
         WorkbookError: there are too many conditional formats.
@@ -176,7 +177,7 @@ def ask_conditions(
 
 
 class _RangeComparison:
-    """The values of one rectangle side by side."""
+    """Compares the values of one rectangle of the gold with those of the output."""
 
     def __init__(self, gold: RangeSide, output: RangeSide, profile: Profile) -> None:
         self._gold = gold
@@ -211,7 +212,7 @@ class _RangeComparison:
         self._unknown = {moved(key): why for key, why in self._unknown.items()}
 
     def output_key(self, key: int) -> int:
-        """Where the output has the counterpart of a cell of the gold."""
+        """Key of the output's cell that is compared with a cell of the gold."""
         if not self._rows:
             return key
         row, column = _place(key)
@@ -230,7 +231,7 @@ class _RangeComparison:
                 del self._unknown[key]
 
     def differing(self) -> dict[int, DifferenceClass]:
-        """Keys of the gold's cells whose values differ -> how."""
+        """Keys of the gold's cells whose values differ -> the class of the difference."""
         keys = set(
             differing_keys(self._expected, self._actual, self._agree, self._profile.ignore_extra)
         )
@@ -257,7 +258,7 @@ class _RangeComparison:
         }
 
     def _written(self) -> set[int]:
-        """Keys of the gold's cells that hold a formula on one of the two sides."""
+        """Keys of the gold's cells that hold a formula in the gold, in the output or in both."""
         moved = {output: gold for gold, output in self._rows.items()}
         found = set(self._gold.sheet.formula_keys(self._gold.window))
         for key in self._output.sheet.formula_keys(self._output.window):
@@ -266,7 +267,7 @@ class _RangeComparison:
         return found
 
     def _by_formulas(self, keys: set[int], deciding: set[int]) -> set[int]:
-        """Lets the formulas decide about some cells."""
+        """The keys that differ if some cells are compared by their formulas, not their values."""
         for key in deciding:
             first = self._gold.sheet.formula(key)
             second = self._output.sheet.formula(self.output_key(key))
@@ -279,7 +280,7 @@ class _RangeComparison:
         return keys
 
     def difference(self, key: int, kind: DifferenceClass, detail: str) -> Difference:
-        """What to report about a cell."""
+        """The difference to report for a cell."""
         output_key = self.output_key(key)
         expected, actual = self._expected.get(key), self._actual.get(key)
         if key in self._unknown:
@@ -303,7 +304,7 @@ class _RangeComparison:
 
 
 def _plain(formula: str) -> str:
-    """A formula without everything that does not change its meaning in its own cell."""
+    """A formula in capitals, without ``$`` and a leading ``+``, which do not change its value."""
     plain = formula.replace("$", "").upper()
     return f"={plain[2:]}" if plain.startswith("=+") else plain
 

@@ -80,7 +80,7 @@ def is_uncomputed(difference: Mapping[str, Any]) -> bool:
 
 
 def shown(value: object, start: int = 0, *, width: int | None = _WIDEST_VALUE) -> str:
-    """A value in JSON form as it is written for people: strings in quotes, dates without.
+    """A value in JSON form, written for people: strings have quotes, dates do not.
 
     Args:
         value: the value.
@@ -144,7 +144,7 @@ _WORDS = {
 
 
 def kind_words(kind: str) -> str:
-    """A class of difference in words for people, for every checker that has the class."""
+    """The words for a class of difference, in the findings of every checker."""
     known = {each.value: words for each, words in _WORDS.items()}
     return known.get(kind, kind.replace("_", " "))
 
@@ -313,10 +313,11 @@ def first_difference(comparison: Comparison) -> str:
 
 
 def _lead(differences: Sequence[Difference]) -> Difference:
-    """The first of those differences that are most alike.
+    """The first difference of the largest group of similar differences.
 
-    A lost sheet explains everything else; a wrong value is worse than an unknown one; if there are
-    as many strings as numbers, the numbers are the answer and the strings its headings.
+    A missing sheet comes first, since it explains all other differences; a wrong value comes before
+    an unknown one; if as many strings as numbers differ, a number comes first, since the strings
+    are probably headings.
     """
 
     def alike(difference: Difference) -> tuple[DifferenceClass, bool]:

@@ -29,10 +29,10 @@ _MISSING = object()
 
 
 def _document(data: bytes, side: Side, *, yaml: bool = False) -> Any:
-    """A document; bounded.
+    """The content of a JSON or YAML file, whose size is bounded.
 
     Raises:
-        PublishedError: it cannot be read.
+        PublishedError: the file cannot be read.
     """
     try:
         return parse_yaml(published_text(data, side)) if yaml else parse_json(data)
@@ -42,7 +42,7 @@ def _document(data: bytes, side: Side, *, yaml: bool = False) -> Any:
 
 
 def _own(asked: Asked, *, yaml: bool = False) -> Any:
-    """The answer's document, for the judge's own reading."""
+    """The content of the answer, for the judge's own reading."""
     try:
         return _document(
             plain_text(asked.answer or b"", Side.ANSWER).encode(), Side.ANSWER, yaml=yaml
@@ -55,7 +55,7 @@ def _own(asked: Asked, *, yaml: bool = False) -> Any:
 
 
 def published_json_file(asked: Asked) -> float:
-    """Equal as Python compares them: 1, 1.0 and true are the same."""
+    """Whether the documents are equal in Python, where 1, 1.0 and true are the same."""
     if asked.answer is None:
         raise PublishedError("TypeError", "expected str, bytes or os.PathLike object", Side.ANSWER)
     first = _document(asked.answer, Side.ANSWER)
@@ -63,7 +63,7 @@ def published_json_file(asked: Asked) -> float:
 
 
 def right_json_file(asked: Asked) -> Wrong | None:
-    """Equal documents; true is not 1."""
+    """The difference between the documents, if there is one; true is not 1."""
     if asked.answer is None:
         return MISSING
     gold, own = _document(asked.bytes_of_gold, Side.GOLD), _own(asked)
@@ -90,7 +90,7 @@ def _published_value(document: Any, path: list[Any]) -> Any:
 
 
 def published_check_json(asked: Asked) -> float:
-    """Each expected key has a value as asked, and no unexpected one has."""
+    """Whether the value of each expected key meets its rule, and that of no unexpected key does."""
     if asked.answer is None:
         return 0.0
     document = _document(asked.answer, Side.ANSWER)
@@ -119,7 +119,7 @@ def _value(document: Any, path: list[Any]) -> Any:
 
 
 def _meets(value: Any, rule: Mapping[str, Any]) -> bool:
-    """Whether a value is as asked; a method that does not apply to its type does not hold."""
+    """Whether a value meets a rule; it does not if the method does not apply to its type."""
     if isinstance(value, bool) != isinstance(rule.get("ref"), bool) and rule.get("method") == "eq":
         return False
     try:
@@ -131,7 +131,7 @@ def _meets(value: Any, rule: Mapping[str, Any]) -> bool:
 
 
 def right_check_json(asked: Asked) -> Wrong | None:
-    """The same; what is not there has no value, and lists are entered by number."""
+    """The first rule that does not hold; a missing key meets none, and numbers lead into lists."""
     expected, unexpected = _listed(asked, "expect"), _listed(asked, "unexpect")
     if not expected and not unexpected:
         raise PublishedError("ValueError", "no key is expected or unexpected", Side.RULES)
@@ -195,7 +195,7 @@ _PUBLISHED_HOLDS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def published_yaml(asked: Asked) -> float:
-    """Each rule holds; whatever is raised on the way is a wrong answer."""
+    """Whether each rule holds; an answer on which a rule raises an error is wrong."""
     if asked.answer is None:
         return 0.0
     try:
@@ -213,7 +213,7 @@ def published_yaml(asked: Asked) -> float:
 
 
 def _step(value: Any, key: Any) -> Any:
-    """What a key of a path leads to: of an object, of a list by number, or by a field's value."""
+    """The value that a key leads to: a field, or a list item by its number or a field's value."""
     if isinstance(value, dict):
         return value[key] if isinstance(key, str | int) and key in value else _MISSING
     if not isinstance(value, list):
@@ -247,7 +247,7 @@ def _holds(kind: str, value: Any, expected: Any) -> bool:
 
 
 def right_yaml(asked: Asked) -> Wrong | None:
-    """The same rules; true is not 1, and 0 and false are values."""
+    """The first rule that does not hold; true is not 1, and 0 and false are not null."""
     rules = _yaml_rules(asked)
     if not rules:
         raise PublishedError("ValueError", "there are no rules", Side.RULES)
@@ -334,12 +334,12 @@ def _published(asked: Asked, field: str) -> float:
 
 
 def published_outputs(asked: Asked) -> float:
-    """Cells of the same types, and outputs of code with everything that is stored of them."""
+    """Whether the cells have the same types, and code cells the same stored outputs."""
     return _published(asked, "outputs")
 
 
 def published_cells(asked: Asked) -> float:
-    """Cells of the same types with the same text."""
+    """Whether the cells have the same types and the same text."""
     return _published(asked, "source")
 
 
@@ -355,7 +355,7 @@ def _both(asked: Asked) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def shown(cell: dict[str, Any]) -> list[object]:
-    """What the outputs of a cell show: not how often it was run, nor in how many pieces."""
+    """What the outputs of a cell show, regardless of run counts and of the pieces of a stream."""
     found: list[Any] = []
     pieces: list[str] = []  # of the stream that is last in the list
     for each in cell.get("outputs") or ():
@@ -374,12 +374,12 @@ def shown(cell: dict[str, Any]) -> list[object]:
 
 
 def _without_ends(pieces: Sequence[str]) -> str:
-    """The pieces of a stream in one, without blanks at the ends of its lines."""
+    """The joined pieces of a stream, without blanks at the ends of its lines."""
     return "\n".join(line.rstrip() for line in "".join(pieces).rstrip().split("\n"))
 
 
 def right_outputs(asked: Asked) -> Wrong | None:
-    """What the code cells show, one after the other."""
+    """The first difference in what the code cells show."""
     if asked.answer is None:
         return MISSING
     gold, own = ([shown(cell) for cell in cells if cell.get("cell_type") == "code"]
@@ -388,7 +388,7 @@ def right_outputs(asked: Asked) -> Wrong | None:
 
 
 def right_cells(asked: Asked) -> Wrong | None:
-    """Types and text of the cells, blanks at the end aside."""
+    """The first difference in types and text of the cells; blanks at the end do not count."""
     if asked.answer is None:
         return MISSING
     gold, own = ([[cell.get("cell_type"), str(cell["source"]).rstrip()] for cell in cells]

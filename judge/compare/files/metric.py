@@ -1,4 +1,4 @@
-"""What a metric is given, and what it says."""
+"""What a published metric takes, and what it returns."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MAX_BYTES = 32 << 20
 
 
 class UnreadableAnswerError(Exception):
-    """The answer is not a file of the kind that the metric reads; the text says why."""
+    """The answer is not a file that the metric can read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One metric of a task, with the files that it is about.
+    """One metric of a task, with the answer and the gold that it compares.
 
     Attributes:
         answer: bytes of the file that was handed in; None if there is none.
@@ -27,8 +27,8 @@ class Asked:
         gold: bytes of the gold; None if the metric has no gold.
         rules: what the task states in place of a gold.
         options: the metric's own options.
-        evaluator: whose functions count.
-        files: reads databases and PDF in the sandbox; None if there is no sandbox.
+        evaluator: the published evaluator whose functions are used.
+        files: reads databases and PDF files in the sandbox; None if there is no sandbox.
     """
 
     answer: bytes | None = None
@@ -41,20 +41,20 @@ class Asked:
 
     @property
     def bytes_of_gold(self) -> bytes:
-        """The gold.
+        """The bytes of the gold.
 
         Raises:
-            PublishedError: there is none.
+            PublishedError: the metric has no gold.
         """
         if self.gold is None:
             raise PublishedError("TypeError", "the metric has no gold", Side.RULES)
         return self.gold
 
     def rule(self, name: str) -> Any:
-        """A part of what the task states.
+        """One of the rules that the task states, by its name.
 
         Raises:
-            PublishedError: there is no such part.
+            PublishedError: the task states no rule of this name.
         """
         if not isinstance(self.rules, Mapping) or name not in self.rules:
             raise PublishedError("KeyError", repr(name), Side.RULES)
@@ -63,11 +63,11 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """What does not hold.
+    """A difference that makes the answer wrong.
 
     Attributes:
-        expected, actual: as JSON.
-        detail: where.
+        expected, actual: the two values, as JSON.
+        detail: where in the file the difference is.
     """
 
     expected: object = None
@@ -78,15 +78,15 @@ class Wrong:
 MISSING = Wrong("a file", None, "the file was not handed in")
 
 Published = Callable[[Asked], float]
-"""The published score; raises PublishedError where the function raises."""
+"""Gives the published score; raises PublishedError if the published function raises."""
 
 Standard = Callable[[Asked], Wrong | None]
-"""The judge's own reading; None if the answer is right."""
+"""Gives what is wrong by the judge's own reading; None if the answer is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Both readings of a published metric."""
+    """A published metric in its two readings: as published, and the judge's own."""
 
     published: Published
     standard: Standard
@@ -106,7 +106,7 @@ def published_text(data: bytes, side: Side) -> str:
 
 
 def plain_text(data: bytes, side: Side) -> str:
-    """A file as text, without a byte order mark, with one kind of line ends.
+    """A file as text, without a byte order mark, with line feeds as line endings.
 
     Raises:
         UnreadableAnswerError: the answer is not text.
@@ -123,7 +123,7 @@ def plain_text(data: bytes, side: Side) -> str:
 
 
 def same_values(first: object, second: object) -> bool:
-    """Whether two JSON documents are equal; a truth value is not a number."""
+    """Whether two JSON documents are equal; true is not equal to 1."""
     waiting = [(first, second)]
     while waiting:
         one, two = waiting.pop()

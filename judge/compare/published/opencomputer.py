@@ -456,7 +456,7 @@ def _no_number(value: object) -> object:
 
 
 class Expression:
-    """A Python expression of a small grammar, followed and never run.
+    """A Python expression of a small grammar, which is interpreted and never run as Python.
 
     Comparison, ``and``, ``or``, ``not``, arithmetic, methods of strings and of ``result``, a few
     functions, and generators over the values of a result: what the published checks consist of.

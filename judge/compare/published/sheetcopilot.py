@@ -249,7 +249,7 @@ class OfficialJudge:
 
 
 def pane_of(owner: BoardBook, tab: Tab) -> tuple[float, float]:
-    """Rows and columns above and left of where a sheet is divided."""
+    """How many rows are above, and how many columns left of, the place where a sheet is divided."""
     pane = view_of(owner.book.facts.tree(tab)).pane
     return (0, 0) if pane is None else (pane.rows, pane.columns)
 
@@ -258,7 +258,7 @@ def pane_of(owner: BoardBook, tab: Tab) -> tuple[float, float]:
 
 
 def _com(sheet: SheetCells, key: int) -> tuple[str, object]:
-    """Type and value of a cell as Excel hands it out: amounts of money are decimals."""
+    """Type and value of a cell as Excel gives them to a script: amounts of money are decimals."""
     value: CellValue = sheet.values.get(key)
     if value is None:
         # A formula never gives nothing: what it shows then is an empty text.
@@ -290,7 +290,7 @@ def _values_agree(first: tuple[str, object], second: tuple[str, object]) -> bool
 
 
 def _single_header(sheet: SheetCells) -> str:
-    """The header of a table of one cell, whose value is not a list of rows: its first letter.
+    """The header of a table of one cell: the first letter, since its value is not a list of rows.
 
     Raises:
         PublishedError: it is not text.
@@ -313,7 +313,7 @@ def _filter_window(owner: BoardBook, tab: Tab) -> Window | None:
 
 
 def _chart_fails(gold: ChartView, answer: ChartView, asked: Sequence[str]) -> str | None:
-    """The first asked property in which two charts differ."""
+    """The first property that the board asks for and in which two charts differ."""
     checks: Mapping[str, bool] = {
         "chart_type": gold.types == answer.types,
         "title": gold.title == answer.title,

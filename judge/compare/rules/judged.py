@@ -1,4 +1,4 @@
-"""The two workbooks that rules are checked on, and what a rule that does not hold says."""
+"""The two workbooks that rules are checked on, and the difference that a failing rule reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.workbook.workbook_parts import Tab
 NOT_CALCULATED = "not_calculated"
 
 MAX_CELLS = 50
-"""Differing cells of a rule that are kept."""
+"""The most differing cells that are kept for a rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class MissingSheetError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What does not hold of a rule.
+    """A difference because of which a rule does not hold.
 
     Attributes:
-        expected, actual: as JSON.
-        detail: where in the sheet.
+        expected, actual: the two values, as JSON.
+        detail: where in the sheet the difference is.
         sheet: the sheet of the answer.
         kind: class of the difference, if it is not the type of the rule.
         cells: the first cells that differ.
@@ -98,7 +98,7 @@ class Judged:
         return Target(ref.book, tab)
 
     def pair(self, rule: Rule) -> tuple[Target, Target]:
-        """The sheet of the gold, or the second, and that of the answer.
+        """The two sheets that a rule compares: the gold's (or a second one), then the answer's.
 
         Raises:
             PublishedError: the rule or the gold is at fault, such as a rule that cannot fail.

@@ -19,7 +19,7 @@ _MAX_SEARCHED = 4096
 
 
 class Places(tuple[str, ...]):
-    """Rectangles of cells as a rule or a file writes them."""
+    """Ranges of cells, written as in a rule or a file."""
 
     __slots__ = ()
 
@@ -27,13 +27,13 @@ class Places(tuple[str, ...]):
         """The rectangles.
 
         Raises:
-            PublishedError: one is not a range.
+            PublishedError: one of them is not a range.
         """
         return [window_of(each) for each in self]
 
 
 def window_of(text: str) -> Window:
-    """A rectangle; whole rows and columns too.
+    """The rectangle that a reference names, which may be whole rows or columns.
 
     Raises:
         PublishedError: it is not a range.
@@ -45,7 +45,7 @@ def window_of(text: str) -> Window:
 
 
 def matches(value: object, rule: Mapping[str, Any]) -> bool:
-    """Whether a value is as a rule asks.
+    """Whether a value meets a rule.
 
     Args:
         value: the value.
@@ -132,7 +132,7 @@ def _near(method: str, value: Any, ref: Any) -> bool:
 
 
 def _within_ranges(value: object, ref: Any) -> bool:
-    """Whether rectangles hold some cells and are within others, rectangle by rectangle."""
+    """Whether ranges cover a rule's inner ranges, and each is within one of its outer ranges."""
     if not isinstance(value, Places):
         raise PublishedError("TypeError", f"{type(value).__name__!r} object is not iterable")
     inner, outer = (places_of(each).windows() for each in ref[:2])
@@ -143,19 +143,19 @@ def _within_ranges(value: object, ref: Any) -> bool:
 
 
 def places_of(written: object) -> Places:
-    """Rectangles written as a list, or as text with spaces."""
+    """Ranges from a list, or from a string with spaces between them; none from anything else."""
     if isinstance(written, str):
         return Places(written.split())
     return Places(str(each) for each in written) if isinstance(written, list | tuple) else Places()
 
 
 def asked_of(rule: Mapping[str, Any]) -> str:
-    """A method and what it refers to, as a rule writes them."""
+    """The method of a rule and the value that it compares with, as one string."""
     return f"{rule.get('method')} {rule.get('ref')!r}"
 
 
 def method_holds(value: object, method: Mapping[str, Any]) -> bool:
-    """A method on a value; one that does not apply to its type does not hold.
+    """Whether a method holds for a value; it does not if it does not apply to the value's type.
 
     Raises:
         PublishedError: the rule itself is at fault.
@@ -177,11 +177,14 @@ def method_holds(value: object, method: Mapping[str, Any]) -> bool:
 # How alike two strings are: ``rapidfuzz.fuzz.ratio``.
 
 _MAX_CHARS = 32_768
-"""A cell holds no more."""
+"""The most characters that a cell can hold."""
 
 
 def ratio(first: str, second: str) -> float:
-    """Twice the length of the longest common subsequence over both lengths, from 0 to 100."""
+    """How similar two strings are, from 0 to 100.
+
+    It is twice the length of their longest common subsequence, divided by the sum of their lengths.
+    """
     first, second = first[:_MAX_CHARS], second[:_MAX_CHARS]
     total = len(first) + len(second)
     if not total:
@@ -238,15 +241,16 @@ _MOST = 1000
 def unmatched(
     wanted: Sequence[_First], found: Sequence[_Second], agree: Callable[[_First, _Second], bool]
 ) -> tuple[list[_First], list[_Second]]:
-    """Matches things one to one, as many as possible.
+    """Pairs the items of two lists one to one, as many as possible.
 
     Args:
-        wanted: what has to be found.
-        found: what there is.
+        wanted: the items that have to be present.
+        found: the items that are present.
         agree: whether two of them belong together.
 
     Returns:
-        Those of both sides that are left over; of more than a thousand, the rest is left over.
+        The items of both lists without a partner; those after the first thousand of a list get
+        none.
     """
     partner: dict[int, int] = {}
     edges = [

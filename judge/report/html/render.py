@@ -124,7 +124,7 @@ EPISODE_KEYS = (
 """Keys of the page of an episode, in addition to those of every report."""
 
 _EFFECTS = ("rounds", "rows", "answer_cells", "workbook_bytes")
-"""Breakdowns whose parts have an order, so that a line through them says something."""
+"""Breakdowns whose parts have an order, so that a line through them has a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ def report_html(
     Args:
         path: the results directory.
         dataset: the suite; None for the one that run.json remembers.
-        suspects: a suspects.json, in place of the suspects that the run keeps.
+        suspects: a suspects.json to use instead of the suspects that the run keeps.
         method: confidence, resamples and seed of the intervals.
         shrink: makes screenshots smaller, where not all of them fit as they are.
         on_page: called with how many task pages are done, and how many there are.
@@ -163,9 +163,9 @@ def report_html(
         One HTML document that needs no other file.
 
     Raises:
-        StoreError: the directory holds no run, or records that no judge wrote.
+        StoreError: the directory holds no run, or holds records that the judge did not write.
         SuiteError: the suite that was named is not the one that the run was made with.
-        UsageError: there is no such suite.
+        UsageError: the suite that was named does not exist.
     """
     run = load_run(path, dataset, suspects, details=False)
     data = build_report_data(run, inspect_files(run), method)
@@ -199,7 +199,7 @@ def render_report(
 
 
 def render_served(data: ReportData, document: Mapping[str, Any], served: Served) -> str:
-    """The same page for a server, which gives the task pages one by one."""
+    """The report as a page for a server, which sends the task pages one by one."""
     return _render(data, document, (), served)
 
 
@@ -267,7 +267,7 @@ def _render(
 
 
 def _verdicts(phases: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[str, Any]]]:
-    """The verdicts of all phases with their places in the document, accepted ones first."""
+    """The verdicts of all phases with their paths in the document, accepted ones first."""
     verdicts = [
         (f"/phases/{number}/verdicts/{index}", verdict)
         for number, phase in enumerate(phases)

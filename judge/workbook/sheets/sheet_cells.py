@@ -73,18 +73,18 @@ _ONCE = frozenset({"sheetData", "dimension", "mergeCells", "hyperlinks", "dataVa
 
 @dataclass(slots=True)
 class SheetCells:
-    """What was read of a worksheet.
+    """The data that was read from a worksheet.
 
     Attributes:
         values: stored cells by key; blank ones only if they were requested.
-        styles: index of the cell format of those whose format is not the first one, by key; if
-            blank cells were not requested, maybe only of formulas.
+        styles: index of the cell format, by key, of cells whose format is not the first one; if
+            blank cells were not requested, perhaps only of cells with formulas.
         formulas: formulas by key.
-        strings: cells that are not among the values yet -> index into the shared strings.
-        fills: whether a formula anywhere in the worksheet gives values to other cells than its own;
-            True also where a string of the worksheet only looks like one.
-        rows_below: whether there are rows below the last one that was wanted.
-        tail: what precedes and follows the rows.
+        strings: key of a cell whose value is not known yet -> index into the shared strings.
+        fills: whether a formula anywhere in the worksheet gives values to cells other than its own;
+            also True if a string in the worksheet only looks like such a formula.
+        rows_below: whether there are rows below the last one that was requested.
+        tail: the elements before and after the rows.
     """
 
     values: dict[int, CellValue] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class SheetCells:
     tail: SheetTail = field(default_factory=SheetTail)
 
     def add(self, other: SheetCells) -> None:
-        """Adds what was read separately of the same worksheet."""
+        """Adds other cells that were read separately from the same worksheet."""
         if self.strings:
             for key in other.values.keys() & self.strings.keys():
                 del self.strings[key]
@@ -116,36 +116,36 @@ class SheetCells:
 
 
 class RowListener(Protocol):
-    """What is called for the rows of a worksheet, in their order."""
+    """An object that is notified of the rows of a worksheet, in their order."""
 
     def hear(self, row: int, attributes: Mapping[str, str]) -> None:
         """Called with the number of a row and its attributes."""
         ...
 
     def hear_plain(self, row: int, attributes: bytes) -> None:
-        """The same for a row whose tag was not parsed: what is written after its number."""
+        """Called with the number of a row, and the unparsed rest of its tag after that number."""
         ...
 
 
 class CellCollector:
-    """Handlers for a worksheet; keeps the cells that are in some rectangles.
+    """The parser's handlers for a worksheet; keeps the cells in some rectangles.
 
-    What is not expected among rows is an error, whatever namespace it is in: other programs may
-    take it for a row, a cell or a value, or leave out a row that is within it.
+    An unexpected element among the rows is an error, whatever its namespace: other programs may
+    take it for a row, a cell or a value, or leave out a row within it.
 
     The handlers run several times per cell, which is why they look their tags up in attributes,
-    share one text buffer, and leave rare things to methods of their own.
+    share one text buffer, and leave rare elements to other methods.
 
     Args:
         windows: the rectangles.
         formats: number formats, which decide what is a date.
         date_1904: whether serial dates count from 1904.
-        blanks: keep stored cells without value and formula too, for their looks.
+        blanks: also keep stored cells without a value or formula, for their styles.
         part: name of the part, for messages.
         limits: bounds on what reading may cost.
-        listener: what is called for the elements around the rows; None for what
-            :class:`SheetTail` keeps of them.
-        row_listener: what is called with the number and the attributes of each row.
+        listener: is called for the elements around the rows; None to collect them in the ``tail``
+            of what was read.
+        row_listener: is called with the number and the attributes of each row.
     """
 
     def __init__(
@@ -236,7 +236,7 @@ class CellCollector:
     def _start_root(self, tag: str, attributes: dict[str, str]) -> None:
         name = SHEET_NAMES[tag]
         if name not in _ROOTS:
-            self._malformed(f"no worksheet: it begins with {name[:80]}")
+            self._malformed(f"not a worksheet: it begins with {name[:80]}")
         self._parser.check_compatibility(attributes)
         self._path.append(name)
         self._parser.expat.StartElementHandler = self._start_other

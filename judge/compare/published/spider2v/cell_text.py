@@ -46,7 +46,7 @@ class CellTexts:
         Args:
             sheet: name of the sheet.
             coordinate: the cell, in capitals.
-            osworld: read as OSWorld's evaluator does, and not as Spider2-V's.
+            osworld: whether to read as OSWorld's evaluator does, rather than Spider2-V's.
 
         Raises:
             PublishedError: the published function raises.
@@ -95,7 +95,7 @@ class CellTexts:
         return part
 
     def cells(self, sheet: str) -> dict[str, _Stored]:
-        """All cells of the part of a sheet, by coordinate; the first one of each counts.
+        """All cells of the part of a sheet, by coordinate; if one is repeated, its first cell.
 
         Raises:
             PublishedError: there is no such sheet, or no such part.
@@ -198,7 +198,7 @@ def _stripped(text: list[str], package: Package) -> str | None:
 
 
 def _read_strings(package: Package) -> tuple[str, ...] | None:
-    """The shared strings, phonetics included; None without any, or if one of them is empty."""
+    """The shared strings, including phonetics; None if there are none, or if one is empty."""
     part = "xl/sharedStrings.xml"
     if part not in package:
         return None
