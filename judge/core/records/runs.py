@@ -163,7 +163,8 @@ class CallRecord(TypedDict, total=False):
     """A call of the chat model for a submission: one reply, however many attempts it took.
 
     ``case`` is there in modes that hold a conversation for each case, ``batch`` if the server
-    answered in a batch, which has no latency. ``lost`` calls belong to attempts that broke.
+    answered in a batch, which has no latency. ``lost`` calls belong to attempts that broke. A call
+    that failed is copied from ``calls.jsonl``, with ``request``, ``error`` and ``message``.
     """
 
     round: Count | None
@@ -180,6 +181,12 @@ class CallRecord(TypedDict, total=False):
     batch: str
     cost: Amount | None
     lost: bool
+    task: TaskId
+    sample: Count
+    request: Sha256
+    at: str
+    error: str
+    message: str
 
 
 class EpisodeOutput(TypedDict, total=False):
