@@ -160,11 +160,7 @@ def _areas(criterion: Mapping[str, object], workbook: Workbook, sheet: str) -> S
     for text in listed:
         window = parse_area(text)
         if window is not None:
-            areas.append(
-                CellRange(
-                    sheet, window.min_row, window.min_column, window.max_row, window.max_column
-                )
-            )
+            areas.append(CellRange.of(sheet, window))
     return areas
 
 

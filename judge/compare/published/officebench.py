@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
-from judge.workbook.address import MAX_COLUMN, MAX_ROW
+from judge.workbook.address import WHOLE_SHEET
 from judge.workbook.cell import CellRange
 from judge.workbook.package import Package
 from judge.workbook.reader import Workbook, open_workbook
@@ -97,7 +97,7 @@ def _cells(workbook: Workbook) -> Mapping[tuple[int, int], object]:
     sheet = workbook.active_sheet
     if sheet is None:
         raise PublishedError("AttributeError", "'Chartsheet' object has no attribute 'rows'")
-    cells = workbook.cells(CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN))
+    cells = workbook.cells(CellRange.of(sheet, WHOLE_SHEET))
     return {
         place: cell.formula or getattr(cell.value, "code", cell.value)
         for place, cell in cells.items()

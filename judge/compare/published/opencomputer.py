@@ -103,9 +103,7 @@ class Document:
         Raises:
             PublishedError: the sheet cannot be read.
         """
-        area = CellRange(
-            sheet, window.min_row, window.min_column, window.max_row, window.max_column
-        )
+        area = CellRange.of(sheet, window)
         book = self._book
         try:
             values = self._computed.values
@@ -364,7 +362,7 @@ def _conditional_format(document: Document, words: Sequence[str]) -> Result:
     return {
         "match": asked is not None
         and any(
-            area is not None and _meet(area, asked)
+            area is not None and area.overlaps(asked)
             for rule in formats
             for area in map(parse_area, rule.places)
         )
@@ -373,15 +371,6 @@ def _conditional_format(document: Document, words: Sequence[str]) -> Result:
 
 def _covers(places: Sequence[str], place: tuple[int, int]) -> bool:
     return any(area is not None and area.holds(*place) for area in map(parse_area, places))
-
-
-def _meet(first: Window, second: Window) -> bool:
-    return (
-        first.min_row <= second.max_row
-        and second.min_row <= first.max_row
-        and first.min_column <= second.max_column
-        and second.min_column <= first.max_column
-    )
 
 
 def _sheet_facts(document: Document, name: str) -> SheetFacts:
@@ -506,7 +495,7 @@ class Expression:
             return _TYPES[node.id]
         raise ExpressionError(f"name {node.id!r} is not defined")
 
-    def _list(self, node: ast.List | ast.Tuple, names: Mapping[str, object]) -> object:
+    def _list(self, node: ast.List, names: Mapping[str, object]) -> object:
         return [self._follow(item, names) for item in node.elts]
 
     def _tuple(self, node: ast.Tuple, names: Mapping[str, object]) -> object:
