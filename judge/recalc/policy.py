@@ -303,11 +303,12 @@ class Recalculator:
         area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
         cells, refused, _ = self._computable(workbook, [area], origin)
         if not cells:
-            own = workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
+            stored = workbook.cells(area).get((ref.row, ref.column))
+            formula, value = (stored.formula, stored.value) if stored else (None, None)
             if ref in refused:
-                return Explanation(ref, own.formula, None, (), refused[ref])
+                return Explanation(ref, formula, None, (), refused[ref])
             why = "no formula gives it a value that is computed, so the value in the file counts"
-            return Explanation(ref, own.formula, own.value, (), why)
+            return Explanation(ref, formula, value, (), why)
         (cell,) = cells
         if not self._engines:
             why = _NOBODY + self._install_hint()
