@@ -19,7 +19,7 @@ from judge.formulas.tree import Node, tree
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
-from judge.recalc.dependency import FormulaIndex
+from judge.recalc.dependency import FormulaIndex, Walk
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
@@ -231,6 +231,35 @@ def plain_scalar(value: CellValue) -> Scalar:
     return value
 
 
+def followed_values(
+    workbook: Workbook, index: FormulaIndex, cells: Mapping[CellRef, Cell], walk: Walk | None
+) -> tuple[dict[CellRef, CellValue], bool]:
+    """The cells that are computed here without any engine, also of those that others depend on.
+
+    Args:
+        workbook: an open workbook.
+        index: its formulas.
+        cells: the formula cells that are asked for.
+        walk: all formula cells that these depend on; None if they are not known.
+
+    Returns:
+        The values, and whether a cell that is left to engines may read one of them.
+    """
+    followed = dict(cells)
+    for step in () if walk is None else walk.steps:
+        ref = step.ref
+        if ref not in followed and not step.fills:
+            stored = workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
+            followed[ref] = stored
+    values = own_values(workbook, index, followed)
+    if not values:
+        return {}, False
+    read = walk is None or any(
+        step.reads or step.anywhere for step in walk.steps if step.ref not in values
+    )
+    return values, read
+
+
 def own_values(
     workbook: Workbook,
     index: FormulaIndex,
@@ -238,7 +267,7 @@ def own_values(
     believed: Mapping[CellRef, CellValue] | None = None,
     *,
     suspects: Callable[[CellRef], bool] = lambda _: False,
-) -> dict[CellRef, Scalar]:
+) -> dict[CellRef, CellValue]:
     """The cells that are computed here.
 
     Args:
@@ -247,11 +276,14 @@ def own_values(
         cells: formula cells.
         believed: values of formula cells that are known from elsewhere.
         suspects: cells that are looked at even if no function of theirs converts anything.
+
+    Returns:
+        Cell -> value, dates and times as serial numbers.
     """
     if workbook.date_1904:
         return {}
     own = OwnValues(workbook, index, believed)
-    values: dict[CellRef, Scalar] = {}
+    values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         if not CONVERTS.search(cell.formula or "") and not suspects(ref):
             continue

@@ -269,12 +269,12 @@ def _value(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 
 def _numbervalue(
-    evaluation: Evaluation, value: Scalar, decimal: Scalar = ".", group: Scalar = None
+    evaluation: Evaluation, value: Scalar, decimal: Scalar = ".", *groups: Scalar
 ) -> Scalar:
     evaluation.converted = True
     point = evaluation.text(decimal)[:1]
-    comma = "," if group is None else evaluation.text(group)[:1]
-    if group is None and point == comma:
+    comma = evaluation.text(groups[0])[:1] if groups else ","
+    if not groups and point == comma:
         raise UnsureError
     if not point or not comma or point == comma:
         return VALUE
