@@ -41,7 +41,7 @@ DEEPEST = 40
 CONVERTS = re.compile(
     r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
     r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
-    r"|CONCATENATE|CONCAT)\s*\(",
+    r"|CONCATENATE|CONCAT|CHAR|CODE)\s*\(",
     re.IGNORECASE,
 )
 """Formulas without any of these are not looked at before engines were asked."""
@@ -71,6 +71,8 @@ class OwnValues:
         self._stored: dict[str, Mapping[int, CellValue]] = {}
         self._columns: dict[str, dict[int, list[int]]] = {}
         self._depth = 0
+        on_mac = "macintosh" in (workbook.facts.application or "").casefold()
+        self.charset = "mac_roman" if on_mac else "cp1252"
         self.cells_left = MOST_CELLS
         self.compared_left = MOST_COMPARED
 
@@ -213,6 +215,10 @@ class _Values:
     def __init__(self, own: OwnValues, home: str) -> None:
         self._own = own
         self._home = home
+
+    @property
+    def charset(self) -> str:
+        return self._own.charset
 
     def value(self, reference: Reference) -> Scalar:
         area = self._own.named(reference, self._home)

@@ -53,6 +53,7 @@ from judge.workbook.cell import (
     ErrorValue,
     WorkbookFacts,
 )
+from judge.workbook.cell_values import written_controls
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import whole_number
@@ -537,6 +538,8 @@ def _finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellVal
 
 def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
     """A computed value as the reader would return it if it were in the file."""
+    if isinstance(value, str):
+        return written_controls(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     if not is_date_format(number_format):

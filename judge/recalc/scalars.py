@@ -36,6 +36,11 @@ LONGEST_TEXT = 32_767
 class Values(Protocol):
     """Where the values of cells come from."""
 
+    @property
+    def charset(self) -> str:
+        """Python's name of the character set that CHAR and CODE count by."""
+        ...
+
     def value(self, reference: Reference) -> Scalar:
         """The value of one cell; raises UnsureError if it is not known."""
         ...
@@ -464,6 +469,29 @@ def _mid(evaluation: Evaluation, value: Scalar, start: Scalar, count: Scalar) ->
     return text[int(first) - 1 : int(first) - 1 + int(number)]
 
 
+def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
+    number = evaluation.number(value)
+    if isinstance(number, ErrorValue) or not 1 <= number < 256:
+        return VALUE
+    evaluation.converted = True
+    try:
+        return bytes((int(number),)).decode(evaluation.values.charset)
+    except UnicodeDecodeError:  # five numbers have no character there
+        raise UnsureError from None
+
+
+def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
+    text = evaluation.text(value)
+    if not text:
+        return VALUE
+    try:
+        number = text[0].encode(evaluation.values.charset)[0]
+    except UnicodeEncodeError:
+        raise UnsureError from None
+    evaluation.converted = evaluation.converted or number > 127
+    return float(number)
+
+
 def _cased(change: Callable[[str], str]) -> Function:
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
         text = evaluation.text(value)
@@ -515,6 +543,8 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "IFERROR": _iferror,
     "CONCATENATE": _of_values(1, 255, _concatenate),
     "_XLFN.CONCAT": _of_values(1, 254, _concatenate),
+    "CHAR": _of_values(1, 1, _char),
+    "CODE": _of_values(1, 1, _code),
     "LEN": _of_values(1, 1, _length),
     "LEFT": _of_values(1, 2, _left),
     "RIGHT": _of_values(1, 2, _right),
