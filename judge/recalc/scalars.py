@@ -17,8 +17,8 @@ from judge.formulas.tree import Constant, ErrorConstant, Missing, Node, Operatio
 from judge.recalc.conversions import (
     LAST_SERIAL,
     UnsureError,
-    date_number,
     date_serial,
+    day_and_time,
     day_parts,
     number_text,
     round_half_up,
@@ -305,26 +305,26 @@ def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     if not isinstance(value, str):
         return VALUE
-    number = _moment(value)
-    return number if isinstance(number, ErrorValue) else float(math.floor(number))
+    moment = _moment(value)
+    return moment if isinstance(moment, ErrorValue) else float(moment[0] + math.floor(moment[1]))
 
 
 def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     if not isinstance(value, str):
         return VALUE
-    number = _moment(value)
-    return number if isinstance(number, ErrorValue) else number % 1
+    moment = _moment(value)
+    return moment if isinstance(moment, ErrorValue) else moment[1] % 1
 
 
-def _moment(text: str) -> float | ErrorValue:
+def _moment(text: str) -> tuple[int, float] | ErrorValue:
     """A date, a time or both; text that is neither is #VALUE!."""
     plain = text.strip(" ")
     if not any(map(str.isdigit, plain)):
         return VALUE
-    number = date_number(plain)
-    if number is not None:
-        return number
+    moment = day_and_time(plain)
+    if moment is not None:
+        return moment
     if text_number(plain) is None:
         return VALUE
     raise UnsureError
