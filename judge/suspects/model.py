@@ -48,7 +48,7 @@ class EvidenceFile(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One place that supports a suspicion.
+    """One cell or file that supports a suspicion.
 
     Attributes:
         file: which file it is in.
