@@ -57,7 +57,7 @@ class ClusterSession:
     def dispatcher(
         self, recipe: WorkerRecipe, settings: Settings, suite: Suite, folder: Path | None
     ) -> Dispatcher:
-        """What assigns the work of one run.
+        """Dispatcher that assigns the work of one run.
 
         Args:
             recipe: what workers open sandbox and engines from.
@@ -113,7 +113,7 @@ def _probe(folder: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSeats:
-    """What :attr:`judge.grading.batch.Settings.executor_of` is on a cluster.
+    """A cluster's :attr:`judge.grading.batch.Settings.executor_of`.
 
     Attributes:
         session: the cluster.
@@ -128,7 +128,7 @@ class ClusterSeats:
     folder: Path | None
 
     def __call__(self, settings: Settings) -> ClusterExecutor:
-        """What does the jobs of a run."""
+        """Executes the jobs of a run."""
         recipe = self.recipe
         if settings.sandbox is None:
             recipe = replace(recipe, isolates=False)

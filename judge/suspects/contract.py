@@ -28,12 +28,12 @@ class Sign(Protocol):
 
     @property
     def title(self) -> str:
-        """What it says, in one line."""
+        """The sign in one line."""
         ...
 
     @property
     def blind_spots(self) -> tuple[str, ...]:
-        """What it cannot see, and what misleads it, one line each."""
+        """Things that it cannot see, and that mislead it, one line each."""
         ...
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:

@@ -144,7 +144,7 @@ class CaseMaterial:
 
     @functools.cached_property
     def recomputed(self) -> Mapping[CellAddress, CellValue]:
-        """What the gold's own formulas give now, for the cells of the answer that hold a formula.
+        """Present values of the gold's own formulas, for the answer's cells with a formula.
 
         Raises:
             WorkbookError, RecalcError: nothing could be computed.
@@ -282,7 +282,7 @@ MAX_REWRITTEN = 5_000
 def what_formulas_give(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
-    """What some formulas give in a case's gold; nothing where that cannot be computed."""
+    """Values of some formulas in a case's gold; none where they cannot be computed."""
     if not formulas or len(formulas) > MAX_REWRITTEN:
         return {}
     try:

@@ -1,4 +1,4 @@
-"""What an audit of a suite finds: suspects, their evidence, and what was not examined.
+"""The results of auditing a suite: suspects, their evidence, and parts not examined.
 
 These types are also the records of ``suspects.json``, which is written and read here.
 """
@@ -100,7 +100,7 @@ class Suspect:
 
     @property
     def key(self) -> tuple[str, int | None, str]:
-        """What makes a suspect distinct within an audit, which has at most one of each."""
+        """Key that makes a suspect distinct within an audit, which has at most one of each."""
         return (self.task, self.case, self.sign)
 
 

@@ -128,7 +128,7 @@ class SaysNothing:
 
 
 def input_answer(case: CaseMaterial) -> Mapping[CellAddress, CellValue]:
-    """What the input holds in the answer range, at the addresses of the gold."""
+    """Values of the input in the answer range, at the addresses of the gold."""
     found: dict[CellAddress, CellValue] = {}
     pairs = [
         (gold, given)

@@ -83,7 +83,7 @@ class Wording:
 
 
 def _quoted(question: str) -> dict[str, str]:
-    """What a question quotes, in folded case; without what it writes in two ways."""
+    """Quotations in a question, in folded case; without words that it writes in two ways."""
     found: dict[str, set[str]] = {}
     for match in _QUOTED.finditer(question):
         text = next(each for each in match.groups() if each is not None).strip().rstrip(".,;")
