@@ -51,7 +51,7 @@ class Bounded:
             del self._kept[: -self._keep_bytes or None]
 
     def kept(self) -> bytes:
-        """The output that was kept."""
+        """What was kept."""
         if self._tail and len(self._kept) > self._keep_bytes:
             return bytes(self._kept[len(self._kept) - self._keep_bytes :])
         return bytes(self._kept)
@@ -59,7 +59,7 @@ class Bounded:
 
 @dataclass
 class Facts:
-    """Raw facts of a run; ``judge.sandbox.classify`` derives a status from them."""
+    """What a run did, raw; ``judge.sandbox.classify`` derives a status from it."""
 
     compiled: bool = True
     exit_code: int | None = None

@@ -157,7 +157,7 @@ def install_filter(instructions: bytes) -> None:
 
 
 def privileges_left(*, filtered: bool = True) -> str:
-    """Privileges of this process that a solution must not have; empty if none is left.
+    """What this process could still do that a solution may not; empty if nothing is left.
 
     Args:
         filtered: whether a filter of system calls is expected.

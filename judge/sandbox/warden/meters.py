@@ -20,7 +20,7 @@ _MICROSECONDS = 1_000_000
 
 
 class Meter(Protocol):
-    """A meter that the supervisor queries while a case runs."""
+    """What the supervisor queries while a case runs."""
 
     def sample(self) -> tuple[float, int]:
         """Processor seconds and memory in bytes of the case so far."""
@@ -126,7 +126,7 @@ class SharedGroupMeter:
         self._peak = 0
 
     def sample(self) -> tuple[float, int]:
-        """The increase since the start; the warden's own time is taken off."""
+        """What was added since the start; the warden's own time is taken off."""
         warden = time.process_time() - self._warden_cpu_s
         used = max(0, self._files.usage_bytes() - self._bytes)
         self._peak = max(self._peak, used)
