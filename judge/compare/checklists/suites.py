@@ -16,7 +16,13 @@ from judge.compare.checklists.items import Outcome
 from judge.compare.checklists.workspace import Workspace
 from judge.errors import UsageError
 
-SUITES: dict[str, str] = {}
+SUITES: dict[str, str] = {
+    "ib-bench": "judge.compare.checklists.published.ib_bench:SUITE",
+    "officebench": "judge.compare.checklists.published.officebench:SUITE",
+    "opencomputer": "judge.compare.checklists.published.opencomputer:SUITE",
+    "skillsbench": "judge.compare.checklists.published.skillsbench:SUITE",
+    "waa-v2": "judge.compare.checklists.published.waa:SUITE",
+}
 """Name of a suite -> its module, and its name there."""
 
 Decide = Callable[[object, Workspace], Outcome]
