@@ -175,8 +175,8 @@ class RunReporter:
             elif not known:
                 continue
             present = self._overrides.apply(self._known.result(slot) for slot in known)
-            by_case = {each.case: each.verdict for each in present}
-            verdicts = [by_case.get(case.number) for case in task.cases]
+            by_case = {each.case: each for each in present}
+            results = [by_case.get(case.number) for case in task.cases]
             self._places.append(place)
             self._slots.extend(known)
             # Few results are held, many are read again when they are asked for.
@@ -184,7 +184,7 @@ class RunReporter:
                 self._held += present
             else:
                 self._held = []
-            score = score_submission(task.id, pairs.sample(place), verdicts)
+            score = score_submission(task.id, pairs.sample(place), results)
             yield _Reported(task, pairs.without_program(place), score, present)
 
 

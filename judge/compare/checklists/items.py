@@ -7,14 +7,14 @@ worth. What an item finds in an answer is an :class:`Outcome`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from judge.errors import UsageError
 
 NAME = "checklist"
 
-MAX_ITEMS = 10_000
+MAX_ITEMS = 2_000
 """Items of a task; the longest published list has 60."""
 
 _MAX_ID = 200
@@ -269,36 +269,3 @@ def _groups(value: object) -> dict[str, float]:
             raise UsageError(f"group {name}: the weight is not a number from 0 on")
         weights[str(name)] = float(weight)  # type: ignore[arg-type]
     return weights
-
-
-# -- kinds -----------------------------------------------------------------------------------------
-
-FieldCheck = Callable[[object], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class FieldForm:
-    """A field of a kind.
-
-    Attributes:
-        fits: whether a value is one.
-        words: what it is, for messages, such as ``a number``.
-        required: whether it has to be there.
-    """
-
-    fits: FieldCheck
-    words: str
-    required: bool = False
-
-
-def faults_of(item: Item, forms: Mapping[str, FieldForm]) -> Iterator[str]:
-    """What is wrong with the fields of an item, a line each."""
-    for name in item.fields:
-        if name not in forms:
-            yield f"item {item.id} ({item.kind}) has a field {name!r}; there are {', '.join(forms)}"
-    for name, form in forms.items():
-        if name in item.fields:
-            if not form.fits(item.fields[name]):
-                yield f"item {item.id} ({item.kind}): {name} is not {form.words}"
-        elif form.required:
-            yield f"item {item.id} ({item.kind}): {name} is missing"

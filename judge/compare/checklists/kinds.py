@@ -2,52 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
 
+from judge.compare.checklists import cell_items, file_items, object_items, work_items
+from judge.compare.checklists.fields import (
+    COUNT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    TEXTS,
+    TRUTH,
+    FieldForm,
+    faults_of,
+    one_of,
+)
 from judge.compare.checklists.items import (
     ChecklistOptions,
-    FieldForm,
     Item,
     Judged,
     Outcome,
     Reading,
     broken,
     fails,
-    faults_of,
     not_judged,
 )
+from judge.compare.checklists.kind import ItemKind, JudgeItem
 from judge.compare.checklists.suites import SUITES, suite_named
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.rules.patterns import PatternError
 from judge.compare.rules.published_error import PublishedError
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import MalformedError
-
-JudgeItem = Callable[[Item, Workspace, Reading], Outcome]
-
-
-@dataclass(frozen=True, slots=True)
-class ItemKind:
-    """A kind of item.
-
-    Attributes:
-        judge: decides an item of this kind; it may raise ``MissingError``, ``WorkbookError``,
-            ``PatternError``, ``MalformedError`` and ``PublishedError``, all of which are outcomes.
-        words: an item as a sentence that says what has to hold.
-        forms: its fields besides those that every item has.
-        judged: who judges it.
-        has_two_readings: whether ``official`` and ``standard`` may differ.
-        faults: what else is wrong with the fields of an item, a line each.
-    """
-
-    judge: JudgeItem
-    words: Callable[[Item], str]
-    forms: Mapping[str, FieldForm] = field(default_factory=dict)
-    judged: Judged = Judged.DETERMINISTIC
-    has_two_readings: bool = False
-    faults: Callable[[Item], Iterator[str]] = lambda _: iter(())
-
 
 # -- published checks ------------------------------------------------------------------------------
 
@@ -75,33 +60,30 @@ _WAITING = {
 }
 
 
-def _waiting(judged: Judged) -> JudgeItem:
+def waiting(judged: Judged) -> Outcome:
+    """The outcome of an item that nobody here judges."""
+    return not_judged(_WAITING[judged])
+
+
+def _waits(judged: Judged) -> JudgeItem:
     def wait(item: Item, workspace: Workspace, reading: Reading) -> Outcome:  # noqa: ARG001
-        return not_judged(_WAITING[judged])
+        return waiting(judged)
 
     return wait
 
 
-_TEXT = FieldForm(lambda value: isinstance(value, str), "a text")
-_TEXTS = FieldForm(
-    lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
-    "a list of texts",
-)
-_OBJECT = FieldForm(lambda value: isinstance(value, Mapping), "an object")
 SCALES = ("binary", "likert", "numeric", "rubric")
 _SCALE_FORMS = {
-    "scale": FieldForm(lambda value: value in SCALES, f"one of {', '.join(SCALES)}"),
-    "points_on_scale": FieldForm(
-        lambda value: type(value) is int and 2 <= value <= 100, "a number from 2 to 100"
-    ),
-    "min": FieldForm(lambda value: type(value) in {int, float}, "a number"),
-    "max": FieldForm(lambda value: type(value) in {int, float}, "a number"),
-    "levels": _TEXTS,
-    "guide": _TEXT,
-    "concepts": _TEXTS,
-    "files": _TEXTS,
-    "negate": FieldForm(lambda value: isinstance(value, bool), "true or false"),
-    "criterion": _OBJECT,
+    "scale": one_of(*SCALES),
+    "steps": COUNT,
+    "min": NUMBER,
+    "max": NUMBER,
+    "levels": TEXTS,
+    "guide": TEXT,
+    "concepts": TEXTS,
+    "files": TEXTS,
+    "negate": TRUTH,
+    "source": OBJECT,
 }
 
 
@@ -110,6 +92,10 @@ def _said(item: Item) -> str:
 
 
 KINDS: Mapping[str, ItemKind] = {
+    **cell_items.KINDS,
+    **object_items.KINDS,
+    **file_items.KINDS,
+    **work_items.KINDS,
     "published": ItemKind(
         _published,
         _published_words,
@@ -122,10 +108,10 @@ KINDS: Mapping[str, ItemKind] = {
         has_two_readings=True,
         faults=_published_faults,
     ),
-    "llm": ItemKind(_waiting(Judged.LLM), _said, _SCALE_FORMS, Judged.LLM),
-    "human": ItemKind(_waiting(Judged.HUMAN), _said, _SCALE_FORMS, Judged.HUMAN),
+    "llm": ItemKind(_waits(Judged.LLM), _said, _SCALE_FORMS, Judged.LLM),
+    "human": ItemKind(_waits(Judged.HUMAN), _said, _SCALE_FORMS, Judged.HUMAN),
     "program": ItemKind(
-        _waiting(Judged.PROGRAM), _said, {"command": _TEXT, "source": _TEXT}, Judged.PROGRAM
+        _waits(Judged.PROGRAM), _said, {"command": TEXT, "source": OBJECT}, Judged.PROGRAM
     ),
 }
 """Name of a kind -> the kind."""

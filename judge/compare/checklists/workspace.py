@@ -19,7 +19,7 @@ from judge.core.submission import Answer, AnswerFile, Origin
 from judge.errors import WorkbookError
 from judge.files.documents import MalformedError
 from judge.files.packed_folder import is_packed_folder, unpacked
-from judge.workbook.address import Window, cell_key, parse_area, parse_cell
+from judge.workbook.address import Rectangle, Window, cell_key, parse_area, parse_cell
 from judge.workbook.cell import Cell, CellRange, CellValue
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -102,7 +102,7 @@ class OpenBook:
         """
         return self._grids.sheet(sheet)
 
-    def cells(self, sheet: str, window: Window) -> Mapping[tuple[int, int], Cell]:
+    def cells(self, sheet: str, window: Rectangle) -> Mapping[tuple[int, int], Cell]:
         """The stored cells of a window.
 
         Raises:
