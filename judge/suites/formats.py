@@ -206,6 +206,25 @@ class SuiteFormat(ABC):
         """
         return None
 
+    def folder_answers(
+        self,
+        folder: Path,  # noqa: ARG002
+        tasks: Mapping[str, str],  # noqa: ARG002
+    ) -> Mapping[str, Path]:
+        """Answers in a folder of finished outputs that are not one file each, by task id.
+
+        Args:
+            folder: where to look.
+            tasks: what answers name a task by -> its id.
+
+        Returns:
+            Folders, or files that :func:`judge.suites.answer_files.read_answer` reads with others.
+
+        Raises:
+            SubmissionError: the folder cannot be listed.
+        """
+        return {}
+
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
         """What a file is to a program of the task, by its name; None for files of others.
 

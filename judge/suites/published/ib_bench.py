@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from judge.core.task import Gold, InputFile, Task
-from judge.errors import SuiteError
+from judge.errors import SubmissionError, SuiteError
 from judge.files.documents import read_json, read_text
 from judge.files.yaml_documents import read_yaml
 from judge.suites.fields import FieldError, Fields
-from judge.suites.folders import Boundary
+from judge.suites.folders import Boundary, is_regular
 from judge.suites.published.reading import (
     ChecklistFormat,
     checklist,
@@ -60,6 +60,18 @@ class IbBench(ChecklistFormat):
             groups=groups,
             asked=f"{folder.name}_output_1.xlsx",
         )
+
+    def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
+        """Responses as the suite records them, ``{id}.json``, and folders."""
+        responses = {path.stem: path for path in _responses_in(folder) if path.stem in tasks}
+        return {**super().folder_answers(folder, tasks), **responses}
+
+
+def _responses_in(folder: Path) -> list[Path]:
+    try:
+        return [path for path in sorted(folder.glob("*.json")) if is_regular(path)]
+    except OSError as error:
+        raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
 
 
 def _item(name: str, criterion: Any) -> dict[str, object]:

@@ -19,12 +19,13 @@ from judge.core.task import (
     TaskQuestion,
     TestCase,
 )
-from judge.errors import SuiteError, UsageError
+from judge.errors import SubmissionError, SuiteError, UsageError
 from judge.suites.fields import FieldError
-from judge.suites.folders import Boundary, regular_files
+from judge.suites.folders import Boundary, is_folder, regular_files
 from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
 
 _MAX_TASKS = 10_000
+_MAX_DEPTH = 3
 _KINDS: Mapping[str, FileKind] = {
     ".xlsx": FileKind.WORKBOOK,
     ".xlsm": FileKind.WORKBOOK,
@@ -34,7 +35,7 @@ _KINDS: Mapping[str, FileKind] = {
     ".jpg": FileKind.IMAGE,
     ".jpeg": FileKind.IMAGE,
 }
-_OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)(?:_output(?:_1)?)?\.(?:xlsx|pptx|json)")
+_OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)(?:_output(?:_1)?)?\.(?:xlsx|pptx)")
 
 
 class ChecklistFormat(SuiteFormat):
@@ -44,7 +45,7 @@ class ChecklistFormat(SuiteFormat):
         folders: paths below the suite's folder that may hold the tasks.
     """
 
-    file_suffixes = (".xlsx", ".pptx", ".json")
+    file_suffixes: tuple[str, ...] = (".xlsx",)
     output_pattern = "{id}.xlsx, or a folder {id} with the files of an answer"
     folders: tuple[str, ...] = ("tasks",)
 
@@ -105,6 +106,30 @@ class ChecklistFormat(SuiteFormat):
             definitions=tuple(definitions),
         )
 
+    def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
+        """Folders that are called like a task, in the folder itself or one or two folders down."""
+        answers: dict[str, Path] = {}
+        waiting = [folder]
+        while waiting:
+            parent = waiting.pop()
+            for path in _folders_in(parent):
+                parts = path.relative_to(folder).parts
+                task_id = next(
+                    (tasks[name] for name in (parts[-1], "/".join(parts[-2:])) if name in tasks),
+                    None,
+                )
+                if task_id is None:
+                    if len(parts) < _MAX_DEPTH:
+                        waiting.append(path)
+                elif task_id in answers:
+                    raise SubmissionError(
+                        f"{folder}: task {task_id} has two answers: {answers[task_id]} and {path}",
+                        hint="Name the folder of one run.",
+                    )
+                else:
+                    answers[task_id] = path
+        return answers
+
     def output_of(self, file_name: str) -> tuple[str, int] | None:
         """Reads ``{id}.xlsx``, ``{id}_output.xlsx`` or ``{id}_output_1.xlsx``."""
         match = _OUTPUT.fullmatch(file_name)
@@ -116,6 +141,13 @@ class ChecklistFormat(SuiteFormat):
         name = PurePosixPath(files[0].name if files else "input.xlsx")
         asked = question.details.get(ASKED, name.name)
         return SolutionPaths(f"{folder}/{name}", f"{folder}/out/{asked}")
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return [path for path in sorted(folder.iterdir()) if is_folder(path)]
+    except OSError as error:
+        raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
 
 
 ASKED = "file"

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from judge.compare.published.skillsbench.tests import OUTPUTS, TESTS
+from judge.compare.checklists.published.skillsbench import OUTPUTS, TESTS
 from judge.core.task import Gold, Task
 from judge.errors import SuiteError
 from judge.files.documents import read_text
@@ -31,6 +31,7 @@ class SkillsBench(ChecklistFormat):
 
     names = (NAME,)
     definition = "tasks/*/task.toml"
+    file_suffixes = (".xlsx", ".pptx")
     output_pattern = "{id}.xlsx or {id}.pptx, or a folder {id} with the file that the task names"
 
     def definitions_in(self, folder: Path) -> Iterator[Path]:

@@ -12,6 +12,8 @@ from judge.compare.checklists.workspace import Workspace
 from judge.compare.published.skillsbench.attempt import PASSED, SKIPPED, Attempt
 from judge.compare.published.skillsbench.tests import OUTPUTS, TESTS, judge_test
 
+__all__ = ["OUTPUTS", "SUITE", "TESTS"]
+
 
 def _names(check: object) -> tuple[str, str]:
     """Task and test."""
