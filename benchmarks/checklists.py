@@ -4,9 +4,10 @@
 
 DATA is a folder with ``jobs.jsonl`` (an output a line), the tasks of the suites and the outputs. A
 line is written for each check of each output: ``suite``, ``job``, ``check`` and ``passed`` (null
-where the published code raises). If DATA has recorded verdicts (``verdicts.jsonl``), the agreement
-is printed per suite and kind, with the checks that differ. Formulas are computed by the engines of
-the sandbox, where a suite's own code has LibreOffice compute them.
+where the published code raises); for a pytest also its ``result``. If DATA has recorded verdicts
+(``verdicts.jsonl``), the agreement is printed per suite and kind, with the checks that differ.
+Formulas are computed by the engines of the sandbox, where a suite's own code has LibreOffice
+compute them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from typing import Any, TextIO
 
 from judge.compare.cells.computing import Compute
 from judge.compare.published import ib_bench, officebench, opencomputer
+from judge.compare.published.skillsbench.attempt import ERROR, FAILURE, PASSED, Attempt
+from judge.compare.published.skillsbench.tests import TESTS, judge_test
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
 from judge.compare.rules.book import Book
 from judge.compare.rules.published_error import PublishedError, Side
@@ -38,21 +41,43 @@ DOCUMENTS = "/home/user/Documents"
 """Where the tasks of OpenComputer have their files."""
 
 Job = Mapping[str, Any]
+Outcome = bool | str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The outcome of one check of an output; ``passed`` is None where the published code raises."""
+    """The outcome of one check of an output.
+
+    Attributes:
+        suite, job, kind, check: what was judged.
+        outcome: whether it passes; None where the published code raises; for a pytest, its result.
+    """
 
     suite: str
     job: str
     kind: str
     check: str
-    passed: bool | None
+    outcome: Outcome
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether it passes; a test that was skipped does not."""
+        return self.outcome == PASSED if isinstance(self.outcome, str) else self.outcome
+
+    def record(self) -> dict[str, object]:
+        """The line that is written."""
+        result = {"result": self.outcome} if isinstance(self.outcome, str) else {}
+        return {
+            "suite": self.suite,
+            "job": self.job,
+            "check": self.check,
+            "passed": self.passed,
+            **result,
+        }
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a recorded line has in common with it."""
+        """Its recorded line has the same one."""
         return self.suite, self.job, self.check
 
 
@@ -136,6 +161,15 @@ def officebench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, 
             yield str(index), None
 
 
+def skillsbench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, str]]:
+    """The tests of a task on its output."""
+    files = _files_below(data / "skillsbench/tasks" / job["task"])
+    output = next(iter(_left(data, job).values()), None)
+    attempt = Attempt(output, {Path(name).name: content for name, content in files.items()})
+    for name in TESTS[job["task"]]:
+        yield name, judge_test(job["task"], name, attempt).result
+
+
 def waa_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
     """Each rule of ``compare_table`` alone; its state is that of Spider2-V's evaluator."""
     path = data / "waa-v2/examples/libreoffice_calc" / f"{job['task']}.json"
@@ -152,11 +186,12 @@ def waa_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | N
         yield str(number), passed
 
 
-Checks = Callable[[Path, Job, Compute], Iterable[tuple[str, bool | None]]]
+Checks = Callable[[Path, Job, Compute], Iterable[tuple[str, Outcome]]]
 SUITES: Mapping[str, Checks] = {
     "ib-bench": ib_bench_checks,
     "officebench": officebench_checks,
     "opencomputer": opencomputer_checks,
+    "skillsbench": skillsbench_checks,
     "waa-v2": waa_checks,
 }
 
@@ -177,22 +212,33 @@ def judged_lines(data: Path, compute: Compute, suites: Iterable[str]) -> Iterato
         for text in jobs:
             job = json.loads(text)
             if job["suite"] in wanted:
-                for check, passed in SUITES[job["suite"]](data, job, compute):
-                    yield Line(job["suite"], job["job"], job["kind"], check, passed)
+                for check, outcome in SUITES[job["suite"]](data, job, compute):
+                    yield Line(job["suite"], job["job"], job["kind"], check, outcome)
 
 
-def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], bool | None]:
+def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], Outcome]:
     """What the published code returned: (suite, job, check) -> outcome."""
-    outcomes: dict[tuple[str, str, str], bool | None] = {}
+    outcomes: dict[tuple[str, str, str], Outcome] = {}
     with (data / VERDICTS).open(encoding="utf-8") as lines:
         for text in lines:
             line = json.loads(text)
             if line.get("kind") == "header" or line["suite"] not in SUITES:
                 continue
-            outcome = line.get("value", line.get("passed"))
+            outcome = line.get("result", line.get("value", line.get("passed")))
             key = line["suite"], line["job"], str(line["check"])
-            outcomes[key] = None if outcome is None else bool(outcome)
+            outcomes[key] = bool(outcome) if isinstance(outcome, float) else outcome
     return outcomes
+
+
+def agree(first: Outcome, second: Outcome) -> bool:
+    """Whether two outcomes are the same: a check that raises fails, and so does a test."""
+    return _plain(first) == _plain(second)
+
+
+def _plain(outcome: Outcome) -> bool | str:
+    if isinstance(outcome, str):
+        return FAILURE if outcome == ERROR else outcome
+    return bool(outcome)
 
 
 def engines() -> Compute:
@@ -214,14 +260,13 @@ def main() -> int:
     out: TextIO | None = arguments.out
     for line in judged_lines(arguments.data, engines(), arguments.suite or SUITES):
         if out is not None:
-            said = {"suite": line.suite, "job": line.job, "check": line.check}
-            out.write(json.dumps({**said, "passed": line.passed}) + "\n")
+            out.write(json.dumps(line.record()) + "\n")
         if line.key in recorded:
             counts[line.suite, line.kind] += 1
-            agrees = bool(recorded[line.key]) == bool(line.passed)
+            agrees = agree(recorded[line.key], line.outcome)
             agreeing[line.suite, line.kind] += agrees
             if not agrees and sum(counts.values()) - sum(agreeing.values()) <= arguments.show:
-                print("differs:", *line.key, "recorded", recorded[line.key], "judged", line.passed)
+                print("differs:", *line.key, "recorded", recorded[line.key], "judged", line.outcome)
     for group in sorted(counts):
         print(f"{group[0]:14}{group[1]:12}{agreeing[group]:>6,} of {counts[group]:>6,}")
     print(f"{sum(agreeing.values()):,} of {sum(counts.values()):,} recorded checks agree")
