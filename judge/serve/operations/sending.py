@@ -149,7 +149,7 @@ def is_public(address: str) -> bool:
         return is_public(str(ip.ipv4_mapped))
     if ip in _NAT64:
         return is_public(str(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)))
-    return ip.is_global and ip in _GLOBAL_UNICAST and not any(ip in each for each in _TUNNELS)
+    return ip.is_global and ip in _GLOBAL_UNICAST and not any(ip in tunnel for tunnel in _TUNNELS)
 
 
 def checked_url(url: str, hosts: Collection[str]) -> SplitResult:
@@ -197,8 +197,8 @@ def resolve(host: str, port: int) -> list[str]:
     Raises:
         OSError: the name has none.
     """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 def connect(address: str, port: int, timeout_s: float) -> socket.socket:
