@@ -62,6 +62,10 @@ class DataFolder:
         """Where the body with this hash is."""
         return self.path / "bodies" / sha256
 
+    def unpacked(self, sha256: str) -> Path:
+        """The folder with the files of the archive with this hash."""
+        return self.path / "bodies" / f"{sha256}.d"
+
     def suite(self, folder: str) -> Path:
         """Where the files of a revision are (column ``folder``)."""
         return self.path / "suites" / folder

@@ -418,7 +418,7 @@ event = Table(
     Column("seq", _COUNTER, primary_key=True, autoincrement=True),
     _created(),
     Column("kind", String(40), nullable=False),
-    Column("object", _ID, nullable=False, index=True),
+    Column("object", _NAME, nullable=False, index=True),
     Column("actor", _NAME, nullable=False),  # an account, or the name of a part of the server
     Column("before", String(80)),
     Column("after", String(80)),
