@@ -449,6 +449,8 @@ def apply(
     """
     row = _locked(transaction, rejudging)
     _require_state(row, RejudgingState.READY)
+    # In the order in which submissions take their locks: they read the suite's revision.
+    _lock(transaction, t.account, row["opened_by"])
     _lock(transaction, t.suite, row["suite"])
     if late := add_members(transaction, row):
         _move(transaction, row, RejudgingState.RUNNING)

@@ -143,7 +143,9 @@ def loaded_suites(server: Server) -> LoadedSuites:
 class Boards(Protocol):
     """What a rejudging needs of the boards of a server."""
 
-    def changes(self, connection: sa.Connection, members: Mapping[str, str]) -> list[dict[str, Any]]:
+    def changes(
+        self, connection: sa.Connection, members: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
         """The boards before and after, if these judgings, by submission, were the current ones."""
         ...
 
