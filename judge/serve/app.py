@@ -24,7 +24,11 @@ from judge.serve.problems import Problem, for_status
 from judge.serve.store.database import DatabaseGoneError
 from judge.version import __version__
 
-API_ROUTES = ("judge.serve.api.accounts",)
+API_ROUTES = (
+    "judge.serve.api.accounts",
+    "judge.serve.disputes.routes",
+    "judge.serve.rejudging.routes",
+)
 PAGE_ROUTES = ("judge.serve.pages.problem_pages",)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
