@@ -13,7 +13,6 @@ import openpyxl
 import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
-from httpx import Response
 
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.app import make_app
@@ -116,7 +115,7 @@ class House:
                 )
             )  # fmt: skip
 
-    def call(self, who: str, method: str, path: str, **body: Any) -> Response:
+    def call(self, who: str, method: str, path: str, **body: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.tokens[who]}"}
         return self.client.request(method, f"/v1{path}", headers=headers, json=body or None)
 
@@ -183,7 +182,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path, small_suite: Path) -> 
         yield House(database, tmp_path / "data", small_suite)
 
 
-def dispute(house: House, who: str, submission: str, **more: Any) -> Response:
+def dispute(house: House, who: str, submission: str, **more: Any) -> Any:
     body = {"task": TASK, "case": 1, "kind": "gold", "claim": f"{CELL} is {RIGHT}", **more}
     return house.call(who, "POST", "/disputes", submission=submission, **body)
 
