@@ -15,7 +15,8 @@ from typing import Any
 from judge.compare.cells.computing import Compute
 from judge.compare.checklists.checker import judged_items, workspace_of
 from judge.compare.checklists.items import ChecklistOptions, Reading
-from judge.compare.checklists.tally import JudgedItem
+from judge.compare.checklists.kinds import judge_item
+from judge.compare.checklists.tally import JudgedItem, with_gates
 from judge.compare.checklists.workspace import REPLY, answer_of_folder
 from judge.core.submission import Answer, AnswerFile, Origin
 from judge.core.task import Gold, Task
@@ -87,15 +88,21 @@ def answer_of(data: Path, job: Job, task: Task) -> Answer:
     if job["suite"] in {"skillsbench", "waa-v2"}:
         # These outputs are recorded without their names: each is the file that its task asks for.
         asked = str(task.context.get("file", "output.xlsx"))
-        files = {asked: content for content in files.values()}
+        files = dict.fromkeys([asked] if files else [], next(iter(files.values()), b""))
     if job["suite"] == "opencomputer":
         listed = tuple(AnswerFile(name, content) for name, content in files.items())
         return Answer(Origin.SOLUTION, listed)
     return answer_of_folder(files, Origin.FINISHED)
 
 
-def items_of(data: Path, job: Job, compute: Compute) -> list[JudgedItem]:
-    """Every item of the task that an output answers, in both readings; ``official`` counts.
+def items_of(data: Path, job: Job, compute: Compute, *, both: bool = False) -> list[JudgedItem]:
+    """Every item of the task that an output answers, under ``official``.
+
+    Args:
+        data: the folder with the outputs.
+        job: the output.
+        compute: computes formulas.
+        both: whether the items are judged under ``standard`` as well.
 
     Raises:
         JudgeError: the suite has no such task, or cannot be read.
@@ -104,4 +111,10 @@ def items_of(data: Path, job: Job, compute: Compute) -> list[JudgedItem]:
     task = task_of(data, job)
     case = task.cases[0]
     workspace = workspace_of(case, case.golds, answer_of(data, job, task), compute)
-    return judged_items(ChecklistOptions.of(task.checker.own_options), workspace, Reading.OFFICIAL)
+    options = ChecklistOptions.of(task.checker.own_options)
+    if both:
+        return judged_items(options, workspace, Reading.OFFICIAL)
+    items = [
+        JudgedItem(item, judge_item(item, workspace, Reading.OFFICIAL)) for item in options.items
+    ]
+    return with_gates(items, Reading.OFFICIAL)
