@@ -12,8 +12,9 @@ values that turn right.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,9 +53,7 @@ def difference_of(job: Job, entry: JudgedItem) -> Difference | None:
     return Difference(str(job["job"]), entry.item.id, entry.other.fault, turn)
 
 
-def differences(
-    data: Path, suite: str, compute: Compute, points: dict[str, Points]
-) -> Iterator[Difference]:
+def differences(data: Path, suite: str, compute: Compute) -> Iterator[Difference]:
     """Every item of a suite's outputs whose readings differ."""
     for job in jobs_in(data, [suite]):
         try:
@@ -62,9 +61,6 @@ def differences(
         except (JudgeError, OSError, KeyError) as error:
             print(f"{suite} {job.get('job')}: not judged: {error!r}", file=sys.stderr)
             continue
-        if suite == "ib-bench" and job["kind"] == "published":
-            run = str(job["job"]).removeprefix("published/").rpartition("/")[0]
-            points[run].add(items)
         for entry in items:
             difference = difference_of(job, entry)
             if difference is not None:
@@ -81,9 +77,7 @@ class Points:
     criteria: int = 0
 
     def add(self, items: list[JudgedItem]) -> None:
-        """Adds the items of an answer, unless its reply could not be parsed."""
-        if any("could not be parsed" in entry.outcome.detail for entry in items):
-            return
+        """Adds the items of an answer."""
         for entry in items:
             if entry.judged is Judged.DETERMINISTIC:
                 self.earned += entry.earned
@@ -107,6 +101,28 @@ def _order(fault: str) -> tuple[str, int]:
     return fault[:1], int(fault[1:] or 0)
 
 
+def published_points(data: Path, compute: Compute) -> dict[str, Points]:
+    """The programmatic points of each published run of IB-bench.
+
+    Responses that were blocked, or that could not be parsed, have no criteria.
+    """
+    points: dict[str, Points] = {}
+    responses = data / "ib-bench/responses"
+    for path in sorted(responses.glob("*/*/?-???.json")):
+        response = json.loads(path.read_text(encoding="utf-8"))
+        if response.get("stop_reason") == "content_filter" or not response.get("parsed_response"):
+            continue
+        files = [
+            {"name": file.name, "path": str(file.relative_to(data))}
+            for file in (path.parent / name for name in response.get("output_files") or ())
+            if file.is_file()
+        ]
+        job = {"suite": "ib-bench", "task": path.stem, "files": files, "response": response}
+        run = path.parent.relative_to(responses).as_posix()
+        points.setdefault(run, Points()).add(items_of(data, job, compute))
+    return points
+
+
 def print_points(points: Mapping[str, Points]) -> None:
     """The programmatic points of each published run."""
     for run, sums in sorted(points.items()):
@@ -127,10 +143,10 @@ def main() -> int:
     compute = engines()
     unnumbered = 0
     for suite in arguments.suite or sorted(SUITES):
-        points: dict[str, Points] = defaultdict(Points)
-        found = list(differences(arguments.data, suite, compute, points))
+        found = list(differences(arguments.data, suite, compute))
         print_table(suite, found, listed=arguments.listed)
-        print_points(points)
+        if suite == "ib-bench":
+            print_points(published_points(arguments.data, compute))
         unnumbered += sum(not entry.fault and entry.turn == WRONG for entry in found)
     print(f"{unnumbered:,} published passes turn wrong without a fault's number")
     return 1 if unnumbered else 0
