@@ -35,7 +35,7 @@ from judge.compare.checklists.workspace import (
 from judge.compare.profiles import PROFILES, Profile, TextNumbers
 from judge.core.finding import in_words
 from judge.core.submission import Origin
-from judge.errors import WorkbookError
+from judge.errors import GoldFaultError, WorkbookError
 from judge.files.documents import MalformedError
 from judge.formulas.lexer import Kind, outside_text, tokens
 from judge.formulas.references import read_formula
@@ -212,7 +212,11 @@ def _pairs(
 def _expected_values(
     item: Item, workspace: Workspace, window: Window
 ) -> Mapping[tuple[int, int], CellValue]:
-    """The stated values, or those of the same range of a gold."""
+    """The stated values, or those of the same range of a gold.
+
+    Raises:
+        GoldFaultError: the gold is missing, or cannot be read.
+    """
     rows = item.fields.get("expected")
     if isinstance(rows, list | tuple):
         return {
@@ -222,13 +226,13 @@ def _expected_values(
         }
     name = item.text("gold")
     if name not in workspace.golds:
-        raise MalformedError(f"there is no gold {name!r}")
+        raise GoldFaultError(f"the case has no gold {name!r}")
     try:
         workbook = open_workbook(workspace.golds[name])
         gold = OpenBook(name, workbook, workspace.compute, Origin.GOLD)
         grid = gold.grid(gold.sheet_named(item.text("sheet")))
     except WorkbookError as error:
-        raise MalformedError(f"the gold {name!r}: {error.message}") from error
+        raise GoldFaultError(f"{name}: {error.message}") from error
     return {(row, column): grid.values.get(cell_key(row, column)) for row, column in window.cells()}
 
 
@@ -400,10 +404,10 @@ def _format(item: Item, workspace: Workspace, _: Reading) -> Outcome:
             cell = stored.get(spot) or Cell(*spot, None)
             fault = convention_fault(cell, book) if banker else _look_fault(item, cell, book)
             if fault:
-                return fails(_format_words(item), fault, f"{sheet}!{cell_name(*spot)}")
+                return fails(place=f"{sheet}!{cell_name(*spot)}", detail=fault)
     if not looked:
-        return fails(_format_words(item), None, sheet, "the area holds nothing")
-    return holds(_format_words(item), None, sheet)
+        return fails(place=sheet, detail="the area holds nothing")
+    return holds(place=sheet)
 
 
 def _windows(item: Item, book: OpenBook, sheet: str) -> Iterator[CellRange]:

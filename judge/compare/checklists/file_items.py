@@ -142,7 +142,7 @@ def _text(item: Item, workspace: Workspace, _: Reading) -> Outcome:
         return fails({"one of": list(any_of)}, _excerpt(text))
     flags = re.IGNORECASE if fold else 0
     patterns = item.texts("patterns")
-    if patterns and not any(search(pattern, text, flags) for pattern in patterns):
+    if patterns and not any(search(pattern, text, flags, workspace.steps) for pattern in patterns):
         return fails({"one of": list(patterns)}, _excerpt(text))
     if "number" in item.fields:
         tolerance = max(item.number("tolerance"), abs(item.number("number")) * 1e-9)

@@ -155,6 +155,7 @@ def judge_item(item: Item, workspace: Workspace, reading: Reading) -> Outcome:
     """The outcome of an item; whatever the answer holds, it is one.
 
     Raises:
+        GoldFaultError: a gold that the item names is missing or cannot be read.
         RecalcError: an engine cannot be started.
     """
     try:

@@ -12,6 +12,7 @@ from typing import Any
 from judge.compare.cells.computing import Compute
 from judge.compare.files.pages import read_pages
 from judge.compare.rules.book import Book
+from judge.compare.rules.patterns import MAX_STEPS, Steps
 from judge.compare.rules.published_error import Side
 from judge.compare.rules.values import Grid, Grids
 from judge.compare.sealed import Remembering, SealedFiles, UnreadableFileError, sealed
@@ -27,6 +28,8 @@ REPLY = "reply.json"
 """The file of a folder that holds the typed reply, where a reply comes with files."""
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
+MOST_STEPS = 3 * MAX_STEPS
+"""Steps that all patterns of a list may take together on an answer."""
 _MAX_REPLY_CHARS = 5_000_000
 _MAX_DEPTH = 200
 
@@ -132,6 +135,12 @@ class Workspace:
         main: path of the file that items without a ``file`` are about; empty for the first
             workbook, or the first file without one.
 
+    Attributes:
+        files: path below the answer's folder -> bytes.
+        before, golds, compute: as given.
+        origin: where the answer comes from.
+        steps: what all patterns may take together.
+
     Raises:
         MalformedError: the answer is an archive that cannot be read.
     """
@@ -150,6 +159,7 @@ class Workspace:
         self.golds: Mapping[str, bytes] = golds or {}
         self.compute = compute
         self.origin = answer.origin
+        self.steps = Steps(MOST_STEPS)
         self._typed = answer.text
         self._main = main
         self._open: dict[str, OpenBook | WorkbookError] = {}
