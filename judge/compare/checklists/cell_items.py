@@ -86,7 +86,7 @@ def agreement_of(item: Item) -> Agree:
 
     Numbers agree within ``tolerance``, or ``relative`` of the larger one; without either, except
     for rounding errors. Text agrees whatever its case and white space, unless ``exact`` says
-    otherwise. A number in a text cell is no number unless ``text_numbers`` says so.
+    otherwise. A number in a text cell does not count as a number unless ``text_numbers`` says so.
     """
     tolerance = item.number("tolerance")
     exact = item.fields.get("exact") is True
@@ -334,7 +334,7 @@ def colour_class(rgb: str) -> str:
         rgb: six hexadecimal digits.
 
     Returns:
-        One of :data:`COLOURS`, or ``cyan``; empty for what is no colour.
+        One of :data:`COLOURS`, or ``cyan``; empty if it is not a colour.
     """
     try:
         red, green, blue = (int(rgb[-6:][index : index + 2], 16) / 255 for index in (0, 2, 4))
@@ -421,7 +421,7 @@ def _windows(item: Item, book: OpenBook, sheet: str) -> Iterator[CellRange]:
 
 
 def _look_fault(item: Item, cell: Cell, book: OpenBook) -> str:
-    """In what a cell looks otherwise than it should; empty if in nothing."""
+    """What is wrong with the look of a cell; empty if nothing is."""
     style = book.workbook.style(cell.style)
     for name in ("bold", "italic"):
         if name in item.fields and getattr(style, name) is not item.fields[name]:

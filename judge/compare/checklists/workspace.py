@@ -250,7 +250,7 @@ class Workspace:
 
     @cached_property
     def reply(self) -> Any:
-        """The reply as JSON; None if it is none, or nested too deep."""
+        """The reply as JSON; None if it is something else, or nested too deep."""
         if self.reply_text is None:
             return None
         try:
@@ -281,7 +281,7 @@ def window_of(place: str) -> Window:
     """A rectangle of cells by its address, such as ``B2`` or ``B2:D9``.
 
     Raises:
-        MalformedError: it is no address.
+        MalformedError: it is not an address.
     """
     window = parse_area(place)
     if window is None:
@@ -293,7 +293,7 @@ def address_of(place: str) -> tuple[int, int]:
     """Row and column of a cell by its address.
 
     Raises:
-        MalformedError: it is no address.
+        MalformedError: it is not an address.
     """
     address = parse_cell(place)
     if address is None:

@@ -58,12 +58,12 @@ def _library() -> bytes:
 
 
 def read_pages(files: SealedFiles | None, data: bytes, *, texts: bool = True) -> Mapping[str, Any]:
-    """How many ``pages`` a PDF file has, and their ``texts``.
+    """How many ``pages`` a PDF file has, and their text.
 
     Args:
         files: reads it in the sandbox; None if there is no sandbox.
         data: the file.
-        texts: whether the texts are read.
+        texts: whether the text is read.
 
     Raises:
         UnreadableFileError: it is not a PDF file, or reading it takes too much.
