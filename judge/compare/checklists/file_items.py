@@ -110,7 +110,7 @@ def text_of_document(data: bytes) -> str:
 
 
 def numbers_in(text: str) -> list[float]:
-    """The numbers that are stated in a string, with their signs; a percent sign or unit is left aside.
+    """The numbers that a string states, with their signs; percent signs and units are left aside.
 
     ``97`` is not in ``1970``, and ``-97`` is not ``97``. A number in brackets is negative.
     """
