@@ -1,4 +1,4 @@
-"""What judging takes besides the runs: a sandbox, calculation engines and prepared suites."""
+"""Resources of judging besides the runs: a sandbox, calculation engines, prepared suites."""
 
 from __future__ import annotations
 
@@ -133,10 +133,10 @@ class JudgingResources:
                 sandbox = self._given or self._open_sandbox(kind) if isolates else None
                 recipe = self._recipe(kind)
                 self._settings[key] = recipe.settings(sandbox, self._stack)
-            found = self._settings[key]
-        if needs_sandbox and found.sandbox is not None:
-            check_runs_solutions(found.sandbox)
-        return found
+            opened = self._settings[key]
+        if needs_sandbox and opened.sandbox is not None:
+            check_runs_solutions(opened.sandbox)
+        return opened
 
     def _recipe(self, kind: str) -> WorkerRecipe:
         options = self._options
@@ -159,7 +159,7 @@ class JudgingResources:
         return settings if seats is None else replace(settings, executor_of=seats)
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
-        """What checks cases of a suite on the cluster, if the options name one.
+        """Executor that checks cases of a suite on the cluster, if the options name one.
 
         Raises:
             ClusterError: the cluster cannot be reached.
@@ -175,8 +175,8 @@ class JudgingResources:
         from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
 
         if self._session is None:
-            place = parse_place(options.cluster, insecure=options.insecure_cluster)
-            self._session = ClusterSession(place, self._stack, _tell)
+            cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
+            self._session = ClusterSession(cluster_place, self._stack, _tell)
         assert settings.recipe is not None, "settings() opens them from a recipe"
         return ClusterSeats(self._session, replace(settings.recipe, threads=1), suite, folder)
 

@@ -43,21 +43,21 @@ class ClusterSession:
     """
 
     def __init__(
-        self, place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
+        self, cluster_place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
     ) -> None:
-        check_installed(place.kind)
+        check_installed(cluster_place.kind)
         from judge.cluster.engine.connection import reached  # noqa: PLC0415  an extra, and slow
 
-        self._place = place
+        self._place = cluster_place
         self._stack = stack
         self._notice = on_notice
-        self._connection: Connection = stack.enter_context(reached(place))
+        self._connection: Connection = stack.enter_context(reached(cluster_place))
         self._prepared: WorkerRecipe | None = None
 
     def dispatcher(
         self, recipe: WorkerRecipe, settings: Settings, suite: Suite, folder: Path | None
     ) -> Dispatcher:
-        """What assigns the work of one run.
+        """Dispatcher that assigns the work of one run.
 
         Args:
             recipe: what workers open sandbox and engines from.
@@ -113,7 +113,7 @@ def _probe(folder: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSeats:
-    """What :attr:`judge.grading.batch.Settings.executor_of` is on a cluster.
+    """A cluster's :attr:`judge.grading.batch.Settings.executor_of`.
 
     Attributes:
         session: the cluster.
@@ -128,7 +128,7 @@ class ClusterSeats:
     folder: Path | None
 
     def __call__(self, settings: Settings) -> ClusterExecutor:
-        """What does the jobs of a run."""
+        """Executes the jobs of a run."""
         recipe = self.recipe
         if settings.sandbox is None:
             recipe = replace(recipe, isolates=False)
