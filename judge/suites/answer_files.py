@@ -5,12 +5,12 @@ It is judged and stored as one file, a zip that :mod:`judge.files.packed_folder`
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from judge.errors import JudgeError
 from judge.files.documents import MalformedError, dump_json, parse_json, read_regular
 from judge.files.packed_folder import MAX_BYTES, files_below, packed
+from judge.suites.folders import is_plain_name
 
 REPLY = "reply.json"
 """The file of the folder that holds the typed reply."""
@@ -26,7 +26,7 @@ def read_answer(
     """The bytes that an answer is judged by.
 
     Args:
-        path: a file, a folder, or a response of IB-bench whose workbooks lie next to it.
+        path: a file, a folder, or a response of IB-bench that names workbooks next to it.
         error: what to raise.
         most_bytes: of a file.
 
@@ -48,10 +48,12 @@ def read_answer(
     if record is None:
         return data
     files = {REPLY: dump_json(record[_PARSED]).encode()}
-    own = re.compile(rf"{re.escape(path.stem)}_output_\d+\.\w{{1,8}}")
-    for sibling in sorted(path.parent.iterdir()):
-        if own.fullmatch(sibling.name) and sibling.is_file():
-            files[sibling.name] = read_regular(sibling, error, most_bytes=most_bytes) or b""
+    listed = record.get("output_files")
+    for name in listed if isinstance(listed, list) else []:
+        if isinstance(name, str) and is_plain_name(name):
+            content = read_regular(path.parent / name, error, most_bytes=most_bytes)
+            if content is not None:
+                files[name] = content
     return packed(files)
 
 

@@ -35,7 +35,7 @@ from judge.compare.checklists.workspace import (
 from judge.compare.profiles import PROFILES, Profile, TextNumbers
 from judge.core.finding import in_words
 from judge.core.submission import Origin
-from judge.errors import WorkbookError
+from judge.errors import GoldFaultError, WorkbookError
 from judge.files.documents import MalformedError
 from judge.formulas.lexer import Kind, outside_text, tokens
 from judge.formulas.references import read_formula
@@ -86,7 +86,7 @@ def agreement_of(item: Item) -> Agree:
 
     Numbers agree within ``tolerance``, or ``relative`` of the larger one; without either, except
     for rounding errors. Text agrees whatever its case and white space, unless ``exact`` says
-    otherwise. A number in a text cell is no number unless ``text_numbers`` says so.
+    otherwise. A number in a text cell does not count as a number unless ``text_numbers`` says so.
     """
     tolerance = item.number("tolerance")
     exact = item.fields.get("exact") is True
@@ -212,7 +212,11 @@ def _pairs(
 def _expected_values(
     item: Item, workspace: Workspace, window: Window
 ) -> Mapping[tuple[int, int], CellValue]:
-    """The stated values, or those of the same range of a gold."""
+    """The stated values, or those of the same range of a gold.
+
+    Raises:
+        GoldFaultError: the gold is missing, or cannot be read.
+    """
     rows = item.fields.get("expected")
     if isinstance(rows, list | tuple):
         return {
@@ -222,13 +226,13 @@ def _expected_values(
         }
     name = item.text("gold")
     if name not in workspace.golds:
-        raise MalformedError(f"there is no gold {name!r}")
+        raise GoldFaultError(f"the case has no gold {name!r}")
     try:
         workbook = open_workbook(workspace.golds[name])
         gold = OpenBook(name, workbook, workspace.compute, Origin.GOLD)
         grid = gold.grid(gold.sheet_named(item.text("sheet")))
     except WorkbookError as error:
-        raise MalformedError(f"the gold {name!r}: {error.message}") from error
+        raise GoldFaultError(f"{name}: {error.message}") from error
     return {(row, column): grid.values.get(cell_key(row, column)) for row, column in window.cells()}
 
 
@@ -330,7 +334,7 @@ def colour_class(rgb: str) -> str:
         rgb: six hexadecimal digits.
 
     Returns:
-        One of :data:`COLOURS`, or ``cyan``; empty for what is no colour.
+        One of :data:`COLOURS`, or ``cyan``; empty if it is not a colour.
     """
     try:
         red, green, blue = (int(rgb[-6:][index : index + 2], 16) / 255 for index in (0, 2, 4))
@@ -400,10 +404,10 @@ def _format(item: Item, workspace: Workspace, _: Reading) -> Outcome:
             cell = stored.get(spot) or Cell(*spot, None)
             fault = convention_fault(cell, book) if banker else _look_fault(item, cell, book)
             if fault:
-                return fails(_format_words(item), fault, f"{sheet}!{cell_name(*spot)}")
+                return fails(place=f"{sheet}!{cell_name(*spot)}", detail=fault)
     if not looked:
-        return fails(_format_words(item), None, sheet, "the area holds nothing")
-    return holds(_format_words(item), None, sheet)
+        return fails(place=sheet, detail="the area holds nothing")
+    return holds(place=sheet)
 
 
 def _windows(item: Item, book: OpenBook, sheet: str) -> Iterator[CellRange]:
@@ -417,7 +421,7 @@ def _windows(item: Item, book: OpenBook, sheet: str) -> Iterator[CellRange]:
 
 
 def _look_fault(item: Item, cell: Cell, book: OpenBook) -> str:
-    """In what a cell looks otherwise than it should; empty if in nothing."""
+    """What is wrong with the look of a cell; empty if nothing is."""
     style = book.workbook.style(cell.style)
     for name in ("bold", "italic"):
         if name in item.fields and getattr(style, name) is not item.fields[name]:

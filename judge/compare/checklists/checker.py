@@ -108,8 +108,7 @@ class ChecklistChecker(Checker):
         """Counts the items; those that nobody here judges are noted."""
         options = _options(task.checker)
         for gold in case.golds:
-            if gold.path is not None:
-                gold.read()
+            gold.read()
         others = [item for item in options.items if not _is_deterministic(item)]
         notes = []
         if others:
@@ -145,7 +144,7 @@ def workspace_of(
             before[source.name] = source.path.read_bytes()
         except OSError as error:
             raise GoldFaultError(f"{source.name}: cannot be read: {error.strerror}") from error
-    named = {gold.name: gold.read() for gold in golds if gold.path is not None or gold.data}
+    named = {gold.name: gold.read() for gold in golds}
     try:
         return Workspace(answer, before=before, golds=named, compute=compute)
     except MalformedError as error:

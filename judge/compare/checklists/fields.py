@@ -32,7 +32,7 @@ def needed(form: FieldForm) -> FieldForm:
 
 
 def is_texts(value: object) -> bool:
-    """Whether a value is a list of texts."""
+    """Whether a value is a list of strings."""
     return (
         isinstance(value, list | tuple)
         and 0 < len(value) <= _MAX_LIST
@@ -74,14 +74,14 @@ def _is_cell(value: object) -> bool:
 
 
 def one_of(*names: str) -> FieldForm:
-    """A text out of some."""
+    """One of some strings."""
     return FieldForm(lambda value: value in names, f"one of {', '.join(names)}")
 
 
-TEXT = FieldForm(lambda value: isinstance(value, str), "a text")
-TEXTS = FieldForm(is_texts, "a list of texts")
+TEXT = FieldForm(lambda value: isinstance(value, str), "a string")
+TEXTS = FieldForm(is_texts, "a list of strings")
 TEXT_OR_TEXTS = FieldForm(
-    lambda value: isinstance(value, str) or is_texts(value), "a text or a list of texts"
+    lambda value: isinstance(value, str) or is_texts(value), "a string or a list of strings"
 )
 NUMBER = FieldForm(is_number, "a number")
 AMOUNT = FieldForm(_is_amount, "a number from 0 on")
@@ -104,7 +104,7 @@ AREAS = FieldForm(
 )
 VALUE = FieldForm(
     is_value,
-    'a value: a number, a text, true, false, null for a blank cell, {"date": "2024-05-31"}',
+    'a value: a number, a string, true, false, null for a blank cell, {"date": "2024-05-31"}',
 )
 VALUES = FieldForm(_is_values, "a list of values")
 ROWS = FieldForm(

@@ -1,4 +1,4 @@
-"""Items about files beside the workbook, and about the reply.
+"""Items about files next to the workbook, and about the reply.
 
 The kinds are ``text``, ``file``, ``table``, ``calendar`` and ``mail``.
 """
@@ -38,7 +38,7 @@ from judge.workbook.package import Package
 from judge.workbook.tree import read_tree
 
 MAX_CHARS = 1_000_000
-"""Characters of a text that items search."""
+"""Characters that an item searches."""
 
 _MAX_ROWS = 200_000
 _PARAGRAPH = re.compile(r"\}(p|tr|br)$")
@@ -96,7 +96,7 @@ def text_of_document(data: bytes) -> str:
         if name == "word/document.xml" or fnmatch.fnmatch(name, "ppt/slides/slide*.xml")
     )
     if not names:
-        raise WorkbookError("the file is no document and no presentation")
+        raise WorkbookError("the file is neither a document nor a presentation")
     texts: list[str] = []
     for name in names:
         for node in read_tree(package, name, text=True).walk():
@@ -110,7 +110,7 @@ def text_of_document(data: bytes) -> str:
 
 
 def numbers_in(text: str) -> list[float]:
-    """The numbers that a text states, with their signs; a percent sign or unit is left aside.
+    """The numbers that a string states, with their signs; percent signs and units are left aside.
 
     ``97`` is not in ``1970``, and ``-97`` is not ``97``. A number in brackets is negative.
     """
@@ -142,7 +142,7 @@ def _text(item: Item, workspace: Workspace, _: Reading) -> Outcome:
         return fails({"one of": list(any_of)}, _excerpt(text))
     flags = re.IGNORECASE if fold else 0
     patterns = item.texts("patterns")
-    if patterns and not any(search(pattern, text, flags) for pattern in patterns):
+    if patterns and not any(search(pattern, text, flags, workspace.steps) for pattern in patterns):
         return fails({"one of": list(patterns)}, _excerpt(text))
     if "number" in item.fields:
         tolerance = max(item.number("tolerance"), abs(item.number("number")) * 1e-9)
@@ -168,7 +168,7 @@ def _searched(item: Item, workspace: Workspace) -> str:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """The values of a JSON document as texts, without its keys; ``null`` says nothing."""
+    """The values of a JSON document as strings, without its keys; ``null`` says nothing."""
     waiting = [value]
     while waiting:
         part = waiting.pop()
@@ -322,7 +322,7 @@ def _rows(workspace: Workspace, item: Item) -> list[list[str]]:
             if len(rows) > _MAX_ROWS:
                 raise WorkbookError(f"{item.file} has more than {_MAX_ROWS:,} rows")
     except csv.Error as error:
-        raise WorkbookError(f"{item.file} is no table: {error}") from error
+        raise WorkbookError(f"{item.file} is not a table: {error}") from error
     return rows
 
 
@@ -368,7 +368,7 @@ def events_of(data: bytes) -> list[Mapping[str, str]]:
 
 
 def moment(text: str) -> dt.datetime | None:
-    """A date or time of a calendar, or of ISO 8601, without its zone; None if it is none."""
+    """A date or time of a calendar, or of ISO 8601, without its zone; None if it is not one."""
     bare = (
         text.strip()
         .rstrip("Zz")
@@ -478,7 +478,7 @@ def _calendar_faults(item: Item) -> Iterator[str]:
         yield f"item {item.id} (calendar): file is missing"
     for name in ("start", "end"):
         if name in item.fields and moment(item.text(name)) is None:
-            yield f"item {item.id} (calendar): {name} is no date or time"
+            yield f"item {item.id} (calendar): {name} is neither a date nor a time"
 
 
 _COUNTED = {"exists": TRUTH, "count": COUNT}

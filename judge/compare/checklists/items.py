@@ -1,7 +1,7 @@
 """The options of the checker ``checklist``: items with points, and groups of them.
 
-An item says what has to hold, in fields that its kind declares (:mod:`.kinds`), and what it is
-worth. What an item finds in an answer is an :class:`Outcome`.
+An item says what has to hold, in fields that its kind declares (:mod:`.kinds`), and how many
+points it has. What an item finds in an answer is an :class:`Outcome`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Item:
         return float(value) if is_number(value) else default  # type: ignore[arg-type]
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A field that is a text or a list of texts."""
+        """A field that is a string or a list of strings."""
         value = self.fields.get(name)
         if isinstance(value, str):
             return (value,)
@@ -204,7 +204,7 @@ def broken(detail: str) -> Outcome:
 
 
 def is_number(value: object) -> bool:
-    """Whether a value of JSON is a number; true and false are none, nor are NaN and infinity."""
+    """Whether a value of JSON is a number; true, false, NaN and infinity are not."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return -1e300 < value < 1e300
@@ -216,11 +216,11 @@ def _item(value: object, number: int) -> Item:
         raise UsageError(f"{where} is not an object")
     name = value.get("id", str(number))
     if not isinstance(name, str) or not name.strip() or len(name) > _MAX_ID:
-        raise UsageError(f"{where}: the id is not a text of 1 to {_MAX_ID} characters")
+        raise UsageError(f"{where}: the id is not a string of 1 to {_MAX_ID} characters")
     where = f"item {name}"
     for key in ("kind", "group", "words", "file"):
         if not isinstance(value.get(key, ""), str):
-            raise UsageError(f"{where}: {key} is not a text")
+            raise UsageError(f"{where}: {key} is not a string")
     if "kind" not in value:
         raise UsageError(f"{where}: kind is missing")
     points, penalty = value.get("points", 1), value.get("penalty", False)

@@ -145,7 +145,9 @@ def check_items(options: ChecklistOptions) -> None:
         kind = kind_of(item)
         for gate in item.gates:
             if gate not in KINDS:
-                raise UsageError(f"item {item.id}: gates names {gate!r}, which is no kind of item")
+                raise UsageError(
+                    f"item {item.id}: gates names {gate!r}, which is not a kind of item"
+                )
         fault = next(faults_of(item, kind.forms), None) or next(kind.faults(item), None)
         if fault is not None:
             raise UsageError(fault)
@@ -155,6 +157,7 @@ def judge_item(item: Item, workspace: Workspace, reading: Reading) -> Outcome:
     """The outcome of an item; whatever the answer holds, it is one.
 
     Raises:
+        GoldFaultError: a gold that the item names is missing or cannot be read.
         RecalcError: an engine cannot be started.
     """
     try:

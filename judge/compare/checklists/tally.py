@@ -22,7 +22,7 @@ from judge.compare.checklists.kinds import kind_of, words_of
 from judge.core.records.cases import ChecklistRecord, ItemReading, ItemRecord, PointsRecord
 
 _LONGEST = 400
-"""Characters of a text on record; longer ones end with an ellipsis."""
+"""Characters of a string on record; longer ones end with an ellipsis."""
 _MAX_LISTED = 20
 _MAX_NESTED = 3
 
@@ -213,12 +213,12 @@ def item_record(entry: JudgedItem, reading: Reading) -> ItemRecord:
 
 
 def shortened(text: str) -> str:
-    """A text that fits on a record."""
+    """A string that fits on a record."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def shown(value: object, depth: int = 0) -> object:
-    """A value as JSON that fits on a record; what is no JSON is text."""
+    """A value as JSON that fits on a record; anything else becomes text."""
     if value is None or isinstance(value, bool | int):
         return value if not isinstance(value, int) or abs(value) < 2**53 else shortened(str(value))
     if isinstance(value, float):

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from judge.compare.cells.computing import Compute
 from judge.compare.files.pages import read_pages
 from judge.compare.rules.book import Book
+from judge.compare.rules.patterns import MAX_STEPS, Steps
 from judge.compare.rules.published_error import Side
 from judge.compare.rules.values import Grid, Grids
 from judge.compare.sealed import Remembering, SealedFiles, UnreadableFileError, sealed
@@ -29,6 +30,8 @@ REPLY = "reply.json"
 """The file of a folder that holds the typed reply, where a reply comes with files."""
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
+MOST_STEPS = 3 * MAX_STEPS
+"""Steps that all patterns of a list may take together on an answer."""
 _MAX_REPLY_CHARS = 5_000_000
 _MAX_DEPTH = 200
 
@@ -134,6 +137,12 @@ class Workspace:
         main: path of the file that items without a ``file`` are about; empty for the first
             workbook, or the first file without one.
 
+    Attributes:
+        files: path below the answer's folder -> bytes.
+        before, golds, compute: as given.
+        origin: where the answer comes from.
+        steps: what all patterns may take together.
+
     Raises:
         MalformedError: the answer is an archive that cannot be read.
     """
@@ -152,6 +161,7 @@ class Workspace:
         self.golds: Mapping[str, bytes] = golds or {}
         self.compute = compute
         self.origin = answer.origin
+        self.steps = Steps(MOST_STEPS)
         self._typed = answer.text
         self._main = main
         self._open: dict[str, OpenBook | WorkbookError] = {}
@@ -254,7 +264,7 @@ class Workspace:
 
     @cached_property
     def reply(self) -> Any:
-        """The reply as JSON; None if it is none, or nested too deep."""
+        """The reply as JSON; None if it is something else, or nested too deep."""
         if self.reply_text is None:
             return None
         try:
@@ -285,7 +295,7 @@ def window_of(place: str) -> Window:
     """A rectangle of cells by its address, such as ``B2`` or ``B2:D9``.
 
     Raises:
-        MalformedError: it is no address.
+        MalformedError: it is not an address.
     """
     window = parse_area(place)
     if window is None:
@@ -297,7 +307,7 @@ def address_of(place: str) -> tuple[int, int]:
     """Row and column of a cell by its address.
 
     Raises:
-        MalformedError: it is no address.
+        MalformedError: it is not an address.
     """
     address = parse_cell(place)
     if address is None:

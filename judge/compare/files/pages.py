@@ -57,13 +57,15 @@ def _library() -> bytes:
     return buffer.getvalue()
 
 
-def read_pages(files: SealedFiles | None, data: bytes, *, texts: bool = True) -> Mapping[str, Any]:
-    """How many ``pages`` a PDF file has, and their ``texts``.
+def read_pages(
+    files: SealedFiles | None, data: bytes, *, with_text: bool = True
+) -> Mapping[str, Any]:
+    """How many ``pages`` a PDF file has, and their text.
 
     Args:
         files: reads it in the sandbox; None if there is no sandbox.
         data: the file.
-        texts: whether the texts are read.
+        with_text: whether the text is read.
 
     Raises:
         UnreadableFileError: it is not a PDF file, or reading it takes too much.
@@ -72,13 +74,13 @@ def read_pages(files: SealedFiles | None, data: bytes, *, texts: bool = True) ->
     if files is None:
         raise RecalcError("PDF is read in the sandbox, and there is none")
     library = _library()
-    options = {"library_bytes": len(library), "texts": texts}
+    options = {"library_bytes": len(library), "texts": with_text}
     return files.read_file("pypdf", library + data, options)
 
 
 def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> Mapping[str, Any]:
     try:
-        return read_pages(asked.files, data, texts=texts)
+        return read_pages(asked.files, data, with_text=texts)
     except UnreadableFileError as error:
         if side is Side.GOLD:
             raise PublishedError("PdfReadError", str(error), side) from error

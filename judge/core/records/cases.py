@@ -179,7 +179,7 @@ class ItemReading(TypedDict):
 
 
 class ItemRecord(TypedDict):
-    """An item of a checklist: what it is worth, what it earned, and why.
+    """An item of a checklist: how many points it has and earned, and why.
 
     ``judged`` says who judges it (:class:`judge.compare.checklists.items.Judged`), ``state`` how it
     ended (:class:`judge.compare.checklists.items.State`). ``official`` or ``standard`` is the other

@@ -112,7 +112,9 @@ def _text_outcome(criterion: Mapping[str, object], reply: Mapping[str, object]) 
     whole = bool(criterion.get("search_full_response"))
     part = reply if whole else reply.get(str(criterion.get("id")))
     published = json.dumps(reply) if whole else str(reply.get(str(criterion.get("id")), ""))
-    plain = "\n".join(leaves(part))
+    # Patterns over the whole reply are written for its JSON, with the names of its keys.
+    as_json = whole and criterion.get("match_type") == "regex_pattern"
+    plain = published if as_json else "\n".join(leaves(part))
     steps = (
         ("", _matches(criterion, published)),
         ("B3", _matches(criterion, plain)),
