@@ -17,12 +17,12 @@ from judge.recalc.contract import (
     OutOfTimeError,
     TeamedEngine,
 )
-from judge.recalc.dependency import Dependencies
 from judge.recalc.explaining import EngineWord
 from judge.recalc.ground import Reads
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.dependency import Dependencies
 
 QUICK_S = 0.3
 QUICK_S_OF_FORMULA = 1e-3

@@ -19,10 +19,10 @@ from judge.formulas.tree import Node, tree
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
-from judge.recalc.dependency import FormulaIndex, Walk
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.dependency import FormulaIndex, Walk
 from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet

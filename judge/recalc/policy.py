@@ -25,7 +25,6 @@ from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
-from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.footing import (
@@ -54,6 +53,7 @@ from judge.workbook.cell import (
     WorkbookFacts,
 )
 from judge.workbook.cell_values import written_controls
+from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import whole_number
