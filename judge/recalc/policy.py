@@ -26,6 +26,7 @@ from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
+from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.footing import (
     is_ascii_only,
@@ -424,6 +425,10 @@ class Recalculator:
                 f"{address(min(intersecting))}"
             )
         package = reduced(workbook, rests_on, index)
+        named: frozenset[str] = frozenset()
+        if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
+            worksheets = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+            package, named = expanded(package, worksheets, index)
         known: dict[CellRef, CellValue] = {}
         if self._computes_itself:
             alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
@@ -447,6 +452,7 @@ class Recalculator:
             reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
+            lambdas=named,
         )
         return _Prepared(question, index, known, tuple(notes))
 
