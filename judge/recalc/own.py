@@ -245,7 +245,7 @@ def followed_values(
     Args:
         workbook: an open workbook.
         index: its formulas.
-        cells: the formula cells that are asked for.
+        cells: the requested formula cells.
         walk: all formula cells that these depend on; None if they are not known.
 
     Returns:
@@ -281,7 +281,7 @@ def own_values(
         index: its formulas.
         cells: formula cells.
         believed: values of formula cells that are known from elsewhere.
-        suspects: cells that are looked at even if no function of theirs converts anything.
+        suspects: cells that are tried even if no function of theirs converts anything.
 
     Returns:
         Cell -> value, dates and times as serial numbers.
