@@ -89,6 +89,8 @@ class OwnValues:
         value, converted = self._formula(ref, cell)
         if not converted:
             raise UnsureError
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            return int(value)  # as the reader and the engines' services have it
         return 0 if value is None else value
 
     def _formula(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
