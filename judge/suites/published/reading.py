@@ -162,7 +162,7 @@ def checklist(options: Mapping[str, object]) -> CheckerSpec:
     """
     spec = CheckerSpec(NAME, options)
     try:
-        check_options(spec)
+        check_options(CheckerSpec(NAME, spec.own_options))
     except UsageError as error:
         raise FieldError(error.message) from error
     return spec
