@@ -136,11 +136,12 @@ class ChecklistFormat(SuiteFormat):
         return None if match is None else (match["id"], 1)
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The first file under its own name, and the output under the name that the task gives."""
+        """The first file under its own name, and the output next to it."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePosixPath(files[0].name if files else "input.xlsx")
-        asked = question.details.get(ASKED, name.name)
-        return SolutionPaths(f"{folder}/{name}", f"{folder}/out/{asked}")
+        asked = PurePosixPath(question.details.get(ASKED, name.name))
+        stem = asked.stem.removesuffix("_output_1")
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{asked.suffix}")
 
 
 def _folders_in(folder: Path) -> list[Path]:
