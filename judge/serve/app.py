@@ -28,6 +28,7 @@ API_ROUTES = (
     "judge.serve.api.accounts",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
+    "judge.serve.operations.webhook_routes",
 )
 PAGE_ROUTES = ("judge.serve.pages.problem_pages",)
 
