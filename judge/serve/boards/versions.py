@@ -74,7 +74,7 @@ class Setting:
 
     board: Mapping[str, Any]
     phase: Mapping[str, Any]
-    suite: Mapping[str, Any]
+    suite: dict[str, Any]
     revision: Mapping[str, Any]
     conditions: Mapping[str, Any]
     tasks: tuple[str, ...]
