@@ -1,4 +1,4 @@
-"""What an annotator does, in one place: begin, change, view the gold, save.
+"""An annotator's work in one module: begin, change, view the gold, save.
 
 The command line and the page are built on this; it opens the sandbox and the engines once.
 """
@@ -91,7 +91,7 @@ class Annotator(Closable):
 
     @property
     def recalculator(self) -> Recalculator:
-        """What computes formulas, opened when it is first asked for."""
+        """The recalculator, opened when it is first needed."""
         if self._recalculator is None:
             opened = open_recalculator(self.sandbox)
             self._recalculator = self._stack.enter_context(contextlib.closing(opened))
@@ -99,7 +99,7 @@ class Annotator(Closable):
 
     @property
     def maker(self) -> GoldMaker:
-        """What makes golds."""
+        """The maker of golds."""
         if self._maker is None:
             self._maker = GoldMaker(self.recalculator, self.sandbox)
         return self._maker
@@ -132,7 +132,7 @@ class Annotator(Closable):
         return [self.book.case(task_id, number) for number in sorted(numbers)]
 
     def check(self, task_id: str) -> list[BrokenRule]:
-        """What the rules say of a task's cases."""
+        """Checks a task's cases against the rules of the manual."""
         return check_cases(
             self.book.task(task_id),
             self.cases(task_id),
@@ -251,7 +251,7 @@ class Annotator(Closable):
 
 
 def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
-    """What the record of a case says of how it was made."""
+    """Facts about how a case was made, from its record."""
     edits: Sequence[Edit] = draft.edits
     by = [source.name for source in proposal.sources if source.agrees]
     return {

@@ -1,4 +1,4 @@
-"""What is kept in a suite's folder: saved cases, drafts, and every workbook that they name.
+"""The archive in a suite's folder: saved cases, drafts, and every workbook that they name.
 
 Records are appended one by one and files replaced as a whole, and both are on the disk when a
 function here returns. A suite may come from a stranger, its records and drafts with it. Opening a
@@ -63,7 +63,7 @@ class CaseData:
 
     @property
     def revision(self) -> str:
-        """What distinguishes one state of the case from another."""
+        """Digest that distinguishes one state of the case from another."""
         return f"{digest(self.input)}-{digest(self.gold)}"
 
 
@@ -452,13 +452,13 @@ class Archive:
         self._records = root / FOLDER / "records.jsonl"
 
     def records(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """What was saved and not taken back, in order, of one task or of all."""
+        """Records of cases that were saved and not taken back, in order, of one task or of all."""
         history = self.history(task_id)
         gone = {each["takes_back"] for each in history if each["state"] == "removing"}
         return [each for each in history if each["state"] == "saving" and each["id"] not in gone]
 
     def history(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """What was saved and what was taken back, in order, of one task or of all."""
+        """Everything that was saved or taken back, in order, of one task or of all."""
         return [
             record
             for record in self._read()

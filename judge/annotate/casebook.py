@@ -232,7 +232,7 @@ class Casebook(Archive):
         return found
 
     def drafts(self, task_id: str | None = None) -> list[Draft]:
-        """What is being worked on, of one task or of all."""
+        """Drafts in progress, of one task or of all."""
         ids = [task_id] if task_id is not None else [task.id for task in self.suite.tasks]
         return [
             draft

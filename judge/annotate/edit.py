@@ -294,7 +294,7 @@ class Edited:
 
 
 def losses(data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
-    """What some edits cannot keep, to report before they are saved; empty if everything is kept.
+    """Features that some edits cannot preserve, to report before saving; empty if none is lost.
 
     Raises:
         WorkbookError: the workbook cannot be read.

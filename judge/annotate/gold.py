@@ -218,12 +218,12 @@ class GoldMaker:
 
     @property
     def recalculator(self) -> Recalculator:
-        """What computes formulas."""
+        """The recalculator."""
         return self._recalculator
 
     @property
     def sandbox(self) -> Sandbox:
-        """What runs programs."""
+        """The sandbox that runs programs."""
         assert self._sandbox is not None, "programs were given without a sandbox"
         return self._sandbox
 

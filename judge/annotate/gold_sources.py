@@ -40,7 +40,7 @@ class Side:
 
 
 def skeleton(formula: str) -> str:
-    """What a formula computes: its functions, operators and constants, without its references.
+    """A formula's functions, operators and constants, without its references.
 
     Two formulas that differ only in how far their ranges reach, or in how they write FALSE, compute
     the same.
@@ -67,7 +67,7 @@ _LOGICAL = {"TRUE": "1", "FALSE": "0"}
 
 
 def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozenset[str]:
-    """What the formulas of some ranges compute, as :func:`skeleton` gives it.
+    """The skeletons of the formulas in some ranges (:func:`skeleton`).
 
     Raises:
         WorkbookError: the ranges cannot be read.

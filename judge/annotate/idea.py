@@ -25,7 +25,7 @@ from judge.workbook.reader import Workbook
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What mutators work on.
+    """The material that mutators work on.
 
     Attributes:
         tables: the tables of the input, the longest first.
@@ -107,7 +107,7 @@ MAX_TABLES = 2
 
 
 def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subject:
-    """What the mutators have to work on.
+    """Collects the material that mutators work on.
 
     Args:
         task: the task.

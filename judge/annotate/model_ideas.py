@@ -94,7 +94,7 @@ async def ask_for_ideas(
 def prompt_for(
     task: Task, base: CaseData, program: Submission, *, most: int
 ) -> tuple[Message, ...]:
-    """What the model is asked: question, input and program; nothing of the gold."""
+    """Builds the prompt: question, input and program; nothing of the gold."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input.xlsx"
         path.write_bytes(base.input)

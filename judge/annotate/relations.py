@@ -125,7 +125,7 @@ def _is_ascending(values: Sequence[CellValue]) -> bool:
 
 
 def _keys(column: Column) -> dict[int, float | str]:
-    """What the rows of a column are sorted by, top to bottom; not those of another kind."""
+    """Keys that sort the rows of a column, top to bottom; those of another kind are left out."""
     found = {
         row: key
         for row in sorted(column.cells)

@@ -157,7 +157,7 @@ def _no_reads() -> Reads:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What is known of the cells on which an answer depends.
+    """Facts about the cells on which an answer depends.
 
     Attributes:
         areas: what the gold's formulas refer to; None if they do not show it.
@@ -191,7 +191,7 @@ def _holds(area: CellRange, ref: CellRef) -> bool:
 
 
 def merged_reads(all_reads: Iterable[Reads]) -> Reads:
-    """What any of several programs reads."""
+    """Cells that at least one of several programs reads."""
     found: dict[str, set[tuple[int, int]]] = {}
     for reads in all_reads:
         for sheet, places in reads.items():

@@ -1,4 +1,4 @@
-"""What the annotator's tools add to an audit: edited copies, and the rules of the manual."""
+"""The annotator's contribution to an audit: edited copies, and the rules of the manual."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def edited(
 
 
 class ManualRules:
-    """What :mod:`judge.annotate.rules` finds."""
+    """Suspects from the rules of the manual (:mod:`judge.annotate.rules`)."""
 
     name = "manual-rule"
     title = "the case breaks a rule of the annotation manual"

@@ -1,4 +1,4 @@
-"""What an input workbook holds: tables with headings, columns with values of a kind."""
+"""Tables of an input workbook: headings, and columns whose values have a kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.workbook.reader import Workbook
 
 
 class Kind(enum.StrEnum):
-    """What most constants of a column are."""
+    """The kind of most constants of a column."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -196,7 +196,7 @@ def _is_text(cell: Cell) -> bool:
 
 
 def _kind(cells: Mapping[int, Cell]) -> Kind:
-    """What most constants are; a column of formulas if there are none."""
+    """The kind of most constants; a column of formulas if there are none."""
     constants = Counter(
         kind_of_value(cell.value) for cell in cells.values() if cell.formula is None
     )
@@ -206,7 +206,7 @@ def _kind(cells: Mapping[int, Cell]) -> Kind:
 
 
 def kind_of_value(value: CellValue) -> Kind:
-    """What kind of constant a value is."""
+    """The kind of a constant."""
     if isinstance(value, dt.datetime | dt.date):
         return Kind.DATE
     if isinstance(value, int | float) and not isinstance(value, bool):

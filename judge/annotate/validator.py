@@ -149,7 +149,7 @@ def _is_filled(task: Task, gold: Workbook, recalculator: Recalculator) -> bool:
 
 
 def doubts_of(proposal: Proposal) -> tuple[str, ...]:
-    """What else a person should know before a proposal is accepted."""
+    """Further doubts that a person should know before accepting a proposal."""
     return tuple(
         f"{source.name} says nothing: {source.problem}"
         for source in proposal.sources

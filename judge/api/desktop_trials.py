@@ -52,7 +52,7 @@ _SAID = {Ending.DONE: Signal.DONE.value, Ending.FAIL: Signal.FAIL.value}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOptions:
-    """What is tried, and how.
+    """Options of a trial on a desktop.
 
     Attributes:
         task_id: the task.
@@ -112,7 +112,7 @@ class Trial:
 
     @property
     def asked(self) -> Asked:
-        """What a person is asked."""
+        """Questions for the person."""
         return Asked(self._suite.name, self.task.id, self.case.number, self.task.instruction)
 
     def writer(self, desktop: Desktop) -> EpisodeWriter:

@@ -61,7 +61,7 @@ def read_key(key_env: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """What is going to be asked, how, and where its results go.
+    """A run before it starts: its plan, its model, and the folder of its results.
 
     Attributes:
         plan: what is asked; ``model_name`` may still have to be asked of the server.

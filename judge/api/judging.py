@@ -129,7 +129,7 @@ NOT_KEPT = CaseKeys("", "")
 
 @dataclass(frozen=True, slots=True)
 class JudgedSubmission:
-    """What the judge says about one submission on all cases of its task.
+    """Verdicts on one submission for all cases of its task.
 
     Attributes:
         task_id: the task's id as text.
@@ -417,7 +417,7 @@ class Judge(AsyncClosable):
             )
 
     def recalculator(self) -> Recalculator:
-        """What computes formulas.
+        """The recalculator.
 
         Raises:
             UsageError: the judge is closed.
@@ -465,7 +465,7 @@ class Judge(AsyncClosable):
         return replace(task, checker=task.checker.with_options(self.options.checker))
 
     def _job(self, task: Task, answer: GivenAnswer) -> tuple[Job, bool]:
-        """What is to be judged, and whether a program has to run for it."""
+        """The job for one submission: its cases, and whether a program has to run for it."""
         limits = self.options.limits
         if not isinstance(answer, Submission | str):
             return Job(task, None, finished_cases(task, answer), limits), False
@@ -516,5 +516,5 @@ class Judge(AsyncClosable):
 
 
 def _sound(judged: Sequence[JudgedCase]) -> list[JudgedCase]:
-    """What was judged to its end; a case that was stopped holds a judge error."""
+    """Results that were judged to their end; a case that was stopped holds a judge error."""
     return [each for each in judged if each.result.verdict is not Verdict.JE]

@@ -122,7 +122,7 @@ def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Ta
 
 
 def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> Background:
-    """What prompts add to the question.
+    """Background that prompts add to the question.
 
     Raises:
         UsageError: no task has a plan, or the documents cannot be read.
@@ -322,7 +322,7 @@ def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
 
 
 def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
-    """What is asked and how; reads the suite, asks nothing.
+    """Makes the plan of a run; reads the suite, sends no request.
 
     Args:
         options: what to ask, with every option that is never without a value

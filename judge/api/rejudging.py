@@ -122,7 +122,7 @@ def _keep_outputs(found: list[RejudgedCase], scratch: RunDirectory, keep: RunDir
 
 
 def ran_by(settings: Settings) -> RunDocument:
-    """What a run.json says of the machine that a rerun ran on."""
+    """Description in ``run.json`` of the machine that a rerun ran on."""
     sandbox = settings.sandbox
     return {
         "limits": asdict(settings.limits),
@@ -185,7 +185,7 @@ class Rejudgement:
         return [case for case in self.cases if case.changed]
 
     def to_json(self) -> dict[str, Any]:
-        """What changed, as a JSON object."""
+        """The changes, as a JSON object."""
         return {
             "run": str(self.path),
             "applied": self.applied,
@@ -241,7 +241,7 @@ def _scores(report: ReportDocument) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is judged again, and how.
+    """A request to judge some records again.
 
     Attributes:
         loaded: the run.
@@ -469,7 +469,7 @@ def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -
 
 
 def _missing(loaded: LoadedRun, suite: Suite) -> tuple[str, ...]:
-    """What a reader of the scores has to know is not in them."""
+    """Warnings for readers of the scores about records that are missing from them."""
     lines = []
     judged = {submission.key for submission in loaded.submissions}
     if left := len(loaded.submitted - judged):
@@ -617,7 +617,7 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
 
 
 def _corrections(run: RunDocument) -> int:
-    """What the run's own description changes about the suite's tasks."""
+    """Changes to the suite's tasks that the run's own description names."""
     suite = run.get("suite")
     named = None if suite is None else suite.get("corrections")
     return len(named or ()) + len(run.get("checker") or ())
@@ -626,7 +626,7 @@ def _corrections(run: RunDocument) -> int:
 def _history(
     run: RunDocument, rules: JudgingRules, cases: Sequence[RejudgedCase]
 ) -> list[dict[str, object]]:
-    """What run.json remembers of every time that verdicts were made again."""
+    """History in run.json of every time that verdicts were made again."""
     entry: dict[str, object] = {
         "at": utc_now(),
         "from": {name: run.get(name) for name in ("profile", "style", "recalc")},

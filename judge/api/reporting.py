@@ -162,7 +162,7 @@ class RunReporter:
         return RecordedResults(self._store.path, self._known, self._slots, self._overrides)
 
     def _submissions(self, pairs: SubmissionIndex, chosen: set[str]) -> Iterator[_Reported]:
-        """What is reported on, in suite order."""
+        """Submissions of the report, in suite order."""
         # The keys are those of all submissions only if all of them were asked to be judged.
         whole = all(pairs.task(place).id in chosen for place in range(len(pairs)))
         keys = self._outcome.keys if whole else None

@@ -1,4 +1,4 @@
-"""What judging takes besides the runs: a sandbox, calculation engines and prepared suites."""
+"""Resources of judging besides the runs: a sandbox, calculation engines, prepared suites."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class JudgingResources:
         return settings if seats is None else replace(settings, executor_of=seats)
 
     def checks(self, settings: Settings, suite: Suite) -> CheckAll | None:
-        """What checks cases of a suite on the cluster, if the options name one.
+        """Executor that checks cases of a suite on the cluster, if the options name one.
 
         Raises:
             ClusterError: the cluster cannot be reached.

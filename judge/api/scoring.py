@@ -111,7 +111,7 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
 
 
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
-    """What a path is (a run, a file of solutions or finished outputs), and where its run goes."""
+    """Finds out if a path is a run, solutions or finished outputs, and where its run goes."""
     out = as_path(options.out)
     if not results.exists():
         raise UsageError(
@@ -510,7 +510,7 @@ class RunScorer:
 
 
 def _named(attempts: Sequence[Mapping[str, object]], field: str) -> str:
-    """What the attempts name, each once."""
+    """Names in the attempts, without repetitions."""
     return ", ".join(sorted({str(attempt[field]) for attempt in attempts if attempt[field]}))
 
 

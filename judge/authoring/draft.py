@@ -231,7 +231,7 @@ class SuiteDraft:
         return findings
 
     def _check(self, task: Task, root: Path) -> Findings:
-        """What is odd about a task.
+        """Warnings about a task.
 
         Raises:
             SuiteError: it cannot be judged.

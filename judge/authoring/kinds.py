@@ -53,7 +53,7 @@ class DraftTask:
 
 
 class DraftKind(abc.ABC):
-    """What differs between the kinds of suites that are written.
+    """The differences between the kinds of suites that people write.
 
     Attributes:
         name: the name by which it is chosen.
@@ -76,7 +76,7 @@ class DraftKind(abc.ABC):
     # -- what an author gives ----------------------------------------------------------------------
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002  the usual
-        """What the files of a task suggest for a person to keep or drop; None for nothing to ask.
+        """Proposals from a task's files for a person to keep or drop; None for nothing to decide.
 
         What is kept comes back to :meth:`fields_of` as the option ``kept``.
 
@@ -149,7 +149,7 @@ class DraftKind(abc.ABC):
         """
 
     def check(self, task: Task) -> Sequence[SuiteFinding]:  # noqa: ARG002  as above
-        """What is wrong with a task whose files can be read; errors refuse it."""
+        """Faults of a task whose files can be read; errors refuse it."""
         return ()
 
     # -- the suite ---------------------------------------------------------------------------------

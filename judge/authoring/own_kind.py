@@ -1,4 +1,4 @@
-"""What all kinds of tasks in suites of the judge's own format have in common: ``suite.json``.
+"""Common part of all kinds of tasks in suites of the judge's own format: ``suite.json``.
 
 A task is checked before it is added: its golds have to be accepted, its untouched inputs refused.
 """

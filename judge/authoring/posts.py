@@ -147,7 +147,7 @@ def _texts(value: Any) -> tuple[str, ...] | None:
 
 
 class Answer(enum.StrEnum):
-    """What a filter says about a post."""
+    """A filter's answer about a post."""
 
     YES = "yes"
     NO = "no"
@@ -155,7 +155,7 @@ class Answer(enum.StrEnum):
 
 
 class Proposal(enum.StrEnum):
-    """What is proposed to the person who decides."""
+    """A proposal to the person who decides."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -164,7 +164,7 @@ class Proposal(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one filter says.
+    """The judgement of one filter.
 
     Attributes:
         answer: yes favours the post, no excludes it.
@@ -236,7 +236,7 @@ _ENOUGH_WORDS = 2
 
 
 def apply_rules(post: Post) -> dict[str, Judgement]:
-    """What the rules say about a post, for each of :data:`QUESTIONS`."""
+    """Applies the rules to a post, for each of :data:`QUESTIONS`."""
     return {
         SOLVED: _solved(post),
         SPREADSHEETS_ONLY: _spreadsheets_only(post.text),
@@ -254,7 +254,7 @@ def propose(judgements: Mapping[str, Judgement]) -> Proposal:
 
 
 def open_questions(judgements: Mapping[str, Judgement]) -> tuple[str, ...]:
-    """What is still worth asking a chat model: nothing if a filter has said no."""
+    """Questions still worth a request to a chat model: none if a filter has said no."""
     if propose(judgements) is not Proposal.UNSURE:
         return ()
     return tuple(name for name, each in judgements.items() if each.answer is Answer.UNSURE)

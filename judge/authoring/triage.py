@@ -62,12 +62,12 @@ class TriagedPost:
 
     @property
     def proposal(self) -> Proposal:
-        """What the filters propose."""
+        """The proposal of the filters."""
         return propose(self.judgements)
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What is still worth asking a chat model."""
+        """Questions still worth a request to a chat model."""
         return () if self.decision else open_questions(self.judgements)
 
 
@@ -188,7 +188,7 @@ def write_sheet(triaged: Iterable[TriagedPost]) -> str:
 
 
 def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
-    """What a person filled in.
+    """Reads a person's entries in a sheet.
 
     Args:
         text: the CSV; columns other than ``id``, ``decision`` and ``note`` do not matter.

@@ -197,7 +197,7 @@ def _proposed(
     victims: Mapping[str, Submission],
     options: dict[str, Any],
 ) -> list[Idea]:
-    """What a chat model proposes, if one is to be asked."""
+    """Proposals of a chat model, if the options name one."""
     if not options["model"]:
         return []
 

@@ -86,7 +86,7 @@ proposal_options = together(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the options say.
+    """The selection that the options make.
 
     Attributes:
         yes: whether all proposals are kept.
@@ -150,7 +150,7 @@ class Choice:
         return kept
 
     def _chosen(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """What the options keep."""
+        """Proposals that the options select."""
         if self.yes:
             return tuple(listed)
         if self.keep is None:

@@ -31,7 +31,7 @@ _METAVARS = {"INTEGER RANGE": "N", "FLOAT RANGE": "NUMBER", "INTEGER": "N", "FLO
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the help of a command shows besides its description and its options' own help.
+    """Parts of a command's help besides its description and its options' own help.
 
     Attributes:
         examples: commands as typed in a shell, without the leading ``judge``.

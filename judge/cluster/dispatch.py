@@ -164,7 +164,7 @@ def split(work: Job | Check) -> list[Job | Check]:
 
 
 def lean(work: Job | Check) -> Job | Check:
-    """What a worker needs of it: not the conversation that led to the program."""
+    """Copy with the parts that a worker needs: not the conversation that led to the program."""
     if isinstance(work, Check) or work.submission is None:
         return work
     return replace(work, submission=replace(work.submission, provenance={}))
@@ -227,7 +227,7 @@ class _Seat:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What all workers of a run get and are compared with.
+    """The terms of a run that all its workers get and are compared with.
 
     Attributes:
         recipe: what sandbox and engines are opened from.

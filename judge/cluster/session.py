@@ -59,7 +59,7 @@ class ClusterSession:
     def dispatcher(
         self, recipe: WorkerRecipe, settings: Settings, suite: Suite, folder: Path | None
     ) -> Iterator[Dispatcher]:
-        """What assigns the work of one run, as long as it lasts. Several runs can go on at once.
+        """Dispatcher that assigns the work of one run, as long as it lasts; runs can overlap.
 
         Args:
             recipe: what workers open sandbox and engines from.
@@ -117,7 +117,7 @@ def _probe(folder: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSeats:
-    """What :attr:`judge.grading.batch.Settings.executor_of` is on a cluster.
+    """A cluster's :attr:`judge.grading.batch.Settings.executor_of`.
 
     Attributes:
         session: the cluster.
@@ -132,7 +132,7 @@ class ClusterSeats:
     folder: Path | None
 
     def __call__(self, settings: Settings) -> ClusterExecutor:
-        """What does the jobs of a run."""
+        """Executes the jobs of a run."""
         recipe = self.recipe
         if settings.sandbox is None:
             recipe = replace(recipe, isolates=False)

@@ -122,7 +122,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What the requests for one submission took.
+    """Cost of the requests for one submission.
 
     Attributes:
         model: the chat model.
@@ -187,7 +187,7 @@ def asking_of(record: Mapping[str, object]) -> Asking:
 
 
 def fault_of_asking(record: Mapping[str, object]) -> str | None:
-    """What is wrong with the numbers of a record about the requests; None if nothing is.
+    """Fault in the numbers of a record about the requests; None if there is none.
 
     They are added up, and what no measurement comes near would overflow there. A field of another
     form counts as unknown, and is accepted.

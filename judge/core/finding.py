@@ -1,4 +1,4 @@
-"""What a checker found about an answer: whether it agrees, and where it does not."""
+"""A checker's finding about an answer: whether it agrees, and where it does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_VALUES_LENGTH = 120
 
 
 class PlaceKind(enum.StrEnum):
-    """What kind of place a difference is at."""
+    """Kinds of location that a difference can have."""
 
     CELL = "cell"
     SHEET = "sheet"
@@ -50,7 +50,7 @@ class DifferencePlace:
 
 
 class Subject(enum.StrEnum):
-    """What a difference is about, if workbooks can show it."""
+    """The subject of a difference, if workbooks can show it."""
 
     SHEETS = "sheets"
     CELLS = "cells"
@@ -106,7 +106,7 @@ def about(
     cells: Sequence[DifferingCellRecord] = (),
     all_cells: int = 0,
 ) -> AboutRecord:
-    """What a difference is about, for pages that show it from the workbooks.
+    """The subject of a difference, for pages that show it from the workbooks.
 
     Args:
         subject: what kind of thing it is.
@@ -190,7 +190,7 @@ class FoundDifference:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a checker says about an answer.
+    """A checker's finding about an answer.
 
     Attributes:
         agrees: whether the answer is right.

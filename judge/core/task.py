@@ -27,7 +27,7 @@ _OF_THE_MACHINE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO
 
 
 class FileKind(enum.StrEnum):
-    """What sort of file an input is."""
+    """The kind of an input file."""
 
     WORKBOOK = "workbook"
     TABLE = "table"
@@ -69,7 +69,7 @@ class AbsentInput:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What a right answer is compared with: a file, or a value that the suite states.
+    """The right answer to compare with: a file, or a value that the suite states.
 
     Attributes:
         path: the file, if the gold is one.
@@ -111,7 +111,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class CaseInput:
-    """What may be shown of a test case: its number and its inputs, never its golds.
+    """The part of a test case that may be shown: its number and its inputs, never its golds.
 
     Attributes:
         number: 1-based number of the case within its task.
@@ -324,7 +324,7 @@ class Task:
 
     @property
     def details(self) -> Mapping[str, str]:
-        """What the suite states in addition to the instruction, and may be shown with it."""
+        """Further statements of the suite that may be shown with the instruction."""
         options = self.checker.options
         stated = {name: options[name] for name in self.checker.public if name in options}
         return {name: str(value) for name, value in stated.items()} | dict(self.context)

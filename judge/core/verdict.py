@@ -91,7 +91,7 @@ _UNSCORED = frozenset({Verdict.SK, Verdict.BT, Verdict.JE})
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What the judge says about one submission on one test case.
+    """The judge's result for one submission on one test case.
 
     Attributes:
         task_id: the task's id as text.

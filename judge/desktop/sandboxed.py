@@ -101,13 +101,13 @@ class SandboxDesktop(Closable):
 
     @property
     def info(self) -> DesktopInfo:
-        """What it is."""
+        """Description of the backend."""
         return self._info
 
     def observe(
         self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
     ) -> Observation:
-        """What it shows now."""
+        """Observes its present state."""
         header = {"op": "observe", "screenshot": screenshot, "tree": tree, "marks": marks}
         return _answered(_observation, *self._link.ask(header, [], _OBSERVE_S))
 

@@ -39,7 +39,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class MalformedError(Exception):
-    """What is wrong with a document; the caller adds in which file."""
+    """A document is malformed; the caller adds in which file."""
 
 
 def read_regular(
@@ -191,7 +191,7 @@ def dump_json(document: object, *, indent: int | None = None, spaced: bool = Fal
 
 
 def json_type(value: object) -> str:
-    """What JSON calls a value."""
+    """JSON's name for the type of a value."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true or false"
     names = {str: "text", dict: "an object", list: "an array", int: "a number", float: "a number"}
@@ -323,7 +323,7 @@ def _check_regular(
 
 
 def kind_of(mode: int) -> str:
-    """What something other than a regular file is, for messages."""
+    """The kind of something other than a regular file, for messages."""
     for is_kind, name in (
         (stat.S_ISDIR, "a folder"),
         (stat.S_ISLNK, "a link"),
@@ -336,7 +336,7 @@ def kind_of(mode: int) -> str:
 
 
 def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
-    """What to raise for a file that is longer than it may be."""
+    """The exception to raise for a file that is longer than it may be."""
     return error(
         f"{path}: longer than {most_bytes // MIB:,} MiB",
         hint="The judge does not write such long files.",

@@ -171,7 +171,7 @@ class GrowingLines:
         self._offset = 0
 
     def read(self, error: type[JudgeError]) -> tuple[list[bytes], bool]:
-        """What was appended since the last call.
+        """Reads the lines appended since the last call.
 
         Args:
             error: what to raise.
@@ -253,7 +253,7 @@ class LineAppender:
             self._new_in = None
 
     def status(self) -> os.stat_result:
-        """What the file is that was opened, whatever has its name now."""
+        """Status of the file that was opened, whatever has its name now."""
         assert self._descriptor is not None
         return os.fstat(self._descriptor)
 

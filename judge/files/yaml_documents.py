@@ -29,7 +29,7 @@ _TEXT = "tag:yaml.org,2002:str"
 
 
 class MalformedYamlError(Exception):
-    """What is wrong with a document; the caller adds in which file."""
+    """A YAML document is malformed; the caller adds in which file."""
 
 
 def read_yaml(path: Path, error: type[JudgeError]) -> Any:
@@ -72,7 +72,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def _said(problem: yaml.YAMLError) -> str:
-    """What is wrong, and where, without the name that the parser has for its input."""
+    """The fault and its position, without the name that the parser has for its input."""
     if isinstance(problem, yaml.reader.ReaderError):
         return f"character {problem.position + 1}: {problem.reason}"
     if not isinstance(problem, yaml.MarkedYAMLError):

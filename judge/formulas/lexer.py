@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """What a token is.
+    """The kind of a token.
 
     ``CELL`` is one corner: ``A1:B2`` has three tokens, and so has a range with a computed corner.
     ``COLUMNS`` and ``ROWS`` are a whole ``A:C`` or ``1:5``. Whether a worksheet has that many rows

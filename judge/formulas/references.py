@@ -99,7 +99,7 @@ def references(formula: str) -> tuple[Reference, ...]:
 
 
 def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
-    """What a formula's text says, and the rectangles that it names outright.
+    """Reads a formula's text, and the rectangles that it names outright.
 
     Formulas of a column differ only in their row numbers: what they have in common is read once.
 
@@ -136,7 +136,7 @@ class _Place(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """What formulas that differ only in row numbers have in common.
+    """The common part of formulas that differ only in row numbers.
 
     Attributes:
         traits: what their text says.
@@ -247,7 +247,7 @@ def readable(formula: str, said: FormulaTraits, named: Sequence[Reference]) -> S
 
 
 def _sums(call: re.Match[str]) -> list[Reference]:
-    """What a sum range is extended to, if its shape is not that of the range that is searched."""
+    """The extended sum range, if its shape is not that of the range that is searched."""
     if call["sums"] is None:
         return []
     (cells, *_), (sums, *_) = references(call["cells"]), references(call["sums"])

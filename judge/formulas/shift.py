@@ -76,7 +76,7 @@ _AS_WRITTEN = (Kind.TEXT, Kind.QUOTED, Kind.BRACKETS)
 
 
 def shape_of(token: Token) -> str:
-    """What is left of a token in the shape of its formula: of a reference ``#``."""
+    """A token's part in the shape of its formula: ``#`` for a reference."""
     if token.kind in _AS_WRITTEN:
         return token.text
     if token.kind is Kind.SHEET:

@@ -22,7 +22,7 @@ from judge.recalc.policy import Recalculator
 
 @dataclass(frozen=True, slots=True)
 class CaseCheck:
-    """What is known of one test case.
+    """The result of checking one test case.
 
     Attributes:
         task_id: the task's id as text.

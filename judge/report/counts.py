@@ -1,4 +1,4 @@
-"""What a run counts besides its scores: shares of cells, options of scope, usage, charts. Pure.
+"""Counts of a run besides its scores: shares of cells, options of scope, usage, charts. Pure.
 
 Each subject has a tally that takes one case (or one submission) at a time. What people should read
 of it comes as lines of text.
@@ -95,7 +95,7 @@ def _percent(share: float | None) -> str:
 
 
 class ScopeTally:
-    """What the options ``keep`` and ``formula_asked`` found, counted case by case."""
+    """Results of the options ``keep`` and ``formula_asked``, counted case by case."""
 
     def __init__(self) -> None:
         self._kept: Counter[str] = Counter()

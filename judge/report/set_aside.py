@@ -28,7 +28,7 @@ def suspicions_of_run(suspicions: Suspicions, run: RunDocument) -> Suspicions:
 
 
 class LevelTally:
-    """What is left if suspects of one certainty, and surer ones, are set aside.
+    """The results that remain if suspects of one certainty, and surer ones, are set aside.
 
     Attributes:
         set_aside_cases: scored cases that are set aside.

@@ -80,7 +80,7 @@ class TalliedTask:
 
 
 class TaskTally:
-    """What all counted submissions of one task add to the scores.
+    """The contribution of all counted submissions of one task to the scores.
 
     Args:
         task: the task.

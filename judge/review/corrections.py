@@ -31,7 +31,7 @@ SOURCE = "judge verify --review"
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What a reviewer typed as right instead; every field is empty if the gold is right.
+    """A reviewer's corrections as typed; every field is empty if the gold is right.
 
     Attributes:
         cells: case number -> lines such as ``Sheet1!C8=BBB``.

@@ -66,7 +66,7 @@ _PANES = {EvidenceFile.INPUT: "input", EvidenceFile.GOLD: "gold", EvidenceFile.S
 
 @dataclass(frozen=True, slots=True)
 class ShownCase:
-    """What is shown next to a suspect.
+    """The files and values on the page next to a suspect.
 
     Attributes:
         number: number of the case.

@@ -86,7 +86,7 @@ ROWS = (
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What was read of a suite's folder.
+    """The contents of a suite's folder.
 
     Attributes:
         format: which of the format's names the suite goes by.
@@ -117,7 +117,7 @@ class SolutionPaths:
 
 
 class FileRole(enum.Enum):
-    """What a file is to a program."""
+    """The role of a file for a program."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -171,7 +171,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """What a record of answers names its task by if it has no id; None if it does not."""
+        """Name of a task in a record of answers without an id; None if it has none."""
         return None
 
     def output_of(
@@ -185,7 +185,7 @@ class SuiteFormat(ABC):
         return None
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
-        """What a file is to a program of the task, by its name; None for files of others.
+        """The role of a file for a program of the task, by its name; None for files of others.
 
         Prompts and programs of other people name their files; this says which to look for.
         """

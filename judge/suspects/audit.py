@@ -19,7 +19,7 @@ MAX_SUMMARY = 300
 
 @dataclass(frozen=True, slots=True)
 class TaskFindings:
-    """What an audit found in one task.
+    """Findings of an audit in one task.
 
     Attributes:
         task: the task.

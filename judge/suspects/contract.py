@@ -9,7 +9,7 @@ from typing import Protocol
 
 from judge.compare.cells.render import value_to_json
 from judge.errors import UsageError
-from judge.suspects.books import Book, Place
+from judge.suspects.books import Book, CellAddress
 from judge.suspects.material import TaskMaterial
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
@@ -28,12 +28,12 @@ class Sign(Protocol):
 
     @property
     def title(self) -> str:
-        """What it says, in one line."""
+        """The sign in one line."""
         ...
 
     @property
     def blind_spots(self) -> tuple[str, ...]:
-        """What it cannot see, and what misleads it, one line each."""
+        """Things that it cannot see, and that mislead it, one line each."""
         ...
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
@@ -48,7 +48,7 @@ class Sign(Protocol):
 
 def evidence(
     file: EvidenceFile,
-    place: Place,
+    address: CellAddress,
     *,
     expected: CellValue = None,
     found: CellValue = None,
@@ -58,8 +58,8 @@ def evidence(
     """Evidence in one cell."""
     return Evidence(
         file=file,
-        sheet=place.sheet,
-        cell=place.name,
+        sheet=address.sheet,
+        cell=address.name,
         expected=value_to_json(expected),
         found=value_to_json(found),
         note=note,
@@ -104,9 +104,9 @@ def shown(value: CellValue) -> str:
     return f"'{cut}'" if isinstance(value, str) else cut
 
 
-def place_in(book: Book, place: Place) -> str:
+def address_in(book: Book, address: CellAddress) -> str:
     """The address of a cell for a message, with its sheet if the workbook has several."""
-    return place.name if len(book.sheet_names) == 1 else f"'{place.sheet}'!{place.name}"
+    return address.name if len(book.sheet_names) == 1 else f"'{address.sheet}'!{address.name}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-"""What people decided about suspects, the status that follows, and which cases it sets aside.
+"""People's decisions about suspects, the status that follows, and the cases that it sets aside.
 
 Decisions are in an append-only log next to ``suspects.json``. Each line is one decision of one
 reviewer about one suspect. The last one of each reviewer counts; the earlier ones stay. A decision
@@ -37,7 +37,7 @@ SuspectKey = tuple[str, int | None, str]
 
 
 class Finding(enum.StrEnum):
-    """What a reviewer found."""
+    """A reviewer's finding."""
 
     FAULT = "fault"
     """The suite is at fault; the decision holds what is right."""
@@ -72,7 +72,7 @@ class DecisionRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one reviewer found out about one suspect.
+    """One reviewer's decision about one suspect.
 
     Attributes:
         key: which suspect.
@@ -203,7 +203,7 @@ DECISIONS_FILE = "suspects.decisions.jsonl"
 
 
 class Standing(enum.StrEnum):
-    """What is known about a suspect."""
+    """The status of a suspect."""
 
     OPEN = "open"
     """Nobody has decided."""

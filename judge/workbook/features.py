@@ -1,4 +1,4 @@
-"""What a workbook holds besides the values of its cells: rules, drawings, tables, names, sheets.
+"""Features of a workbook besides the values of its cells: rules, drawings, tables, names, sheets.
 
 Features are identified by their content and not by their position: rows that are inserted above a
 list, or a sheet that gets another name, leave the same features with the same measure.
@@ -25,7 +25,7 @@ _SHOWN = 80
 
 
 class FeatureKind(enum.StrEnum):
-    """What a feature is; the values are those of records and reports."""
+    """The kind of a feature; the values are those of records and reports."""
 
     SHEET = "sheet"
     HIDDEN_SHEET = "hidden_sheet"

@@ -198,7 +198,7 @@ def _parse_part(written: str, notes: list[str]) -> PositionPart | None:
 
 
 def _without_sheet_again(sheet: str, cells: str, written: str, notes: list[str]) -> str:
-    """What follows a sheet's name, without the same name if that is repeated."""
+    """The text after a sheet's name, without the same name if that is repeated."""
     name, bang, rest = _BANGS.sub("!", cells).rpartition("!")
     if not bang or not _bare(name) or _bare(name) != _bare(sheet):
         return cells
@@ -372,7 +372,7 @@ def _shorten(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SheetIndex:
-    """What resolving needs to know about a workbook.
+    """The index of a workbook's sheets that resolving needs.
 
     Attributes:
         names: its worksheets in workbook order.

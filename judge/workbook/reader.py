@@ -137,7 +137,7 @@ class Workbook:
 
     @cached_property
     def facts(self) -> WorkbookFacts:
-        """What the workbook says about itself."""
+        """Facts about the workbook itself."""
         with self._package.blamed():
             application, version = read_application(self._package)
         return WorkbookFacts(
@@ -150,7 +150,7 @@ class Workbook:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the file holds that the reader ignores, a line each."""
+        """Contents of the file that the reader ignores, a line each."""
         names = self._package.names
         remarks = []
         if any(name.endswith("vbaProject.bin") for name in names):

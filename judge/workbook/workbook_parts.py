@@ -94,7 +94,7 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class WorkbookPart:
-    """What the main part of a workbook says.
+    """Contents of the main part of a workbook.
 
     Attributes:
         tabs: sheets in workbook order.
@@ -286,7 +286,7 @@ class _MainReader:
 
 @dataclass(frozen=True, slots=True)
 class _ContentTypes:
-    """What the package says about the content of its parts.
+    """Content types of the package's parts.
 
     Attributes:
         defaults: content type by ending.

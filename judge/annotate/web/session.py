@@ -164,7 +164,7 @@ class AnnotationSession:
 
     @property
     def revision(self) -> str:
-        """What distinguishes one state of the draft from another."""
+        """Digest that distinguishes one state of the draft from another."""
         draft = self._draft
         held: list[Any] = [self._start.revision, draft.id if draft else None]
         if draft is not None:

@@ -1,4 +1,4 @@
-"""What was done on the page, as edits of a workbook. Pure."""
+"""Turns input on the page into edits of a workbook. Pure."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
 
 
 def _content(text: str, known: Cell | None) -> CellContent:
-    """What was typed; in a cell that is formatted as text, everything but a formula is text."""
+    """Content for the typed text; in a cell formatted as text, everything but a formula is text."""
     is_text = known is not None and known.number_format == _TEXT_FORMAT
     if is_text and text and not text.startswith(("=", "'")):
         return text

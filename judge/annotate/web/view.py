@@ -121,7 +121,7 @@ def show_window(
     marked: Collection[CellRef] = (),
     least: Window | None = None,
 ) -> dict[str, Any]:
-    """What the page shows of a sheet.
+    """Renders the part of a sheet that the page shows.
 
     Args:
         workbook: the workbook.
@@ -225,14 +225,14 @@ def _inside(inner: Window, outer: Window) -> bool:
 
 
 def typed_text(cell: Cell) -> str:
-    """What somebody would have to type to get this cell."""
+    """Text that somebody would have to type to get this cell."""
     if cell.formula is not None:
         return content_text(Formula(cell.formula.removeprefix("=")))
     return content_text(cell.value)
 
 
 def shown_text(cell: Cell) -> str:
-    """What the page shows: the value, near to what a spreadsheet program shows of it."""
+    """Text on the page: the value, close to how a spreadsheet program displays it."""
     value = cell.value
     if cell.formula is not None and value is None:
         return "" if cell.has_cached_value else "(no value)"

@@ -139,7 +139,7 @@ class Change:
 
 
 def changes_of(pair: Pair, sheet: str) -> Iterator[Change]:
-    """What differs in a sheet of a gold, each type of rule at most once.
+    """Changes in a sheet of a gold, with each type of rule at most once.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.

@@ -47,7 +47,7 @@ _WORDS_OF_PROPERTIES = {
 
 
 def words_of(change: Change, facts: SheetFacts) -> str:
-    """What a rule asks, in a line.
+    """A rule in words, on one line.
 
     Args:
         change: what differs.
@@ -195,7 +195,7 @@ _USUAL_GROUPINGS = {None, "clustered", "standard"}
 
 
 def unsaid_of(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
-    """What of a sheet differs beyond all rules, a line each.
+    """Differences of a sheet that no rule covers, a line each.
 
     Args:
         before: the sheet of the input, or a blank one.
@@ -263,7 +263,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What is proposed.
+    """The proposals for a task.
 
     Attributes:
         listed: the rules.

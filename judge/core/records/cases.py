@@ -8,7 +8,7 @@ from judge.files.forms import Amount, Count, Sha256, TaskId
 
 
 class CaseRun(TypedDict, total=False):
-    """What is known about the run of a program on a case; empty if nothing was run.
+    """Facts about the run of a program on a case; empty if no program ran.
 
     ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
     that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for what was
@@ -63,7 +63,7 @@ class DifferingCellRecord(TypedDict):
 
 
 class AboutRecord(TypedDict):
-    """What a difference is about: see :class:`judge.core.finding.About`."""
+    """The subject of a difference: see :class:`judge.core.finding.About`."""
 
     subject: str
     expected: SheetRecord | None
@@ -175,7 +175,7 @@ SheetValues = dict[str, dict[str, object]]
 
 
 class CaseComparison(TypedDict, total=False):
-    """What comparing an output with its gold found; empty if nothing was compared.
+    """The result of comparing an output with its gold; empty if they were not compared.
 
     ``difference_counts`` counts all differences by kind, ``differences`` lists the first ones.
     ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``. ``gold`` names

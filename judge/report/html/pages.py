@@ -319,7 +319,7 @@ def _case_of(task: Task | None, number: int) -> TestCase | None:
 
 
 def _requirements(task: Task, gold: Gold | None) -> Requirements | None:
-    """What a task asks, in sentences; None if its checker has none."""
+    """A task's requirements, in sentences; None if its checker has none."""
     try:
         return checker_of(task.checker).requirements(task, gold)
     except JudgeError:

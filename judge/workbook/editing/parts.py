@@ -62,7 +62,7 @@ def linked_part(workbook: Workbook, kind: str) -> str | None:
 
 
 def without_part(package: Package, name: str) -> dict[str, bytes | None]:
-    """What to replace so that a part is gone: itself, its content type, what points to it."""
+    """Replacements that remove a part: itself, its content type, references to it."""
     folder, _, file = main_part(package).rpartition("/")
     links = f"{folder}/_rels/{file}.rels"
     leaf = re.escape(name.rpartition("/")[2]).encode()

@@ -37,7 +37,7 @@ MAX_TEXT = 32_767
 
 @dataclass(frozen=True, slots=True)
 class NewContent:
-    """What a cell gets.
+    """New content of a cell.
 
     Attributes:
         content: value or formula; None empties the cell.

@@ -172,7 +172,7 @@ class BookFacts:
         return {tab.name: tab for tab in self.tabs}
 
     def tree(self, tab: Tab) -> Element:
-        """What is around the rows of a worksheet, or the whole part of a chart sheet.
+        """XML around the rows of a worksheet, or the whole part of a chart sheet.
 
         Raises:
             WorkbookError: the part is missing, broken or over a limit.
@@ -207,7 +207,7 @@ class BookFacts:
         return lambda: TreeListener(self._package, tab.part, MAX_ELEMENTS)
 
     def links(self, tab: Tab) -> Mapping[str, Relationship]:
-        """What the part of a sheet points to.
+        """Links of a sheet's part to others.
 
         Raises:
             WorkbookError: the relationships cannot be read.
@@ -336,7 +336,7 @@ class BookFacts:
 
     @cached_property
     def looks(self) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """What each conditional look of the workbook does, by index."""
+        """Effects of the workbook's conditional looks, by index."""
         return tuple(map(_look, self.workbook.style_sheet.conditional))
 
     @cached_property

@@ -26,7 +26,7 @@ from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, relationships
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a chart takes its values from.
+    """The source of a chart's values.
 
     Attributes:
         reference: the cells, as the file writes them (``Sheet1!$B$2:$B$5``); empty for literals.

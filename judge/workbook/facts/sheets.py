@@ -316,7 +316,7 @@ def _line(first: int, last: int, attributes: Mapping[str, str], size: str) -> Li
 
 
 def _said(attributes: Mapping[str, str], size: str) -> tuple[bool, float | None, int, bool]:
-    """What attributes say of a row or a column: hidden, size, level, collapsed."""
+    """Attributes of a row or a column: hidden, size, level, collapsed."""
     return (
         is_on(attributes.get("hidden")),
         number(attributes.get(size)),
@@ -499,7 +499,7 @@ def formats_of(
 
 
 def _drawn(rule: Element) -> tuple[tuple[str, str], ...]:
-    """What colour scales, data bars and icon sets draw."""
+    """Drawings of colour scales, data bars and icon sets."""
     found = []
     for scale in rule.children:
         if scale.name.removeprefix("x14:") in {"colorScale", "dataBar", "iconSet"}:

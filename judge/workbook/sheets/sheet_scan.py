@@ -310,7 +310,7 @@ class SheetScanner:
         self._last_row = max((window.max_row for window in windows), default=0)
 
     def collector(self) -> CellCollector:
-        """What the pass keeps; a new one for each attempt."""
+        """Collector of the pass; a new one for each attempt."""
         return CellCollector(
             self._windows,
             self._formats,
@@ -323,11 +323,11 @@ class SheetScanner:
         )
 
     def listener(self) -> TailListener | None:
-        """What hears the elements around the rows, instead of what is kept of them otherwise."""
+        """Listener for the elements around the rows, in place of the usual collector."""
         return None
 
     def row_listener(self) -> RowListener | None:
-        """What hears the tags of the rows."""
+        """Listener for the tags of the rows."""
         return None
 
     # -- parsing everything ----------------------------------------------------------------------

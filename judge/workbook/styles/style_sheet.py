@@ -54,7 +54,7 @@ INDEXED_COLOURS: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """What a workbook's colours refer to.
+    """The palette that a workbook's colours refer to.
 
     Attributes:
         theme: colours of the theme in the order in which cells count: light 1, dark 1, light 2,
@@ -232,7 +232,7 @@ _ON = {"1", "true", "on", "t"}
 
 @dataclass(frozen=True, slots=True)
 class ConditionalStyle:
-    """What a conditional format changes; None leaves the cell's own look.
+    """Changes by a conditional format; None leaves the cell's own look.
 
     Attributes:
         fill: the fill that it sets.
