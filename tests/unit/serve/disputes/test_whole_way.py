@@ -13,7 +13,7 @@ import openpyxl
 import pytest
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
-from httpx import Response
+from httpx2 import Response
 
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.app import make_app
