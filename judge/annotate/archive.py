@@ -128,7 +128,7 @@ class DraftFiles:
 
     def numbers(self, task_id: str) -> list[int]:
         """Case numbers that the drafts of a task hold."""
-        return [int(each.partition("-")[0]) for each in self.ids(task_id)]
+        return [int(draft_id.partition("-")[0]) for draft_id in self.ids(task_id)]
 
     def write_head(self, draft: Draft) -> None:
         """Begins the file of a draft; with the lock held."""
@@ -187,8 +187,8 @@ class DraftFiles:
             base=CaseData(
                 int(base["case"]), self._version(base["input"]), self._version(base["gold"])
             ),
-            edits=tuple(edit_from_json(each) for step in done for each in step["edits"]),
-            answers=tuple(edit_from_json(each) for step in done for each in step["answers"]),
+            edits=tuple(edit_from_json(edit) for step in done for edit in step["edits"]),
+            answers=tuple(edit_from_json(edit) for step in done for edit in step["answers"]),
         )
 
 
@@ -292,7 +292,7 @@ def check_record(path: Path, record: Mapping[str, Any]) -> None:
         if not _is_case_path(name):
             raise _wrong(path, f"files.{role}", name)
     changed = record.get("changed", [])
-    if not isinstance(changed, list) or not all(isinstance(each, str) for each in changed):
+    if not isinstance(changed, list) or not all(isinstance(name, str) for name in changed):
         raise _wrong(path, "changed", changed)
 
 
@@ -454,8 +454,10 @@ class Archive:
     def records(self, task_id: str | None = None) -> list[dict[str, Any]]:
         """Records of cases that were saved and not taken back, in order, of one task or of all."""
         history = self.history(task_id)
-        gone = {each["takes_back"] for each in history if each["state"] == "removing"}
-        return [each for each in history if each["state"] == "saving" and each["id"] not in gone]
+        gone = {record["takes_back"] for record in history if record["state"] == "removing"}
+        return [
+            record for record in history if record["state"] == "saving" and record["id"] not in gone
+        ]
 
     def history(self, task_id: str | None = None) -> list[dict[str, Any]]:
         """Everything that was saved or taken back, in order, of one task or of all."""
@@ -474,8 +476,8 @@ class Archive:
 
     def last_record(self, task_id: str, number: int) -> dict[str, Any] | None:
         """The record of the last time that a case was saved here."""
-        found = [record for record in self.records(task_id) if record["case"] == number]
-        return found[-1] if found else None
+        matching = [record for record in self.records(task_id) if record["case"] == number]
+        return matching[-1] if matching else None
 
     def version(self, sha256: str) -> bytes:
         """A workbook that was saved or built upon, by its hash.

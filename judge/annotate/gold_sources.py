@@ -72,13 +72,13 @@ def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozens
     Raises:
         WorkbookError: the ranges cannot be read.
     """
-    found: set[str] = set()
+    skeletons_seen: set[str] = set()
     for area in ranges:
         if area is None:
             continue
         for cell in workbook.formula_cells(area)[:MAX_FORMULAS]:
-            found.add(skeleton(cell.formula or ""))
-    return frozenset(found)
+            skeletons_seen.add(skeleton(cell.formula or ""))
+    return frozenset(skeletons_seen)
 
 
 def voice_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:

@@ -143,10 +143,10 @@ class JudgingResources:
                 sandbox = self._given or self._open_sandbox(kind) if isolates else None
                 recipe = self._recipe(kind)
                 self._settings[key] = recipe.settings(sandbox, self._stack)
-            found = self._settings[key]
-        if needs_sandbox and found.sandbox is not None:
-            check_runs_solutions(found.sandbox)
-        return found
+            opened = self._settings[key]
+        if needs_sandbox and opened.sandbox is not None:
+            check_runs_solutions(opened.sandbox)
+        return opened
 
     def _recipe(self, kind: str) -> WorkerRecipe:
         options = self._options
@@ -184,10 +184,16 @@ class JudgingResources:
         from judge.cluster.config import parse_place  # noqa: PLC0415
         from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
 
+<<<<<<< HEAD
         with self._opening:
             if self._session is None:
                 place = parse_place(options.cluster, insecure=options.insecure_cluster)
                 self._session = ClusterSession(place, self._stack, _tell)
+=======
+        if self._session is None:
+            cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
+            self._session = ClusterSession(cluster_place, self._stack, _tell)
+>>>>>>> main
         assert settings.recipe is not None, "settings() opens them from a recipe"
         return ClusterSeats(self._session, replace(settings.recipe, threads=1), suite, folder)
 

@@ -185,10 +185,10 @@ def own_values(path: GivenPath, run: RunDocument) -> bool:
         path: the results directory.
         run: its run.json.
     """
-    said = StartedRuns().options_of(as_path(path)) or {}
+    recorded = StartedRuns().options_of(as_path(path)) or {}
     if (outputs := run.get("outputs")) is not None:
-        return said.get("outputs") == outputs
-    return said.get("gui_only") is True
+        return recorded.get("outputs") == outputs
+    return recorded.get("gui_only") is True
 
 
 def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> None:
@@ -281,7 +281,7 @@ class RunScorer:
                 task.id for task in suite.select(self._options.ids, self._options.limit).tasks
             }
             tasks = tasks_of(pairs)
-            selected = pairs.only(place for place, task in enumerate(tasks) if task.id in chosen)
+            selected = pairs.only(index for index, task in enumerate(tasks) if task.id in chosen)
             if not len(selected):
                 raise SubmissionError(
                     f"{source.solutions}: none of the chosen tasks has a solution",
@@ -312,7 +312,9 @@ class RunScorer:
         if source.layout is not None:
             submissions = programs_in(source.solutions, suite, source.layout.record())
         else:
-            submissions = (each for _, _, each in iterate_submissions(source.solutions, suite))
+            submissions = (
+                submission for _, _, submission in iterate_submissions(source.solutions, suite)
+            )
         store.replace_records(
             SUBMISSIONS_FILE,
             (submission_record(take_kept(store, submission), suite) for submission in submissions),
@@ -412,7 +414,7 @@ class RunScorer:
         store: RunDirectory,
         run: RunDocument,
         suite: Suite,
-        found: FoundOutputs,
+        outputs: FoundOutputs,
         attempts: Sequence[Mapping[str, object]],
         outcome: BatchResult,
         without: int,
@@ -426,7 +428,7 @@ class RunScorer:
             [
                 (task, sample)
                 for task in suite.tasks
-                for sample in found.samples_of(task.id) or [0]
+                for sample in outputs.samples_of(task.id) or [0]
                 if (task.id, sample) in judged
             ],
             results,

@@ -209,7 +209,7 @@ def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> Draf
     """
     kinds = [kind_named(name) for name in _HOMES]
     here = [kind for kind in kinds if (root / kind.definition).is_file()]
-    marked = [each for each in here if any(name in each.marks for name in options or ())]
+    marked = [row for row in here if any(name in row.marks for name in options or ())]
     if here:
         return (marked or here)[0]
     names = " or ".join(dict.fromkeys(kind.definition for kind in kinds))
@@ -224,13 +224,13 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, (), "")}
 
 
-def refuse_others(given: Mapping[str, Any], known: Sequence[str], kind: str) -> None:
+def refuse_others(given: Mapping[str, Any], allowed: Sequence[str], kind: str) -> None:
     """Refuses options that mean nothing for a kind.
 
     Raises:
         UsageError: names them.
     """
-    others = [f"--{name.replace('_', '-')}" for name in given if name not in known]
+    others = [f"--{name.replace('_', '-')}" for name in given if name not in allowed]
     if others:
         raise UsageError(
             f"{', '.join(others)}: not for a suite of the kind {kind}",

@@ -137,12 +137,12 @@ def _texts(value: Any) -> tuple[str, ...] | None:
     if not isinstance(value, list):
         return None
     texts = []
-    for each in value:
-        if isinstance(each, dict):
-            found = (each.get(key) for key in ("name", "filename", "file_name", "url"))
-            texts.extend([text for text in found if isinstance(text, str)][:1])
-        elif isinstance(each, str):
-            texts.append(each)
+    for attachment in value:
+        if isinstance(attachment, dict):
+            names = (attachment.get(key) for key in ("name", "filename", "file_name", "url"))
+            texts.extend([text for text in names if isinstance(text, str)][:1])
+        elif isinstance(attachment, str):
+            texts.append(attachment)
     return tuple(texts)
 
 
@@ -257,7 +257,9 @@ def open_questions(judgements: Mapping[str, Judgement]) -> tuple[str, ...]:
     """Questions still worth a request to a chat model: none if a filter has said no."""
     if propose(judgements) is not Proposal.UNSURE:
         return ()
-    return tuple(name for name, each in judgements.items() if each.answer is Answer.UNSURE)
+    return tuple(
+        name for name, judgement in judgements.items() if judgement.answer is Answer.UNSURE
+    )
 
 
 def _solved(post: Post) -> Judgement:
@@ -276,9 +278,11 @@ def _attachment(post: Post) -> Judgement:
         return Judgement(Answer.UNSURE, f"a file is named: {_around(post.body, linked)}")
     if post.attachments:
         return Judgement(Answer.NO, f"no workbook among: {', '.join(post.attachments)[:80]}")
-    said = _ATTACHED.search(post.body)
-    if said:
-        return Judgement(Answer.UNSURE, f"only the text mentions it: {_around(post.body, said)}")
+    attached = _ATTACHED.search(post.body)
+    if attached:
+        return Judgement(
+            Answer.UNSURE, f"only the text mentions it: {_around(post.body, attached)}"
+        )
     if post.attachments is None:
         return Judgement(Answer.UNSURE, "the record does not say")
     return Judgement(Answer.NO, "none")

@@ -105,8 +105,8 @@ def _print(result: Recalculation) -> None:
     computed = result.computed
     shown = sorted(computed.values.items())[:SHOWN_CELLS] if result.written is None else []
     for ref, value in shown:
-        said = value.code if isinstance(value, ErrorValue) else value
-        click.echo(f"{address(ref)}\t{said}")
+        plain = value.code if isinstance(value, ErrorValue) else value
+        click.echo(f"{address(ref)}\t{plain}")
     if shown and len(computed.values) > len(shown):
         click.echo(f"… and {len(computed.values) - len(shown)} more (all with --json)")
     for ref, why in sorted(computed.not_calculated.items())[:SHOWN_CELLS]:

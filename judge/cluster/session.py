@@ -44,14 +44,14 @@ class ClusterSession:
     """
 
     def __init__(
-        self, place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
+        self, cluster_place: Place, stack: contextlib.ExitStack, on_notice: Callable[[str], None]
     ) -> None:
-        check_installed(place.kind)
+        check_installed(cluster_place.kind)
         from judge.cluster.engine.connection import reached  # noqa: PLC0415  an extra, and slow
 
-        self._place = place
+        self._place = cluster_place
         self._notice = on_notice
-        self._connection: Connection = stack.enter_context(reached(place))
+        self._connection: Connection = stack.enter_context(reached(cluster_place))
         self._prepared: WorkerRecipe | None = None
         self._preparing = threading.Lock()
 

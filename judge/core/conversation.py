@@ -179,9 +179,9 @@ def asking_of(record: Mapping[str, object]) -> Asking:
         is_truncated=record.get("truncated") is True,
         stands_alone=stands_alone if isinstance(stands_alone, bool) else None,
         calls=tuple(
-            _call(each)
-            for each in (calls if isinstance(calls, list) else ())
-            if isinstance(each, Mapping)
+            _call(call)
+            for call in (calls if isinstance(calls, list) else ())
+            if isinstance(call, Mapping)
         ),
     )
 
@@ -202,9 +202,9 @@ def fault_of_asking(record: Mapping[str, object]) -> str | None:
     numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
     if isinstance(tokens, Mapping):
         numbers += [(f"tokens.{name}", tokens.get(name)) for name in ("prompt", "completion")]
-    for place, call in enumerate(calls if isinstance(calls, list) else ()):
+    for index, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, Mapping):
-            numbers += [(f"calls[{place}].{name}", call.get(name)) for name in _CALL_NUMBERS]
+            numbers += [(f"calls[{index}].{name}", call.get(name)) for name in _CALL_NUMBERS]
     for name, value in numbers:
         number = _number(value)
         if number is not None and not abs(number) < _MOST:

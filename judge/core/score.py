@@ -110,12 +110,12 @@ class TaskScores:
     @property
     def soft(self) -> list[float | None]:
         """The soft score of each sample; None where no case is scored."""
-        return [None if math.isnan(each) else each for each in self._soft]
+        return [None if math.isnan(score) else score for score in self._soft]
 
     @property
     def hard(self) -> list[float | None]:
         """The hard score of each sample; None where no case is scored."""
-        return [None if math.isnan(each) else each for each in self._hard]
+        return [None if math.isnan(score) else score for score in self._hard]
 
     @property
     def accepted(self) -> list[float]:
@@ -141,14 +141,14 @@ def score_tasks(tasks: Iterable[TaskScores]) -> GroupScore:
     soft, hard, soft_of_all, hard_of_all = [], [], [], []
     cases = all_cases = 0
     for task in tasks:
-        scored = [each for each in task.soft if each is not None]
+        scored = [score for score in task.soft if score is not None]
         if scored:
             soft.append(_mean(scored))
-            hard.append(_mean([each for each in task.hard if each is not None]))
+            hard.append(_mean([score for score in task.hard if score is not None]))
         cases += task.cases
         all_cases += task.all_cases
         soft_of_all.append(_mean(task.accepted))
-        hard_of_all.append(_mean([float(each == 1.0) for each in task.accepted]))
+        hard_of_all.append(_mean([float(share == 1.0) for share in task.accepted]))
     return GroupScore(
         tasks=len(soft),
         cases=cases,
@@ -172,7 +172,7 @@ def best_samples(submissions: Iterable[SubmissionScore]) -> set[tuple[str, int]]
         other = best.get(submission.task_id)
         if other is None or _rank(submission) > _rank(other):
             best[submission.task_id] = submission
-    return {(each.task_id, each.sample) for each in best.values()}
+    return {(submission.task_id, submission.sample) for submission in best.values()}
 
 
 def _rank(submission: SubmissionScore) -> tuple[float, float, int]:

@@ -324,8 +324,8 @@ def smallest_detectable_difference(
     """
     if n < 2:
         return None
-    found = (_quantile(1 - alpha) + NormalDist().inv_cdf(power)) * sd / math.sqrt(n)
-    return found if found <= 1 else None
+    difference = (_quantile(1 - alpha) + NormalDist().inv_cdf(power)) * sd / math.sqrt(n)
+    return difference if difference <= 1 else None
 
 
 def smallest_detectable_change(
@@ -435,10 +435,10 @@ def mean_over_tasks(
     """
     estimate = pass_hat_k if every else pass_at_k
     estimates = [estimate(n, c, k) for n, c in solved.values()]
-    known = [each for each in estimates if each is not None]
-    if not estimates or len(known) < len(estimates):
+    given = [estimate for estimate in estimates if estimate is not None]
+    if not estimates or len(given) < len(estimates):
         return None
-    return math.fsum(known) / len(known)
+    return math.fsum(given) / len(given)
 
 
 # -- inside ---------------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ class TestCase:
     def paths(self) -> tuple[Path, ...]:
         """All files of the case: its inputs, then its golds."""
         golds = (gold.path for gold in self.golds if gold.path is not None)
-        return (*(each.path for each in self.inputs), *golds)
+        return (*(question.path for question in self.inputs), *golds)
 
 
 @dataclass(frozen=True, slots=True)

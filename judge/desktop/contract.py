@@ -320,11 +320,11 @@ class Desktop(Protocol):
         """
         ...
 
-    def frame(self, known: str = "") -> Frame:
+    def frame(self, digest: str = "") -> Frame:
         """The screen, immediately and without the tree.
 
         Args:
-            known: digest of the frame that the caller has; its picture is not sent again.
+            digest: digest of the frame that the caller has; its picture is not sent again.
 
         Raises:
             SandboxError: the desktop broke.

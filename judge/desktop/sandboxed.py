@@ -128,9 +128,9 @@ class SandboxDesktop(Closable):
             some = rows[start : start + _MAX_EVENTS]
             self._link.ask({"op": "feed", "events": some}, [], _FEED_S)
 
-    def frame(self, known: str = "") -> Frame:
+    def frame(self, digest: str = "") -> Frame:
         """The screen, immediately and without the tree."""
-        answer, blobs = self._link.ask({"op": "frame", "known": known}, [], _OBSERVE_S)
+        answer, blobs = self._link.ask({"op": "frame", "known": digest}, [], _OBSERVE_S)
         return _answered(_frame, answer, blobs)
 
     def save(self) -> Collected:

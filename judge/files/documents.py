@@ -150,8 +150,10 @@ def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
     try:
         document = json.loads(shown, parse_constant=_nothing, parse_float=_number)
     except json.JSONDecodeError as problem:
-        place = f"line {problem.lineno}, " if problem.lineno > 1 else ""
-        raise MalformedError(f"not JSON at {place}column {problem.colno}: {problem.msg}") from None
+        position = f"line {problem.lineno}, " if problem.lineno > 1 else ""
+        raise MalformedError(
+            f"not JSON at {position}column {problem.colno}: {problem.msg}"
+        ) from None
     except RecursionError:
         raise MalformedError(_DEEP) from None
     except ValueError as problem:  # a number with thousands of digits
@@ -237,10 +239,12 @@ def _number(text: str) -> float | None:
 def _depth(document: Any) -> int:
     """How deep objects and arrays are nested, counted level by level."""
     level, depth = [document], 0
-    while level := [each for each in level if isinstance(each, dict | list)]:
+    while level := [child for child in level if isinstance(child, dict | list)]:
         depth += 1
         level = [
-            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+            inner
+            for parent in level
+            for inner in (parent.values() if isinstance(parent, dict) else parent)
         ]
     return depth
 

@@ -64,8 +64,8 @@ def parse_yaml(text: str) -> Any:
         raise MalformedYamlError(f"not YAML: {visible(_said(problem))}") from problem
     except (ValueError, OverflowError, RecursionError) as problem:
         # A date without such a day, a number with thousands of digits.
-        said = visible(str(problem)) or type(problem).__name__
-        raise MalformedYamlError(f"not YAML: {said}") from problem
+        message = visible(str(problem)) or type(problem).__name__
+        raise MalformedYamlError(f"not YAML: {message}") from problem
     finally:
         if loader is not None:
             loader.dispose()
@@ -83,8 +83,8 @@ def _said(problem: yaml.YAMLError) -> str:
         (problem.problem_mark, problem.problem),
     ):
         if words:
-            place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
-            parts.append(place + words)
+            position = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+            parts.append(position + words)
     return "; ".join(parts)
 
 

@@ -71,8 +71,8 @@ def tokens(formula: str) -> list[Token]:
     """
     kinds = _KINDS
     return [
-        Token(kinds[found.lastgroup], found[0], found.start())
-        for found in _token().finditer(formula)
+        Token(kinds[match.lastgroup], match[0], match.start())
+        for match in _token().finditer(formula)
     ]
 
 

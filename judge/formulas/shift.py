@@ -53,7 +53,7 @@ def _with_sheet(text: str, old: str, new: str) -> str:
     names = text[:-1].strip("'").replace("''", "'").split(":")
     if folded(old) not in map(folded, names):
         return text
-    name = ":".join(new if folded(each) == folded(old) else each for each in names)
+    name = ":".join(new if folded(part) == folded(old) else part for part in names)
     return "'" + name.replace("'", "''") + "'!"
 
 

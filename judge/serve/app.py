@@ -31,6 +31,8 @@ API_ROUTES = (
     "judge.serve.api.results",
     "judge.serve.api.suites",
     "judge.serve.api.document",
+    "judge.serve.disputes.routes",
+    "judge.serve.rejudging.routes",
 )
 PAGE_ROUTES = ("judge.serve.pages.problem_pages",)
 

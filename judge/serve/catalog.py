@@ -288,7 +288,11 @@ def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str |
     environment = environment_of(transaction.connection)
     if environment is None:
         return None
-    suite = suite_named(transaction.connection, phase["suite"])
+    # A rejudging that is being applied changes it: whoever submits comes before or after.
+    suite = transaction.one(
+        sa.select(t.suite).where(t.suite.c.id == phase["suite"]).with_for_update(read=True)
+    )
+    assert suite is not None, "a foreign key names it"
     revision = revision_of(transaction.connection, suite["current_revision"])
     return ensure_conditions(transaction, revision, options_of(suite, phase), environment)
 

@@ -91,14 +91,14 @@ class Book:
     def formulas(self, sheet: str) -> Mapping[int, str]:
         """Formulas of a sheet by key, each with its leading ``=``."""
         if sheet not in self._formulas:
-            found: dict[int, str] = {}
+            strings: dict[int, str] = {}
             if sheet in self:
                 cells = self.workbook.sheet(sheet)
                 for key in cells.formula_keys(WHOLE_SHEET):
                     text = cells.formula(key)
                     if text is not None:
-                        found[key] = text
-            self._formulas[sheet] = found
+                        strings[key] = text
+            self._formulas[sheet] = strings
         return self._formulas[sheet]
 
     def value(self, address: CellAddress) -> CellValue:
@@ -144,9 +144,13 @@ def same_looks(first: Book, second: Book) -> bool:
 def _looks(book: Book, sheet: str) -> dict[int, CellStyle]:
     """The looks of the stored cells that do not look as cells usually do, by key."""
     styles = book.workbook.sheet(sheet).styles(WHOLE_SHEET)
-    known = {index: book.workbook.style(index) for index in set(styles.values())}
+    styles_by_index = {index: book.workbook.style(index) for index in set(styles.values())}
     plain = book.workbook.style(0)
-    return {key: known[index] for key, index in styles.items() if known[index] != plain}
+    return {
+        key: styles_by_index[index]
+        for key, index in styles.items()
+        if styles_by_index[index] != plain
+    }
 
 
 def same_constant(first: CellValue, second: CellValue) -> bool:

@@ -74,7 +74,7 @@ def suspect(
     certainty: Certainty,
     summary: str,
     why: str,
-    found: Sequence[Evidence],
+    evidence_items: Sequence[Evidence],
 ) -> Suspect:
     """A suspect of a sign."""
     return Suspect(
@@ -84,8 +84,8 @@ def suspect(
         certainty=certainty,
         summary=summary,
         why=why,
-        evidence=tuple(found),
-        evidence_count=len(found),
+        evidence=tuple(evidence_items),
+        evidence_count=len(evidence_items),
     )
 
 
@@ -144,10 +144,10 @@ def register(sign: Sign) -> None:
     Raises:
         UsageError: another sign has that name.
     """
-    known = {all_sign.name: all_sign for all_sign in all_signs()}
-    if known.get(sign.name, sign) is not sign:
+    by_name = {all_sign.name: all_sign for all_sign in all_signs()}
+    if by_name.get(sign.name, sign) is not sign:
         raise UsageError(f"a sign {sign.name!r} already exists")
-    if sign.name not in known:
+    if sign.name not in by_name:
         _REGISTERED[sign.name] = sign
 
 

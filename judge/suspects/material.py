@@ -110,15 +110,15 @@ class CaseMaterial:
     @functools.cached_property
     def answer_addresses(self) -> tuple[CellAddress, ...]:
         """Cells of the answer that hold a value or a formula, in reading order."""
-        found: list[CellAddress] = []
+        addresses: list[CellAddress] = []
         for area in self.ranges:
             for key in sorted(
                 self.gold.values(area.sheet).keys() | self.gold.formulas(area.sheet).keys()
             ):
                 address = CellAddress(area.sheet, key)
                 if holds((area,), address):
-                    found.append(address)
-        return tuple(dict.fromkeys(found))
+                    addresses.append(address)
+        return tuple(dict.fromkeys(addresses))
 
     @functools.cached_property
     def answer(self) -> Mapping[CellAddress, CellValue]:
@@ -128,11 +128,11 @@ class CaseMaterial:
             WorkbookError, RecalcError: a value cannot be read or computed.
         """
         computed = self.tools.recalculator.fill(self.gold.workbook, self.ranges, origin=Origin.GOLD)
-        found: dict[CellAddress, CellValue] = {}
+        values: dict[CellAddress, CellValue] = {}
         for area in self.ranges:
             side = RangeSide(self.gold.workbook, area, computed)
             unknown = side.uncomputed()
-            found |= {
+            values |= {
                 CellAddress(area.sheet, key): value
                 for key, value in side.values().items()
                 if value is not None
@@ -140,7 +140,7 @@ class CaseMaterial:
                 and key not in unknown
                 and holds((area,), CellAddress(area.sheet, key))
             }
-        return found
+        return values
 
     @functools.cached_property
     def recomputed(self) -> Mapping[CellAddress, CellValue]:
@@ -173,8 +173,8 @@ class CaseMaterial:
         refs = [address.ref for address in self.answer_formulas]
         if not refs:
             return frozenset()
-        found = self.tools.recalculator.changing_cells(self.gold.workbook, refs)
-        return frozenset(map(CellAddress.of, found))
+        changing = self.tools.recalculator.changing_cells(self.gold.workbook, refs)
+        return frozenset(map(CellAddress.of, changing))
 
     def is_given(self, address: CellAddress) -> bool:
         """Whether a cell holds a constant that the input has in its column: data, maybe moved."""
@@ -186,13 +186,13 @@ class CaseMaterial:
     @functools.cached_property
     def _given(self) -> Mapping[tuple[str, int], set[str]]:
         """The constants of each column of the input."""
-        found: dict[tuple[str, int], set[str]] = defaultdict(set)
+        columns: dict[tuple[str, int], set[str]] = defaultdict(set)
         for sheet in self.input.sheet_names:
             formulas = self.input.formulas(sheet)
             for key, value in self.input.values(sheet).items():
                 if key not in formulas:
-                    found[sheet, key & COLUMN_MASK].add(_plain(value))
-        return found
+                    columns[sheet, key & COLUMN_MASK].add(_plain(value))
+        return columns
 
     @functools.cached_property
     def differences(self) -> Sequence[CellAddress]:
@@ -201,16 +201,16 @@ class CaseMaterial:
         Constants differ by value, formulas by text; sheets that only one of the two has are not
         compared.
         """
-        found = []
+        addresses = []
         for sheet in self.gold.sheet_names:
             if sheet not in self.input:
                 continue
-            found += [
+            addresses += [
                 address
                 for address in differing(self.input, self.gold, sheet)
                 if not self.in_answer(address)
             ]
-        return found
+        return addresses
 
 
 @dataclass
@@ -229,7 +229,7 @@ class TaskMaterial:
 
     def case(self, number: int) -> CaseMaterial | None:
         """A case by its number."""
-        return next((each for each in self.cases if each.number == number), None)
+        return next((case for case in self.cases if case.number == number), None)
 
 
 def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
@@ -332,7 +332,7 @@ def apart_by_rewriting(
 
 def _alike(stored: CellValue, value: CellValue) -> bool:
     first, second = (
-        None if isinstance(each, str) and not each.strip() else each for each in (stored, value)
+        None if isinstance(item, str) and not item.strip() else item for item in (stored, value)
     )
     return agree(first, second)
 
@@ -382,15 +382,15 @@ class Traces:
 
     def holds(self, value: CellValue) -> bool:
         """Whether a value is there, alone or within a string."""
-        known = trace(value)
-        if known is None:
+        traced = trace(value)
+        if traced is None:
             return False
-        return known in self.whole or (isinstance(value, str) and known in self.text)
+        return traced in self.whole or (isinstance(value, str) and traced in self.text)
 
 
 def traces_of(values: Iterable[CellValue]) -> Traces:
     """The recognizable values of some cells."""
-    known = list(values)
-    whole = {found for value in known if (found := trace(value)) is not None}
-    texts = (" ".join(value.split()).casefold() for value in known if isinstance(value, str))
+    listed = list(values)
+    whole = {traced for value in listed if (traced := trace(value)) is not None}
+    texts = (" ".join(value.split()).casefold() for value in listed if isinstance(value, str))
     return Traces(frozenset(whole), "\n".join(texts))

@@ -75,10 +75,10 @@ class JudgePlugin(WorkerPlugin):
         """Ends what runs, and closes sandbox and engines."""
         del worker
         self._ended.set()
-        place = workplace()
-        if (key := place.current) is not None:
-            place.abandon(key)
-        place.close()
+        cluster_place = workplace()
+        if (key := cluster_place.current) is not None:
+            cluster_place.abandon(key)
+        cluster_place.close()
 
     def _open(self) -> None:
         recipe = pickle.loads(self._recipe)  # noqa: S301  from the client, whose code this is
@@ -86,14 +86,14 @@ class JudgePlugin(WorkerPlugin):
             workplace().open(recipe)
 
     def _watch(self, worker: Any) -> None:
-        place = workplace()
+        cluster_place = workplace()
         while not self._ended.wait(_WATCH_S):
-            key = place.current
+            key = cluster_place.current
             if key is None:
                 continue
             task = worker.state.tasks.get(key)
             if task is None or task.state not in _RUNNING:
-                place.abandon(key)
+                cluster_place.abandon(key)
 
 
 class WorkerTurns:
@@ -343,18 +343,20 @@ def connected(address: str, security: Security | None) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def reached(place: Place) -> Iterator[Connection]:
+def reached(cluster_place: Place) -> Iterator[Connection]:
     """A connection to the cluster of a place, which is started first if need be.
 
     Raises:
         ClusterError: it cannot be started or reached.
     """
     settle()
-    if place.kind == "address":
-        with connected(place.address, security_of(place.certificates)) as connection:
+    if cluster_place.kind == "address":
+        with connected(
+            cluster_place.address, security_of(cluster_place.certificates)
+        ) as connection:
             yield connection
         return
-    with _host(place) as answer:
+    with _host(cluster_place) as answer:
         security = None
         if answer["tls"] is not None:
             fields = {f"tls_{name}": answer["tls"][name] for name in ROLES}
@@ -364,13 +366,13 @@ def reached(place: Place) -> Iterator[Connection]:
 
 
 @contextlib.contextmanager
-def _host(place: Place) -> Iterator[dict[str, Any]]:
+def _host(cluster_place: Place) -> Iterator[dict[str, Any]]:
     """The process that starts the workers, and what it says of them."""
-    files = place.certificates
+    files = cluster_place.certificates
     plan = {
-        "kind": place.kind,
-        "workers": place.workers,
-        "options": dict(place.options),
+        "kind": cluster_place.kind,
+        "workers": cluster_place.workers,
+        "options": dict(cluster_place.options),
         "certificates": files and {name: str(path) for name, path in asdict(files).items()},
     }
     process = subprocess.Popen(
@@ -390,13 +392,13 @@ def _host(place: Place) -> Iterator[dict[str, Any]]:
         line = process.stdout.readline()
         if not line:
             raise ClusterError(
-                f"{place.name}: the workers could not be started",
+                f"{cluster_place.name}: the workers could not be started",
                 hint="What the program that starts them said is above.",
             )
         yield json.loads(line)
     finally:
         process.stdin.close()
-        wait_s = _STOP_S if place.kind == "local" else _RELEASE_S
+        wait_s = _STOP_S if cluster_place.kind == "local" else _RELEASE_S
         try:
             process.wait(wait_s)
         except subprocess.TimeoutExpired:

@@ -110,8 +110,16 @@ def change_between(before: Suite, after: Suite, *, runs: bool, comparisons: bool
     )
 
 
-def cost_of(connection: sa.Connection, suite: str, scope: Scope, change: Change) -> dict[str, Any]:
+def cost_of(
+    connection: sa.Connection, suite: str, scope: Scope, changes: Mapping[str, Change]
+) -> dict[str, Any]:
     """What a rejudging would cost, before it is started.
+
+    Args:
+        connection: a connection.
+        suite: id of the suite.
+        scope: what is judged again.
+        changes: what changes for submissions that were judged under conditions, by their digest.
 
     Returns:
         ``submissions``; ``cases`` by what happens to them: ``copied``, ``compared`` and ``run``;
@@ -119,21 +127,24 @@ def cost_of(connection: sa.Connection, suite: str, scope: Scope, change: Change)
     """
     cases = {"copied": 0, "compared": 0, "run": 0}
     submissions = all_rows(connection, in_scope(suite, scope))
-    on_record = _cases_on_record(connection, [row["current_judging"] for row in submissions])
-    for (task, case), count in on_record.items():
-        name = (task, case)
-        if change.runs or name in change.inputs or scope.judges_anew(task):
-            cases["run"] += count
-        elif change.comparisons or name in change.compared:
-            cases["compared"] += count
-        else:
-            cases["copied"] += count
-    judged = sum(on_record.values())
-    cases["run"] += max(sum(row["cases"] for row in submissions) - judged, 0)
+    for digest, change in changes.items():
+        rows = [row for row in submissions if row["conditions"] == digest]
+        on_record = _cases_on_record(connection, [row["current_judging"] for row in rows])
+        for (task, case), count in on_record.items():
+            name = (task, case)
+            if change.runs or name in change.inputs or scope.judges_anew(task):
+                cases["run"] += count
+            elif change.comparisons or name in change.compared:
+                cases["compared"] += count
+            else:
+                cases["copied"] += count
+        expected = sum(row["cases"] for row in rows)
+        cases["run"] += max(expected - sum(on_record.values()), 0)
+    corrected = frozenset().union(*(change.corrected for change in changes.values()))
     return {
         "submissions": len(submissions),
         "cases": cases,
-        "corrected": sorted([task, case] for task, case in change.corrected),
+        "corrected": sorted([task, case] for task, case in corrected),
     }
 
 

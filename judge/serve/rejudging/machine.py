@@ -17,6 +17,8 @@ import sqlalchemy as sa
 
 from judge.errors import UsageError
 from judge.serve.problems import Problem
+from judge.serve.queue.conditions import ensure_conditions
+from judge.serve.queue.leases import enqueue
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.ids import new_id
@@ -24,7 +26,6 @@ from judge.serve.store.words import (
     FINISHED,
     DisputeState,
     JudgingState,
-    Lane,
     RejudgingState,
 )
 
@@ -133,7 +134,7 @@ def open_rejudging(transaction: Transaction, opening: Opening) -> str:
     )
     if other is not None:
         raise Problem("conflict", f"The suite has an open rejudging, {other['id']}.")
-    _check_scope(transaction.connection, opening)
+    _check_scope(transaction, opening)
     rejudging = new_id("rej")
     document = opening.scope.document()
     if opening.options is not None:
@@ -164,16 +165,14 @@ def open_rejudging(transaction: Transaction, opening: Opening) -> str:
     return rejudging
 
 
-def _check_scope(connection: sa.Connection, opening: Opening) -> None:
+def _check_scope(transaction: Transaction, opening: Opening) -> None:
     """Only a whole suite moves to other conditions; a part of it is judged again under its own."""
     if opening.scope.of is Of.ALL:
         return
-    others = connection.scalar(
-        sa.select(sa.func.count()).select_from(
-            in_scope(opening.suite, opening.scope)
-            .where(t.judging.c.conditions != opening.conditions)
-            .subquery()
-        )
+    rows = all_rows(transaction.connection, in_scope(opening.suite, opening.scope))
+    others = sum(
+        row["conditions"] != target_of(transaction, opening.conditions, row["options"])
+        for row in rows
     )
     if others:
         raise Problem(
@@ -184,7 +183,7 @@ def _check_scope(connection: sa.Connection, opening: Opening) -> None:
 
 
 def in_scope(suite: str, scope: Scope) -> sa.Select[Any]:
-    """The submissions of a scope, with ``id``, ``current_judging``, ``conditions`` and ``cases``.
+    """The submissions of a scope, with their current judging and their phase's options.
 
     Withdrawn ones are left out, and those that were cancelled before they were judged.
     """
@@ -195,6 +194,7 @@ def in_scope(suite: str, scope: Scope) -> sa.Select[Any]:
             t.submission.c.current_judging,
             t.judging.c.conditions,
             t.judging.c.cases,
+            t.phase.c.options,
         )
         .join(t.phase, t.phase.c.id == t.submission.c.phase)
         .join(t.judging, t.judging.c.id == t.submission.c.current_judging)
@@ -231,6 +231,21 @@ def start(transaction: Transaction, rejudging: str) -> None:
     _move(transaction, row, RejudgingState.RUNNING)
 
 
+def take_late(transaction: Transaction, rejudging: str) -> int:
+    """Adds what came in since a rejudging was started; one that was ready is running again.
+
+    Returns:
+        How many submissions there were.
+    """
+    row = _locked(transaction, rejudging)
+    if row["state"] not in {RejudgingState.RUNNING, RejudgingState.READY}:
+        return 0
+    late = add_members(transaction, row)
+    if late and row["state"] == RejudgingState.READY:
+        _move(transaction, row, RejudgingState.RUNNING)
+    return late
+
+
 def add_members(transaction: Transaction, row: Mapping[str, Any]) -> int:
     """Adds the submissions of the scope that are no members yet, and queues their judgings.
 
@@ -261,43 +276,38 @@ def add_members(transaction: Transaction, row: Mapping[str, Any]) -> int:
 
 def _queue(transaction: Transaction, row: Mapping[str, Any], submission: Mapping[str, Any]) -> str:
     """A judging of a member, which takes the turn of whoever opened the rejudging."""
-    judging = new_id("jdg")
-    least = sa.select(sa.func.min(t.account.c.vtime)).where(t.account.c.waiting > 0)
-    vtime = transaction.connection.scalar(least)
-    if vtime is not None:
-        transaction.execute(
-            sa.update(t.account)
-            .where(
-                t.account.c.id == row["opened_by"],
-                t.account.c.waiting == 0,
-                t.account.c.vtime < vtime,
-            )
-            .values(vtime=vtime)
-        )
-    transaction.execute(
-        sa.update(t.account)
-        .where(t.account.c.id == row["opened_by"])
-        .values(waiting=t.account.c.waiting + 1)
+    return enqueue(
+        transaction,
+        submission=submission["id"],
+        account=row["opened_by"],
+        conditions=target_of(transaction, row["conditions"], submission["options"]),
+        cases=submission["cases"],
+        rejudging=row["id"],
     )
-    transaction.execute(
-        sa.insert(t.judging).values(
-            id=judging,
-            submission=submission["id"],
-            account=row["opened_by"],
-            conditions=row["conditions"],
-            rejudging=row["id"],
-            state=JudgingState.QUEUED,
-            lane=Lane.REJUDGE,
-            cases=submission["cases"],
-        )
-    )
-    transaction.event(
-        "judging.queued",
-        judging,
-        after=JudgingState.QUEUED,
-        detail={"submission": submission["id"], "rejudging": row["id"]},
-    )
-    return judging
+
+
+def target_of(transaction: Transaction, conditions: str, phase: Mapping[str, Any]) -> str:
+    """The conditions of a rejudging in a phase that has options of its own.
+
+    Args:
+        transaction: in which they are recorded if they are new.
+        conditions: digest of the rejudging's.
+        phase: the options of the phase.
+    """
+    if not phase:
+        return conditions
+    row = transaction.one(sa.select(t.conditions).where(t.conditions.c.digest == conditions))
+    assert row is not None, "a foreign key names it"
+    revision = transaction.one(sa.select(t.revision).where(t.revision.c.id == row["revision"]))
+    assert revision is not None, "a foreign key names it"
+    document = row["document"]
+    environment = {
+        "sandbox": document["sandbox"],
+        "engines": document["recalc"]["engines"],
+        "judge_version": document["judge_version"],
+    }
+    options = {**document["options"], **phase}
+    return ensure_conditions(transaction, revision, options, environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +370,8 @@ def retry_failed(transaction: Transaction, rejudging: str) -> int:
     failed = progress_of(transaction.connection, rejudging).failed
     for submission in all_rows(
         transaction.connection,
-        sa.select(t.submission.c.id, t.judging.c.cases)
+        sa.select(t.submission.c.id, t.judging.c.cases, t.phase.c.options)
+        .join(t.phase, t.phase.c.id == t.submission.c.phase)
         .join(t.judging, t.judging.c.id == t.submission.c.current_judging)
         .where(t.submission.c.id.in_(failed)),
     ):
@@ -412,7 +423,7 @@ class Applying:
     Attributes:
         account: their id.
         changed: the number of changed verdicts that they typed.
-        another_person: whether it must not be who opened it.
+        another_person: whether it must not be who opened it, nor a reviewer of its disputes.
     """
 
     account: str
@@ -438,14 +449,18 @@ def apply(
     """
     row = _locked(transaction, rejudging)
     _require_state(row, RejudgingState.READY)
+    # In the order in which submissions take their locks: they read the suite's revision.
+    _lock(transaction, t.account, row["opened_by"])
     _lock(transaction, t.suite, row["suite"])
     if late := add_members(transaction, row):
         _move(transaction, row, RejudgingState.RUNNING)
         return late
     if not progress_of(transaction.connection, rejudging).is_complete:
         raise Problem("conflict", "Members of the rejudging are not judged.")
-    if applying.another_person and applying.account == row["opened_by"]:
-        raise Problem("conflict", "This suite wants another person to apply than who opened it.")
+    if applying.another_person and applying.account in _correctors(transaction, row):
+        raise Problem(
+            "conflict", "This suite wants another person to apply than who opened or corrected."
+        )
     changed = row["diff"]["changed"]
     if applying.changed != changed:
         raise Problem(
@@ -459,6 +474,15 @@ def apply(
     _settle_disputes(transaction, row)
     _renew_boards(transaction, row, new_version)
     return 0
+
+
+def _correctors(transaction: Transaction, row: Mapping[str, Any]) -> set[str]:
+    reviewers = transaction.connection.scalars(
+        sa.select(t.decision.c.reviewer)
+        .join(t.dispute, t.dispute.c.id == t.decision.c.dispute)
+        .where(t.dispute.c.rejudging == row["id"])
+    )
+    return {row["opened_by"], *reviewers}
 
 
 def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
@@ -533,20 +557,22 @@ def _renew_boards(
         .join(t.rejudging_member, t.rejudging_member.c.submission == t.submission.c.id)
         .where(t.rejudging_member.c.rejudging == row["id"])
     )
-    boards = sa.select(t.board).where(t.board.c.suite == row["suite"]).order_by(t.board.c.id)
+    boards = (
+        sa.select(t.board, t.phase.c.options)
+        .join(t.phase, t.phase.c.id == t.board.c.phase)
+        .where(t.board.c.suite == row["suite"])
+        .order_by(t.board.c.id)
+        .with_for_update(of=t.board)
+    )
     if Scope.of_document(row["scope"]).of is not Of.ALL:
         boards = boards.where(t.board.c.phase.in_(phases))
-    for board in all_rows(transaction.connection, boards.with_for_update()):
+    for board in all_rows(transaction.connection, boards):
+        target = target_of(transaction, row["conditions"], board.pop("options"))
         transaction.execute(
-            sa.update(t.board)
-            .where(t.board.c.id == board["id"])
-            .values(conditions=row["conditions"])
+            sa.update(t.board).where(t.board.c.id == board["id"]).values(conditions=target)
         )
-        new_version(
-            transaction,
-            {**board, "conditions": row["conditions"]},
-            f"{row['reason']} ({row['id']})",
-        )
+        board["conditions"] = target
+        new_version(transaction, board, f"{row['reason']} ({row['id']})")
 
 
 def cancel(transaction: Transaction, rejudging: str, account: str) -> None:

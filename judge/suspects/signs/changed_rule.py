@@ -37,11 +37,11 @@ class ChangedRule:
             return
         first = material.cases[0]
         for case in material.cases[1:]:
-            found = next(self._same_input(material, case), None) or next(
+            suspect = next(self._same_input(material, case), None) or next(
                 self._filled(material, first, case), None
             )
-            if found is not None:
-                yield found
+            if suspect is not None:
+                yield suspect
 
     def _same_input(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         for other in material.cases:
@@ -64,12 +64,12 @@ class ChangedRule:
                 [
                     evidence(
                         EvidenceFile.GOLD,
-                        each,
-                        expected=other.answer.get(each),
-                        found=case.answer.get(each),
+                        address,
+                        expected=other.answer.get(address),
+                        found=case.answer.get(address),
                         note=f"expected as in case {other.number}",
                     )
-                    for each in apart
+                    for address in apart
                 ],
             )
 
@@ -78,10 +78,10 @@ class ChangedRule:
     ) -> Iterator[Suspect]:
         if first.ranges != case.ranges or not first.answer_formulas:
             return
-        wanted = dict(_other_than_first(first, case))
-        if not wanted:
+        expected = dict(_other_than_first(first, case))
+        if not expected:
             return
-        given = what_formulas_give(case, wanted)
+        given = what_formulas_give(case, expected)
         # What the formulas give in case 1 itself must be its answer, or nothing follows.
         trusted = {
             address: value
@@ -97,7 +97,7 @@ class ChangedRule:
             return
         right = len(trusted) - len(apart)
         address = apart[0]
-        by_hand = all(case.gold.formula(each) is None for each in wanted)
+        by_hand = all(case.gold.formula(address) is None for address in expected)
         certainty = Certainty.LIKELY if by_hand or right else Certainty.POSSIBLE
         own_formula = case.gold.formula(address)
         yield suspect(
@@ -116,12 +116,12 @@ class ChangedRule:
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    each,
-                    expected=trusted[each],
-                    found=case.answer.get(each),
-                    note=f"case {first.number}: {first.answer_formulas[each]}",
+                    address,
+                    expected=trusted[address],
+                    found=case.answer.get(address),
+                    note=f"case {first.number}: {first.answer_formulas[address]}",
                 )
-                for each in apart
+                for address in apart
             ],
         )
 

@@ -63,7 +63,7 @@ class ContradictedExample:
             f"the gold's {address_in(case.gold, address)} is {shown(case.answer.get(address))}, "
             f"the input shows {shown(case.input.value(address))} there{and_more(len(apart))}",
             f"the gold has the other {counted(same, 'example')} of the input as they are",
-            [_evidence(case, each) for each in apart],
+            [_evidence(case, address) for address in apart],
         )
 
 

@@ -53,12 +53,12 @@ class ContradictedInput:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """One suspect for each case whose gold contradicts its input."""
-        found = {case.number: contradictions(case) for case in material.cases}
+        by_case = {case.number: contradictions(case) for case in material.cases}
         for case in material.cases:
-            mine = found[case.number]
+            mine = by_case[case.number]
             if not mine.changed and not mine.added:
                 continue
-            others = [found[other.number] for other in material.cases if other is not case]
+            others = [by_case[other.number] for other in material.cases if other is not case]
             everywhere = _everywhere(mine, others)
             if case.answer_formulas:
                 yield from self._with_formulas(material, case, mine, everywhere)
@@ -141,12 +141,12 @@ class ContradictedInput:
             cells += [
                 evidence(
                     EvidenceFile.GOLD,
-                    each,
+                    address,
                     expected=after,
                     found=before,
                     note="answer; expected with the input's values",
                 )
-                for each, (before, after) in moved.items()
+                for address, (before, after) in moved.items()
             ]
         elif certainty is Certainty.SURE:
             why = "the answer holds the gold's value, which the input does not have"

@@ -54,7 +54,7 @@ class ErrorValues:
         }
         if not own:
             return
-        written = [each for each in own if _is_written_wrongly(case, each, own[each])]
+        written = [address for address in own if _is_written_wrongly(case, address, own[address])]
         answered = len(case.answer)
         explained = not written and _is_in_data(case, own)
         asked = any(_code(value) in material.task.instruction for value in own.values())
@@ -88,7 +88,7 @@ class ErrorValues:
                     found=own[address],
                     note=(formula or "") if address == first else case.gold.formula(address) or "",
                 )
-                for address in sorted(own, key=lambda each: (each not in written, each))
+                for address in sorted(own, key=lambda item: (item not in written, item))
             ],
         )
 
@@ -106,11 +106,11 @@ def _is_written_wrongly(case: CaseMaterial, address: CellAddress, value: CellVal
     formula = case.gold.formula(address)
     if formula is None:
         return _code(value) in {"#REF!", "#NAME?"}
-    said = traits(formula)
+    formula_traits = traits(formula)
     return (
         CURLY.search(formula) is not None
-        or said.broken
-        or bool(said.unprefixed)
+        or formula_traits.broken
+        or bool(formula_traits.unprefixed)
         or _code(value) in {"#REF!", "#NAME?"}
     )
 
@@ -127,9 +127,9 @@ def _is_in_data(case: CaseMaterial, errors: Iterable[CellAddress]) -> bool:
             if sheet not in held:
                 held[sheet] = _errors_in(case, sheet)
             if any(
-                reference.min_row <= each.row <= reference.max_row
-                and reference.min_column <= each.column <= reference.max_column
-                for each in held[sheet]
+                reference.min_row <= area.row <= reference.max_row
+                and reference.min_column <= area.column <= reference.max_column
+                for area in held[sheet]
             ):
                 break
         else:
@@ -138,12 +138,12 @@ def _is_in_data(case: CaseMaterial, errors: Iterable[CellAddress]) -> bool:
 
 
 def _errors_in(case: CaseMaterial, sheet: str) -> list[CellAddress]:
-    found = (
+    errors = (
         CellAddress(sheet, key)
         for key, value in case.input.values(sheet).items()
         if isinstance(value, ErrorValue)
     )
-    return list(itertools.islice(found, MAX_FOLLOWED))
+    return list(itertools.islice(errors, MAX_FOLLOWED))
 
 
 SIGN = ErrorValues()

@@ -72,8 +72,9 @@ class Leftover:
             missing = [
                 address
                 for column in sorted(copied & traced[case.number].columns.keys())
-                for address, known in traced[case.number].columns[column].items()
-                if known not in traced[case.number].known and (column, known) not in own
+                for address, traced_value in traced[case.number].columns[column].items()
+                if traced_value not in traced[case.number].known
+                and (column, traced_value) not in own
             ]
             if missing:
                 yield self._missing(material, case, missing)
@@ -119,9 +120,9 @@ class Leftover:
     ) -> Suspect:
         where = _sources(material, case)
         sources = {
-            address: where.get(known)
+            address: where.get(traced_value)
             for address in missing
-            if (known := trace(case.answer.get(address))) is not None
+            if (traced_value := trace(case.answer.get(address))) is not None
         }
         left = [address for address in missing if sources.get(address) is not None]
         first = (left or list(missing))[0]
@@ -148,7 +149,7 @@ class Leftover:
             why,
             [
                 found
-                for address in sorted(missing, key=lambda each: (each not in left, each))
+                for address in sorted(missing, key=lambda item: (item not in left, item))
                 for found in _of(case, address, sources.get(address))
             ],
         )
@@ -158,8 +159,8 @@ class Leftover:
     ) -> Iterator[Suspect]:
         others = [_rows_apart(other, copied) for other in material.cases if other is not case]
         mine = _rows_apart(case, copied)
-        total = mine.total + sum(each.total for each in others)
-        apart = len(mine.apart) + sum(len(each.apart) for each in others)
+        total = mine.total + sum(column.total for column in others)
+        apart = len(mine.apart) + sum(len(column.apart) for column in others)
         if not mine.apart or total - apart < MIN_COPIED or apart > total * (1 - SHARE_COPIED):
             return
         first = mine.apart[0]
@@ -242,10 +243,10 @@ def _kept_from(
 def _traced(case: CaseMaterial) -> _Traced:
     columns: dict[Column, dict[CellAddress, str]] = defaultdict(dict)
     if len(case.answer) <= MAX_CELLS:
-        for address, value in sorted(case.answer.items(), key=lambda each: each[0]):
-            known = trace(value)
-            if known is not None and case.gold.formula(address) is None:
-                columns[address.sheet, address.column][address] = known
+        for address, value in sorted(case.answer.items(), key=lambda item: item[0]):
+            traced_value = trace(value)
+            if traced_value is not None and case.gold.formula(address) is None:
+                columns[address.sheet, address.column][address] = traced_value
     if not columns:
         return _Traced({}, frozenset())
     return _Traced(columns, _known(case.input))
@@ -253,23 +254,23 @@ def _traced(case: CaseMaterial) -> _Traced:
 
 def _known(book: Book) -> frozenset[str]:
     return frozenset(
-        found
+        traced
         for sheet in book.sheet_names
         for value in book.values(sheet).values()
-        if (found := trace(value)) is not None
+        if (traced := trace(value)) is not None
     )
 
 
 def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
     """Columns whose values come from the inputs."""
-    for column in {column for each in traced for column in each.columns}:
+    for column in {column for case in traced for column in case.columns}:
         found = [
-            (known, known in each.known)
-            for each in traced
-            for known in each.columns.get(column, {}).values()
+            (value, value in case.known)
+            for case in traced
+            for value in case.columns.get(column, {}).values()
         ]
         hits = sum(hit for _, hit in found)
-        distinct = len({known for known, hit in found if hit})
+        distinct = len({value for value, hit in found if hit})
         if distinct >= MIN_COPIED and hits >= SHARE_COPIED * len(found):
             yield column
 
@@ -278,12 +279,12 @@ def _in_every_case(traced: Sequence[_Traced]) -> frozenset[tuple[Column, str]]:
     """Values that each answer has in a column and no input has: headings, words of the question."""
     sets = [
         {
-            (column, known)
-            for column, addresses in each.columns.items()
-            for known in addresses.values()
-            if known not in each.known
+            (column, value)
+            for column, addresses in case.columns.items()
+            for value in addresses.values()
+            if value not in case.known
         }
-        for each in traced
+        for case in traced
     ]
     return frozenset(set.intersection(*sets)) if len(sets) > 1 else frozenset()
 
@@ -292,16 +293,16 @@ def _sources(
     material: TaskMaterial, case: CaseMaterial
 ) -> dict[str, tuple[CaseMaterial, CellAddress]]:
     """Where the inputs of other cases have values that can be recognized."""
-    found: dict[str, tuple[CaseMaterial, CellAddress]] = {}
+    sources: dict[str, tuple[CaseMaterial, CellAddress]] = {}
     for other in material.cases:
         if other is case:
             continue
         for sheet in other.input.sheet_names:
             for key, value in other.input.values(sheet).items():
-                known = trace(value)
-                if known is not None:
-                    found.setdefault(known, (other, CellAddress(sheet, key)))
-    return found
+                traced = trace(value)
+                if traced is not None:
+                    sources.setdefault(traced, (other, CellAddress(sheet, key)))
+    return sources
 
 
 def _of(
@@ -343,23 +344,23 @@ def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
         is_copied = (address.sheet, address.column) in copied and case.gold.formula(address) is None
         if is_copied and trace(value) is not None:
             rows[address.sheet, address.row].append(address)
-    wanted = {row: addresses for row, addresses in rows.items() if len(addresses) > 1}
-    if not wanted:
+    several = {row: addresses for row, addresses in rows.items() if len(addresses) > 1}
+    if not several:
         return _Rows(0, ())
     where: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for sheet in case.input.sheet_names:
         for key, value in case.input.values(sheet).items():
-            known = trace(value)
-            if known is not None:
-                where[known].add((sheet, key >> COLUMN_BITS))
+            traced = trace(value)
+            if traced is not None:
+                where[traced].add((sheet, key >> COLUMN_BITS))
     apart = []
-    for addresses in wanted.values():
+    for addresses in several.values():
         held = sorted(
             (where.get(trace(case.answer[address]) or "", set()) for address in addresses), key=len
         )
         if not set.intersection(*held):
             apart.append(tuple(sorted(addresses)))
-    return _Rows(len(wanted), tuple(sorted(apart)))
+    return _Rows(len(several), tuple(sorted(apart)))
 
 
 SIGN = Leftover()

@@ -38,8 +38,8 @@ class OddFormula:
             yield from self._case(material, case)
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
-        wanted = dict(_by_the_rule(case))
-        apart = apart_by_rewriting(case, wanted)
+        expected = dict(_by_the_rule(case))
+        apart = apart_by_rewriting(case, expected)
         if not apart:
             return
         ends = {
@@ -69,7 +69,7 @@ class OddFormula:
                     address,
                     expected=value,
                     found=case.answer.get(address),
-                    note=f"the column's formula: {wanted[address]}",
+                    note=f"the column's formula: {expected[address]}",
                 )
                 for address, value in apart.items()
             ],

@@ -54,7 +54,9 @@ class Outvoted:
         ]
         if len(answers) < 2:
             return
-        addresses = sorted({*case.answer, *(address for _, each in answers for address in each)})
+        addresses = sorted(
+            {*case.answer, *(address for _, answer in answers for address in answer)}
+        )
         against: dict[CellAddress, tuple[CellValue, int]] = {}
         for address in addresses:
             value, votes = _majority([answer.get(address) for _, answer in answers])
@@ -106,13 +108,13 @@ def _majority(values: Sequence[CellValue]) -> tuple[CellValue, int]:
     """The value that most submissions have, and how many."""
     groups: list[tuple[CellValue, int]] = []
     for value in values:
-        for index, (known, votes) in enumerate(groups):
-            if agree(known, value):
-                groups[index] = (known, votes + 1)
+        for index, (other, votes) in enumerate(groups):
+            if agree(other, value):
+                groups[index] = (other, votes + 1)
                 break
         else:
             groups.append((value, 1))
-    return max(groups, key=lambda each: each[1])
+    return max(groups, key=lambda group: group[1])
 
 
 def _answer_of(material: TaskMaterial, case: CaseMaterial, output: Output) -> Answer | None:
@@ -129,7 +131,7 @@ def _answer_of(material: TaskMaterial, case: CaseMaterial, output: Output) -> An
         computed = case.tools.recalculator.fill(
             workbook, [there for _, there in pairs if there is not None], origin=output.origin
         )
-        found: dict[CellAddress, CellValue] = {}
+        values: dict[CellAddress, CellValue] = {}
         for gold, there in pairs:
             assert there is not None
             side = RangeSide(workbook, there, computed)
@@ -138,10 +140,10 @@ def _answer_of(material: TaskMaterial, case: CaseMaterial, output: Output) -> An
                 address = CellAddress(there.sheet, key)
                 if value is None or value == "" or key in unknown or not _holds(there, address):
                     continue
-                found[_at(address, there, gold)] = value
+                values[_at(address, there, gold)] = value
     except JudgeError:
         return None
-    return found
+    return values
 
 
 def _holds(area: CellRange, address: CellAddress) -> bool:

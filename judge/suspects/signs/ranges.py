@@ -128,7 +128,7 @@ def _with_fixed_rows(formula: str, area: Area) -> str:
 
 def _lengthened(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Formulas whose tables end before the data, with the rest of the data in them."""
-    known: dict[Reference, int] = {}
+    seen: dict[Reference, int] = {}
     for address, text in case.answer_formulas.items():
         longer = text
         for reference in references(text):
@@ -137,9 +137,9 @@ def _lengthened(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
             sheet = reference.sheet or address.sheet
             if sheet not in case.gold:
                 continue
-            if reference not in known:
-                known[reference] = _last_row(case, sheet, reference)
-            last = known[reference]
+            if reference not in seen:
+                seen[reference] = _last_row(case, sheet, reference)
+            last = seen[reference]
             if last > reference.max_row:
                 longer = _with_last_row(longer, reference.max_row, last)
         if longer != text:

@@ -129,7 +129,7 @@ class SaysNothing:
 
 def input_answer(case: CaseMaterial) -> Mapping[CellAddress, CellValue]:
     """Values of the input in the answer range, at the addresses of the gold."""
-    found: dict[CellAddress, CellValue] = {}
+    values: dict[CellAddress, CellValue] = {}
     pairs = [
         (gold, given)
         for gold, given in zip(case.ranges, case.input_ranges, strict=True)
@@ -141,12 +141,12 @@ def input_answer(case: CaseMaterial) -> Mapping[CellAddress, CellValue]:
         for key, value in case.input.values(given.sheet).items():
             address = CellAddress(given.sheet, key)
             if _within(given, address):
-                found[_moved(address, given, gold)] = value
+                values[_moved(address, given, gold)] = value
         for ref, computed_value in computed.values.items():
             address = CellAddress.of(ref)
             if _within(given, address):
-                found[_moved(address, given, gold)] = computed_value
-    return found
+                values[_moved(address, given, gold)] = computed_value
+    return values
 
 
 def _moved(address: CellAddress, given: CellRange, gold: CellRange) -> CellAddress:
@@ -187,13 +187,13 @@ def _repeats(case: CaseMaterial, other: CaseMaterial) -> bool:
 
 def input_changes(first: CaseMaterial, second: CaseMaterial) -> list[CellAddress]:
     """Cells in which the inputs of two cases differ, formulas by text."""
-    found: list[CellAddress] = []
+    changes: list[CellAddress] = []
     for sheet in second.input.sheet_names:
         if sheet in first.input:
-            found += differing(first.input, second.input, sheet)
+            changes += differing(first.input, second.input, sheet)
         else:
-            found += [CellAddress(sheet, key) for key in sorted(second.input.values(sheet))]
-    return found
+            changes += [CellAddress(sheet, key) for key in sorted(second.input.values(sheet))]
+    return changes
 
 
 def same_input(first: CaseMaterial, second: CaseMaterial) -> bool:
@@ -220,14 +220,14 @@ def _changes(case: CaseMaterial) -> Iterator[Evidence]:
             yield Evidence(EvidenceFile.GOLD, sheet, note="a sheet that the input does not have")
 
 
-def _why(said: str, elsewhere: list[Evidence], case: CaseMaterial) -> str:
+def _why(reason: str, elsewhere: list[Evidence], case: CaseMaterial) -> str:
     if not elsewhere:
-        return said
-    sheets = list(dict.fromkeys(each.sheet for each in elsewhere))
+        return reason
+    sheets = list(dict.fromkeys(item.sheet for item in elsewhere))
     new = [sheet for sheet in sheets if sheet not in case.input]
     where = ", ".join(f"'{sheet}'" for sheet in (new or sheets)[:3])
     return (
-        f"{said}; the gold differs from the input elsewhere, in {where} "
+        f"{reason}; the gold differs from the input elsewhere, in {where} "
         f"({counted(len(elsewhere), 'place')}): is the answer there?"
     )
 

@@ -44,22 +44,22 @@ class Wording:
     def _case(
         self, material: TaskMaterial, case: CaseMaterial, asked: Mapping[str, str], question: str
     ) -> Iterator[Suspect]:
-        found: dict[str, list[CellAddress]] = {}
+        by_text: dict[str, list[CellAddress]] = {}
         for address, value in case.answer.items():
             if not isinstance(value, str):
                 continue
             if asked.get(value.strip().casefold(), value.strip()) != value.strip():
-                found.setdefault(value, []).append(address)
-        known = _strings(case) if found else frozenset()
-        found = {
+                by_text.setdefault(value, []).append(address)
+        input_strings = _strings(case) if by_text else frozenset()
+        by_text = {
             text: addresses
-            for text, addresses in found.items()
-            if text not in known and not _has_word(question, text.strip())
+            for text, addresses in by_text.items()
+            if text not in input_strings and not _has_word(question, text.strip())
         }
-        if not found:
+        if not by_text:
             return
-        text, addresses = next(iter(found.items()))
-        cells = [(text, each) for text, several in found.items() for each in several]
+        text, addresses = next(iter(by_text.items()))
+        cells = [(text, address) for text, several in by_text.items() for address in several]
         yield suspect(
             material,
             case.number,
@@ -84,12 +84,12 @@ class Wording:
 
 def _quoted(question: str) -> dict[str, str]:
     """Quotations in a question, in folded case; without words that it writes in two ways."""
-    found: dict[str, set[str]] = {}
+    quoted: dict[str, set[str]] = {}
     for match in _QUOTED.finditer(question):
-        text = next(each for each in match.groups() if each is not None).strip().rstrip(".,;")
-        if sum(each.isalpha() for each in text) >= MIN_LETTERS:
-            found.setdefault(text.casefold(), set()).add(text)
-    return {folded: next(iter(each)) for folded, each in found.items() if len(each) == 1}
+        text = next(group for group in match.groups() if group is not None).strip().rstrip(".,;")
+        if sum(character.isalpha() for character in text) >= MIN_LETTERS:
+            quoted.setdefault(text.casefold(), set()).add(text)
+    return {folded: next(iter(forms)) for folded, forms in quoted.items() if len(forms) == 1}
 
 
 def _strings(case: CaseMaterial) -> frozenset[str]:

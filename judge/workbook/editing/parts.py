@@ -85,23 +85,23 @@ def sheet_ids(package: Package) -> dict[str, str]:
     """Name of each sheet's part -> its ``sheetId``, by which the calculation chain names it."""
     main = main_part(package)
     links = relationships(package, main)
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
         link = links.get(attributes.get("r:id", "")) if tag == "sheet" else None
         if link is not None:
-            found[link.target] = attributes.get("sheetId", "")
+            parts[link.target] = attributes.get("sheetId", "")
 
     scan_part(package, main, on_start)
-    return found
+    return parts
 
 
 def attribute(tag: bytes, name: str) -> str | None:
     """An attribute of a tag, entities resolved."""
-    found = re.search(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
-    if found is None:
+    match = re.search(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
+    if match is None:
         return None
-    text = (found[1] if found[1] is not None else found[2]).decode()
+    text = (match[1] if match[1] is not None else match[2]).decode()
     for entity, character in _ENTITIES:
         text = text.replace(entity, character)
     return text
