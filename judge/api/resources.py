@@ -184,16 +184,10 @@ class JudgingResources:
         from judge.cluster.config import parse_place  # noqa: PLC0415
         from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
 
-<<<<<<< HEAD
         with self._opening:
             if self._session is None:
-                place = parse_place(options.cluster, insecure=options.insecure_cluster)
-                self._session = ClusterSession(place, self._stack, _tell)
-=======
-        if self._session is None:
-            cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
-            self._session = ClusterSession(cluster_place, self._stack, _tell)
->>>>>>> main
+                cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
+                self._session = ClusterSession(cluster_place, self._stack, _tell)
         assert settings.recipe is not None, "settings() opens them from a recipe"
         return ClusterSeats(self._session, replace(settings.recipe, threads=1), suite, folder)
 
