@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 
 from judge.console import print_label
 from judge.errors import StoreError, UsageError
+from judge.serve.api.limits import PROBLEMS
 from judge.serve.context import Server
 from judge.serve.problems import Problem, for_status
 from judge.serve.store.database import DatabaseGoneError
@@ -26,6 +27,10 @@ from judge.version import __version__
 
 API_ROUTES = (
     "judge.serve.api.accounts",
+    "judge.serve.api.submissions",
+    "judge.serve.api.results",
+    "judge.serve.api.suites",
+    "judge.serve.api.document",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
     "judge.serve.operations.webhook_routes",
@@ -68,7 +73,8 @@ def make_app(server: Server) -> FastAPI:
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     for name in API_ROUTES:
-        app.include_router(importlib.import_module(name).router, prefix="/v1")
+        router = importlib.import_module(name).router
+        app.include_router(router, prefix="/v1", responses=PROBLEMS)
     for name in PAGE_ROUTES:
         app.include_router(importlib.import_module(name).router, include_in_schema=False)
     return app
@@ -88,6 +94,7 @@ async def _each_request(
         response = Problem("internal").response(request.state.request_id)
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
+    response.headers.update(getattr(request.state, "rate_headers", {}))
     response.headers["X-Request-Id"] = request.state.request_id
     return response
 

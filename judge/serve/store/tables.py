@@ -412,6 +412,15 @@ answer_seen = Table(  # the budget of each gold: different answers of an account
     Column("place", Integer, nullable=False),  # 1 for the first answer
 )
 
+beyond_budget = Table(  # accepted cases that do not count until the phase is published
+    "beyond_budget",
+    metadata,
+    _reference("judging", "judging.id", primary_key=True),
+    Column("task", String(200), primary_key=True),
+    Column("sample", Integer, primary_key=True),
+    Column("case", Integer, primary_key=True),
+)
+
 event = Table(
     "event",
     metadata,

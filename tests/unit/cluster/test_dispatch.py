@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from judge.cluster import dispatch
-from judge.cluster.dispatch import DEATHS, DEPTH, STUCK_S, Dispatcher, Lost, Terms
+from judge.cluster.dispatch import DEATHS, DEPTH, STUCK_S, Answered, Dispatcher, Lost, Terms
 from judge.cluster.messages import Identity, Introduction, Question, Reply, Request
 from judge.core.limits import Limits
 from judge.core.verdict import Verdict
