@@ -9,6 +9,7 @@ from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.serve.access.rights import Viewer, find, require, visible_to
+from judge.serve.api.limits import rate
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.operations.deliveries import (
     KINDS,
@@ -23,7 +24,7 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import Scope
 
-router = APIRouter()
+router = APIRouter(tags=["webhooks"])
 
 _Id = Annotated[str, Path(max_length=80)]
 _SHOWN = (
@@ -49,10 +50,10 @@ class Redelivery(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    delivery: Annotated[str, Field(max_length=31)]
+    delivery: Annotated[str, Field(max_length=31, pattern=r"^[^\x00]*$")]
 
 
-@router.get("/webhooks")
+@router.get("/webhooks", dependencies=[rate("read")])
 def get_webhooks(caller: Caller, server: ThisServer) -> dict[str, Any]:
     """The caller's own webhooks, without their secrets."""
     require(caller, Scope.READ)
@@ -68,7 +69,7 @@ def own_webhooks(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
         )
 
 
-@router.post("/webhooks", status_code=201)
+@router.post("/webhooks", status_code=201, dependencies=[rate("change")])
 def post_webhook(asked: AskedWebhook, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """A new webhook, whose secret is shown here and never again."""
     account = require(caller, Scope.READ)
@@ -77,7 +78,7 @@ def post_webhook(asked: AskedWebhook, caller: Caller, server: ThisServer) -> dic
     return {"id": webhook, "secret": secret, "kinds": sorted(set(asked.kinds))}
 
 
-@router.delete("/webhooks/{webhook}", status_code=204)
+@router.delete("/webhooks/{webhook}", status_code=204, dependencies=[rate("change")])
 def delete_webhook(webhook: _Id, caller: Caller, server: ThisServer) -> None:
     """Removes a webhook with its deliveries."""
     require(caller, Scope.READ)
@@ -86,7 +87,7 @@ def delete_webhook(webhook: _Id, caller: Caller, server: ThisServer) -> None:
         remove_webhook(transaction, webhook)
 
 
-@router.post("/webhooks/{webhook}:rotate")
+@router.post("/webhooks/{webhook}:rotate", dependencies=[rate("change")])
 def post_rotate(webhook: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """A new secret; until the next change, deliveries have signatures of both."""
     require(caller, Scope.READ)
@@ -95,7 +96,7 @@ def post_rotate(webhook: _Id, caller: Caller, server: ThisServer) -> dict[str, A
         return {"id": webhook, "secret": rotate_secret(transaction, webhook)}
 
 
-@router.get("/webhooks/{webhook}/deliveries")
+@router.get("/webhooks/{webhook}/deliveries", dependencies=[rate("read")])
 def get_deliveries(webhook: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """The last 100 deliveries of a webhook, the newest first."""
     require(caller, Scope.READ)
@@ -129,7 +130,7 @@ def own_deliveries(server: Server, viewer: Viewer, webhook: str) -> list[dict[st
         )
 
 
-@router.post("/webhooks/{webhook}:redeliver")
+@router.post("/webhooks/{webhook}:redeliver", dependencies=[rate("change")])
 def post_redeliver(
     webhook: _Id, asked: Redelivery, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:
