@@ -229,6 +229,34 @@ def test_from_a_dispute_to_a_new_version(house: House, small_suite: Path) -> Non
         assert scores["hard"] == pytest.approx(hard), scores
 
 
+@pytest.mark.parametrize(
+    ("scope", "work"),
+    [
+        ({"of": "all", "afresh": True}, {"copied": 0, "compared": 0, "run": 6}),
+        ({"of": "all", "tasks": [TASK]}, {"copied": 3, "compared": 0, "run": 3}),
+    ],
+)
+def test_verdicts_that_are_not_trusted_are_made_again(
+    house: House, small_suite: Path, scope: dict[str, Any], work: dict[str, int]
+) -> None:
+    """A dispatcher that recorded wrong verdicts: the same conditions, and nothing is copied."""
+    submission = house.submit("one", small_suite, RIGHT)
+    before = house.scalar(sa.select(t.submission.c.current_judging))
+    cases = house.server.folder.results(before) / "cases.jsonl"
+    cases.write_text(cases.read_text().replace('"WA"', '"AC"'))
+    with house.server.database.writing(ACTOR) as transaction:
+        transaction.execute(sa.update(t.verdict).values(verdict="AC"))
+    body = {"suite": "small", "reason": "a broken dispatcher", "scope": scope}
+    draft = house.call("author", "POST", "/rejudgings", **body).json()
+    assert draft["cost"]["cases"] == work, draft
+    house.call("author", "POST", f"/rejudgings/{draft['id']}:start")
+    house.dispatch()
+    assert advance(house.server) == 1
+    diff = house.call("author", "GET", f"/rejudgings/{draft['id']}/diff").json()
+    assert diff["transitions"] == {"AC → WA": 1}
+    assert (diff["outside"], diff["verdicts"][0]["submission"]) == (1, submission)
+
+
 def test_reviewers_are_blind_to_each_other(house: House, small_suite: Path) -> None:
     number = dispute(house, "one", house.submit("one", small_suite, RIGHT)).json()["id"]
     house.call("first", "POST", f"/disputes/{number}:decide", finding="fine", reason="secret-word")
