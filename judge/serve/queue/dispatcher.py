@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
@@ -65,6 +66,23 @@ _REJUDGE_EVERY = 20
 _MOST_CLAIMS = 100  # what machines refuse so often is at fault itself
 
 
+class OnJudged(Protocol):
+    """What else happens when a judging ends."""
+
+    def __call__(
+        self, transaction: Transaction, judging: str, results: Path, *, first: bool
+    ) -> None:
+        """Notes it.
+
+        Args:
+            transaction: which ends the judging; its verdicts are written.
+            judging: its id.
+            results: its results directory.
+            first: whether it belongs to no rejudging.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DispatchOptions:
     """Options of a dispatcher.
@@ -105,13 +123,22 @@ class Dispatcher:
         database: open, with the current schema.
         folder: the data folder.
         options: see there.
+        on_judged: called in the transaction that ends a judging, see :class:`OnJudged`.
 
     Raises:
         UsageError: another process runs under this name.
     """
 
-    def __init__(self, database: Database, folder: DataFolder, options: DispatchOptions) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: DataFolder,
+        options: DispatchOptions,
+        *,
+        on_judged: OnJudged = lambda *_, **__: None,
+    ) -> None:
         self._database = database
+        self._on_judged = on_judged
         self._folder = folder
         self._options = options
         self._actor = Actor(f"dispatcher:{options.name}"[:80])
@@ -347,15 +374,20 @@ class Dispatcher:
             reason = judged.problem or f"{errors} cases hold judge errors (JE)"
             self._record(lambda transaction: fail(transaction, taken, reason, retry=True))
             return
-        self._record(
-            lambda transaction: finish(
+
+        def end(transaction: Transaction) -> None:
+            finish(
                 transaction,
                 taken,
                 judged.verdicts,
                 report_sha256=judged.report_sha256,
                 scores=judged.scores,
             )
-        )
+            first = taken.judging["rejudging"] is None
+            results = self._folder.results(taken.id)
+            self._on_judged(transaction, taken.id, results, first=first)
+
+        self._record(end)
 
     def _adopt(self, taken: Claim) -> bool:
         """Notes under which conditions a judging is really done, if the environment has changed.
