@@ -149,14 +149,16 @@ class Boards(Protocol):
         """The boards before and after, if these judgings, by submission, were the current ones."""
         ...
 
-    def new_version(self, transaction: Transaction, board: Mapping[str, Any], why: str) -> None:
+    def new_version(self, transaction: Transaction, board: Mapping[str, Any], why: str) -> object:
         """Makes a new version of a board."""
         ...
 
 
 def boards_of(server: Server) -> Boards:
     """The boards of a server."""
-    boards: Boards = server.shared["boards"]
+    from judge.serve.boards import versions  # noqa: PLC0415  they import the catalog
+
+    boards: Boards = versions.boards_of(server)
     return boards
 
 
