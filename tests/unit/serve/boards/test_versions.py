@@ -8,16 +8,22 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from click.testing import CliRunner
 
-from judge.errors import UsageError
-from judge.serve.boards.signing import canonical, sha256_of
+from judge.cli.verify_result import verify_result as verify_result_command
+from judge.errors import JudgeError, UsageError
+from judge.serve.boards.results import CaseRow, result_of
+from judge.serve.boards.signing import SigningKeys, canonical, envelope_of, sha256_of
 from judge.serve.boards.ties import Metric
 from judge.serve.boards.verify import verify_result
 from judge.serve.boards.versions import NewBoard, compare_boards
 from judge.serve.catalog import set_phase_state
 from judge.serve.store import tables as t
 from judge.serve.store.words import Level, PhaseState
+from judge.suites import load_suite
 from tests.unit.serve.boards.world import ACTOR, TASKS, World
+
+SAMPLE = Path(__file__).parents[4] / "dataset" / "sample"
 
 
 @pytest.fixture
@@ -320,3 +326,61 @@ class TestSignedResults:
         assert world.get(f"/submissions/{worse}/result").status_code == 404
         assert world.get(f"/submissions/{worse}/result", "two").status_code == 404
         assert world.get(f"/submissions/{worse}/result", "one").status_code == 200
+
+
+def test_the_command_says_which_level_holds_and_which_is_broken(
+    cells: World, tmp_path: Path
+) -> None:
+    submission = cells.submit("one", 13)
+    file = TestSignedResults().save(cells, f"/submissions/{submission}/result", tmp_path)
+    fine = CliRunner().invoke(verify_result_command, [str(file)])
+    assert (fine.exit_code, fine.exception) == (0, None)
+    assert "level 2 holds" in fine.output
+    assert "level 3 was not checked" in fine.output
+    file.write_bytes(file.read_bytes().replace(b"keyid", b"keyif"))
+    broken = CliRunner().invoke(verify_result_command, [str(file), "--json"])
+    assert isinstance(broken.exception, JudgeError)
+    assert broken.exception.exit_code == 1
+    assert json.loads(broken.output)["broken"] == 1
+
+
+def test_levels_three_and_four_with_the_suite_and_the_outputs(tmp_path: Path) -> None:
+    """A result of finished workbooks of the sample suite, signed by hand."""
+    suite = load_suite(SAMPLE)
+    rows: list[CaseRow] = []
+    for task in suite.tasks[:2]:
+        for number, case in enumerate(task.cases, 1):
+            data = case.gold_path.read_bytes()
+            (tmp_path / "outputs").mkdir(exist_ok=True)
+            (tmp_path / "outputs" / f"{task.id}-{number}.xlsx").write_bytes(data)
+            rows.append(
+                {
+                    "task": task.id, "sample": 0, "case": number, "verdict": "AC",
+                    "run_key": None, "comparison_key": None, "output_sha256": sha256_of(data),
+                }
+            )  # fmt: skip
+    tasks = [task.id for task in suite.tasks[:2]]
+
+    def signed(verdicts: list[CaseRow], digest: str) -> Path:
+        conditions = {"suite": {"digest": digest}, "options": {"recalc": "never"}}
+        head = {"split": {}, "judging": "j", "conditions": {"document": conditions}}
+        body, _ = result_of(head, verdicts, tasks, Level.CELLS, b"")
+        data = canonical({**body, "signed": "2026-05-01T00:00:00Z"})
+        keys = SigningKeys(tmp_path)
+        file = tmp_path / "result.json"
+        file.write_bytes(envelope_of(data, keys.sign(data, "2026-05-01T00:00:00Z")))
+        listed = keys.public("2026-05-01T00:00:00Z")
+        (tmp_path / "judge-keys.json").write_bytes(canonical({"keys": listed}))
+        return file
+
+    outputs = tmp_path / "outputs"
+    file = signed(rows, suite.digest)
+    assert verify_result(file, dataset=str(SAMPLE), outputs=outputs).level == 4
+    assert verify_result(file, dataset=str(SAMPLE)).level == 2
+    other = signed([{**rows[0], "verdict": "WA"}, *rows[1:]], suite.digest)
+    found = verify_result(other, dataset=str(SAMPLE), outputs=outputs)
+    assert (found.level, found.broken) == (3, 4)
+    file = signed(rows, suite.digest)
+    (outputs / f"{tasks[0]}-1.xlsx").unlink()
+    found = verify_result(file, dataset=str(SAMPLE), outputs=outputs)
+    assert (found.level, found.broken) == (2, 3)
