@@ -34,6 +34,7 @@ API_ROUTES = (
     "judge.serve.api.document",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
+    "judge.serve.operations.webhook_routes",
 )
 PAGE_ROUTES = ("judge.serve.pages.problem_pages", "judge.serve.pages.keys")
 

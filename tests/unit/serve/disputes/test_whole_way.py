@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from httpx2 import Response
 
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.app import make_app
+from judge.serve.boards.versions import NewBoard
 from judge.serve.catalog import (
     NewPhase,
     NewSuite,
@@ -30,12 +31,12 @@ from judge.serve.context import Server
 from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
 from judge.serve.queue.judging import CaseCounter, Scorers, judge, work_of
 from judge.serve.queue.leases import claim, enqueue, finish
-from judge.serve.rejudging.service import advance
+from judge.serve.rejudging.service import advance, boards_of
 from judge.serve.store import tables as t
-from judge.serve.store.database import Actor, Database, Transaction
+from judge.serve.store.database import Actor, Database
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
-from judge.serve.store.words import Kind, Lane, PhaseState, Scope, SuiteRole, Visibility
+from judge.serve.store.words import Kind, Lane, PhaseState, Scope, SuiteRole
 from tests.postgresql import new_database, running_postgresql
 
 ACTOR = Actor("test")
@@ -63,30 +64,12 @@ def small_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-class FakeBoards:
-    """Boards that count their versions."""
-
-    def changes(
-        self, _connection: sa.Connection, members: Mapping[str, str]
-    ) -> list[dict[str, Any]]:
-        return [{"members": len(members)}]
-
-    def new_version(self, transaction: Transaction, board: Mapping[str, Any], why: str) -> None:
-        transaction.execute(
-            sa.insert(t.board_version).values(
-                board=board["id"], number=1, conditions=board["conditions"], document="{}",
-                sha256="0" * 64, signature="", key_id="", why=why,
-            )
-        )  # fmt: skip
-
-
 class House:
     """A server with a suite, a phase, a board and accounts with tokens."""
 
     def __init__(self, database: Database, folder: Path, suite: Path) -> None:
         self.server = Server(database, DataFolder(folder))
         self.server.folder.make()
-        self.server.shared["boards"] = FakeBoards()
         self.client = TestClient(make_app(self.server))
         self.tokens: dict[str, str] = {}
         self.accounts: dict[str, str] = {}
@@ -108,13 +91,7 @@ class House:
             row = transaction.one(sa.select(t.phase))
             assert row is not None
             self.conditions = current_conditions(transaction, row)
-            transaction.execute(
-                sa.insert(t.board).values(
-                    id=new_id("brd"), name="main", title="Main", suite=row["suite"],
-                    phase=self.phase, conditions=self.conditions, metric="soft", rule="best",
-                    visibility=Visibility.PUBLIC, columns=[],
-                )
-            )  # fmt: skip
+            boards_of(self.server).add(transaction, NewBoard("main", "spring"))
 
     def call(self, who: str, method: str, path: str, **body: Any) -> Response:
         headers = {"Authorization": f"Bearer {self.tokens[who]}"}
@@ -236,7 +213,13 @@ def test_from_a_dispute_to_a_new_version(house: House, small_suite: Path) -> Non
     shown = house.call("two", "GET", f"/disputes/{number}").json()
     assert (shown["state"], shown["account"], shown["submission"]) == ("corrected", "one", None)
     assert str(RIGHT) not in str(shown["reason"])
-    why = house.scalar(sa.select(t.board_version.c.why))
+    versions = sa.select(t.board_version).order_by(t.board_version.c.number)
+    with house.server.database.reading() as connection:
+        first_version, second_version = connection.execute(versions).all()
+    assert second_version.previous == first_version.sha256
+    assert second_version.conditions != first_version.conditions
+    why = second_version.why
+    assert [row["account"] for row in diff["boards"][0]["entries"]] == ["one"]
     assert f"Case 1 of task {TASK} is corrected, disputed by one" in why
     current = sa.select(t.judging.c.scores).join(
         t.submission, t.submission.c.current_judging == t.judging.c.id
