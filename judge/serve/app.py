@@ -30,12 +30,13 @@ API_ROUTES = (
     "judge.serve.api.submissions",
     "judge.serve.api.results",
     "judge.serve.api.suites",
+    "judge.serve.api.boards",
     "judge.serve.api.document",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
     "judge.serve.operations.webhook_routes",
 )
-PAGE_ROUTES = ("judge.serve.pages.problem_pages",)
+PAGE_ROUTES = ("judge.serve.pages.problem_pages", "judge.serve.pages.keys")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
