@@ -11,7 +11,6 @@ from typing import Any
 import openpyxl
 import sqlalchemy as sa
 from fastapi.testclient import TestClient
-from httpx2 import Response
 
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.app import make_app
@@ -82,7 +81,7 @@ class House:
             self.conditions = current_conditions(transaction, row)
             boards_of(self.server).add(transaction, NewBoard("main", "spring"))
 
-    def call(self, who: str, method: str, path: str, **body: Any) -> Response:
+    def call(self, who: str, method: str, path: str, **body: Any) -> Any:
         headers = {"Authorization": f"Bearer {self.tokens[who]}"}
         return self.client.request(method, f"/v1{path}", headers=headers, json=body or None)
 

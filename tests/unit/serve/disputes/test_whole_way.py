@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from httpx2 import Response
 
 from judge.serve.catalog import set_phase_state
 from judge.serve.rejudging.service import advance
@@ -37,7 +36,7 @@ def house(request: pytest.FixtureRequest, tmp_path: Path, small_suite: Path) -> 
         yield House(database, tmp_path / "data", small_suite)
 
 
-def dispute(house: House, who: str, submission: str, **more: Any) -> Response:
+def dispute(house: House, who: str, submission: str, **more: Any) -> Any:
     body = {"task": TASK, "case": 1, "kind": "gold", "claim": f"{CELL} is {RIGHT}", **more}
     return house.call(who, "POST", "/disputes", submission=submission, **body)
 
