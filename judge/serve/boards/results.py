@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
-from judge.core.score import score_submission, scores_by_task
+from judge.core.score import score_verdicts, scores_by_task
 from judge.core.statistics import mean_interval
 from judge.core.verdict import Verdict
 from judge.report.build import DEFAULT_METHOD
@@ -84,7 +84,8 @@ def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Sco
     for row in sorted(rows, key=lambda row: (row["task"], row["sample"], row["case"])):
         verdicts.setdefault((row["task"], row["sample"]), []).append(Verdict(row["verdict"]))
     by_task = scores_by_task(
-        score_submission(task, sample, codes) for (task, sample), codes in verdicts.items()
+        score_verdicts(task, sample, codes, [float(code is Verdict.AC) for code in codes])
+        for (task, sample), codes in verdicts.items()
     )
     means = TaskMeans.of(by_task)
     if isinstance(tasks, int):
