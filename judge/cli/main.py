@@ -30,6 +30,10 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         "desktop": ("judge.cli.desktop", "desktop", "Solve a task at a desktop, in the browser."),
         "cluster": ("judge.cli.cluster", "cluster", "Start workers for `judge score --cluster`."),
     },
+    "Online": {
+        "serve": ("judge.cli.serve", "serve", "Run the online judge: queue, boards, disputes."),
+        "submit": ("judge.cli.submit", "submit", "Hand solutions in to an online judge."),
+    },
     "Look at runs": {
         "report": (
             "judge.cli.report",

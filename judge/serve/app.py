@@ -98,8 +98,14 @@ async def _each_request(
     request.state.request_id = (
         given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
     )
+    hosts = request.app.state.server.options.hosts
     try:
-        response = await call(request)
+        if hosts and request.url.hostname not in hosts:
+            response: Response = Problem("malformed", "No such host here.").response(
+                request.state.request_id
+            )
+        else:
+            response = await call(request)
     except Exception:  # noqa: BLE001  the caller is told nothing of it
         print_label("error:", "red", f"{request.state.request_id}\n{traceback.format_exc()}")
         response = Problem("internal").response(request.state.request_id)

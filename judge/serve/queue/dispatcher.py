@@ -14,7 +14,8 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
@@ -67,6 +68,23 @@ _REJUDGE_EVERY = 20
 _MOST_CLAIMS = 100  # what machines refuse so often is at fault itself
 
 
+class OnJudged(Protocol):
+    """What else happens when a judging ends."""
+
+    def __call__(
+        self, transaction: Transaction, judging: str, results: Path, *, first: bool
+    ) -> None:
+        """Notes it.
+
+        Args:
+            transaction: which ends the judging; its verdicts are written.
+            judging: its id.
+            results: its results directory.
+            first: whether it belongs to no rejudging.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DispatchOptions:
     """Options of a dispatcher.
@@ -109,13 +127,22 @@ class Dispatcher:
         database: open, with the current schema.
         folder: the data folder.
         options: see there.
+        on_judged: called in the transaction that ends a judging, see :class:`OnJudged`.
 
     Raises:
         UsageError: another process runs under this name.
     """
 
-    def __init__(self, database: Database, folder: DataFolder, options: DispatchOptions) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: DataFolder,
+        options: DispatchOptions,
+        *,
+        on_judged: OnJudged = note_judged,
+    ) -> None:
         self._database = database
+        self._on_judged = on_judged
         self._folder = folder
         self._options = options
         self._actor = Actor(f"dispatcher:{options.name}"[:80])
@@ -364,7 +391,7 @@ class Dispatcher:
             scores=judged.scores,
         )
         first = taken.judging["rejudging"] is None
-        note_judged(transaction, taken.id, self._folder.results(taken.id), first=first)
+        self._on_judged(transaction, taken.id, self._folder.results(taken.id), first=first)
         if first:
             submission = transaction.one(
                 sa.select(t.submission).where(t.submission.c.id == taken.judging["submission"])
