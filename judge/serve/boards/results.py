@@ -37,6 +37,7 @@ class CaseRow(TypedDict):
     run_key: str | None
     comparison_key: str | None
     output_sha256: str | None
+    earned: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,14 @@ def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Sco
         tasks: the tasks of the split, or how many there are.
     """
     verdicts: dict[tuple[str, int], list[Verdict]] = {}
+    earned: dict[tuple[str, int], list[float]] = {}
     for row in sorted(rows, key=lambda row: (row["task"], row["sample"], row["case"])):
-        verdicts.setdefault((row["task"], row["sample"]), []).append(Verdict(row["verdict"]))
+        key, code = (row["task"], row["sample"]), Verdict(row["verdict"])
+        verdicts.setdefault(key, []).append(code)
+        share = 1.0 if code is Verdict.AC else row.get("earned") or 0.0
+        earned.setdefault(key, []).append(share)
     by_task = scores_by_task(
-        score_verdicts(task, sample, codes, [float(code is Verdict.AC) for code in codes])
-        for (task, sample), codes in verdicts.items()
+        score_verdicts(*key, codes, earned[key]) for key, codes in verdicts.items()
     )
     means = TaskMeans.of(by_task)
     if isinstance(tasks, int):

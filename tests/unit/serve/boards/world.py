@@ -41,6 +41,7 @@ class World:
         self.boards = Boards(self.server.folder, "https://judge.example")
         self.server.shared["boards"] = self.boards
         self.accounts: dict[str, str] = {}
+        self.one = self.two = ""
         self.tokens: dict[str, str] = {}
         split = HIDDEN_SPLIT if hidden else PUBLIC_SPLIT
         with self.server.database.writing(ACTOR) as transaction:
