@@ -171,12 +171,11 @@ def judged_submission(job: Job, judged: Sequence[JudgedCase]) -> JudgedSubmissio
     """All cases of a job together, with the scores."""
     results = {judged_case.result.case: judged_case.result for judged_case in judged}
     cases = tuple(results[case.case.number] for case in job.cases)
-    verdicts = [case.verdict for case in cases]
     return JudgedSubmission(
         task_id=job.task.id,
         sample=job.sample,
         cases=cases,
-        score=score_submission(job.task.id, job.sample, verdicts),
+        score=score_submission(job.task.id, job.sample, cases),
         outputs={
             judged_case.result.case: judged_case.output
             for judged_case in judged

@@ -175,8 +175,8 @@ class RunReporter:
             elif not present_slots:
                 continue
             present = self._overrides.apply(self._known.result(slot) for slot in present_slots)
-            by_case = {result.case: result.verdict for result in present}
-            verdicts = [by_case.get(case.number) for case in task.cases]
+            by_case = {result.case: result for result in present}
+            results = [by_case.get(case.number) for case in task.cases]
             self._places.append(at)
             self._slots.extend(present_slots)
             # Few results are held, many are read again when they are asked for.
@@ -184,7 +184,7 @@ class RunReporter:
                 self._held += present
             else:
                 self._held = []
-            score = score_submission(task.id, pairs.sample(at), verdicts)
+            score = score_submission(task.id, pairs.sample(at), results)
             yield _Reported(task, pairs.without_program(at), score, present)
 
 

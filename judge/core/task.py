@@ -45,11 +45,19 @@ class InputFile:
         kind: what sort of file it is.
         media_type: of a picture by its content, whatever its name is, such as ``image/webp``; None
             if it is not known.
+        below: path below the folder that the work is done in, with ``/``, where a task starts from
+            a folder; empty where the name of the file is enough.
     """
 
     path: Path
     kind: FileKind = FileKind.WORKBOOK
     media_type: str | None = None
+    below: str = ""
+
+    @property
+    def name(self) -> str:
+        """The path below the folder that the work is done in."""
+        return self.below or self.path.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from judge.console import print_label
 from judge.errors import StoreError, UsageError
 from judge.serve.api.limits import PROBLEMS
 from judge.serve.context import Server
+from judge.serve.pages.frame import problem_page, wants_page
 from judge.serve.problems import Problem, for_status
 from judge.serve.store.database import DatabaseGoneError
 from judge.version import __version__
@@ -30,11 +31,22 @@ API_ROUTES = (
     "judge.serve.api.submissions",
     "judge.serve.api.results",
     "judge.serve.api.suites",
+    "judge.serve.api.boards",
     "judge.serve.api.document",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
+    "judge.serve.operations.webhook_routes",
 )
-PAGE_ROUTES = ("judge.serve.pages.problem_pages",)
+PAGE_ROUTES = (
+    "judge.serve.pages.problem_pages",
+    "judge.serve.pages.keys",
+    "judge.serve.pages.frame",
+    "judge.serve.pages.sign_in",
+    "judge.serve.pages.suites",
+    "judge.serve.pages.boards",
+    "judge.serve.pages.submissions",
+    "judge.serve.pages.account",
+)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
@@ -105,6 +117,8 @@ async def _each_request(
 
 
 def _answer(request: Request, problem: Problem) -> Response:
+    if wants_page(request):
+        return problem_page(request, problem)
     return problem.response(request.state.request_id)
 
 

@@ -28,6 +28,8 @@ from judge.serve.api.limits import (
     who,
 )
 from judge.serve.api.views import is_finished, seen, submission_view, verdicts_view
+from judge.serve.boards.telling import is_bounded_for
+from judge.serve.boards.versions import boards_of
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem, not_found
 from judge.serve.queue.conditions import suite_place
@@ -123,8 +125,9 @@ def get_verdicts(submission: SubmissionId, caller: Caller, server: ThisServer) -
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         row = find(connection, caller, t.submission, submission)
-        judging, level, _ = seen(connection, caller, row)
-        verdicts = verdicts_view(connection, judging, level)
+        judging, level, phase = seen(connection, caller, row)
+        bounded = is_bounded_for(connection, caller, phase)
+        verdicts = verdicts_view(connection, judging, level, bounded=bounded)
     return {"id": row["id"], "level": level.value, "verdicts": verdicts}
 
 
@@ -195,6 +198,7 @@ def withdraw_submission(
             .values(withdrawn=t.Now(), version=t.submission.c.version + 1)
         )
         transaction.event("submission.withdrawn", row["id"], after="withdrawn")
+        boards_of(server).renew(transaction, row["phase"], "a submission was withdrawn")
     view = _view(server, caller, submission)
     return JSONResponse(view, headers={"ETag": _tag(view), **_VARY})
 

@@ -186,9 +186,8 @@ def result_of(
     tasks: Sequence[str],
     level: Level,
     secret: bytes,
-    shown: float | None,
-) -> Sealed | dict[str, Any]:
-    """The body of a result below ``verdicts`` with its openings, or the body alone.
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The body of a result, and the openings of what it withholds, if it withholds something.
 
     Args:
         head: server, submission, suite, phase and conditions.
@@ -197,7 +196,6 @@ def result_of(
         level: the feedback level of the split, which decides what is signed in clear. It must not
             be the level of the one who asks: a result has one form.
         secret: of the server.
-        shown: the score that the ladder shows; None above ``score``.
     """
     scores = scored(rows, tasks).document(len(tasks))
     body = {
@@ -208,16 +206,14 @@ def result_of(
         "split": {**head["split"], "tasks": len(tasks)},
     }
     if level.shows(Level.VERDICTS):
-        return {**body, "scores": scores, "cases": _ordered(rows)}
+        return {**body, "scores": scores, "cases": _ordered(rows)}, None
     closed = sealed(rows, scores, secret, str(head["judging"]))
     body["commitments"] = closed.commitments
     if level is Level.TASKS:
         solved = scored(rows, tasks)
         body["scores"] = scores
         body["solved"] = sorted(task for task, score in solved.means.hard.items() if score == 1.0)
-    elif level is Level.SCORE:
-        body["shown_score"] = None if shown is None else round(shown, 12)
-    return Sealed(body, closed.openings)
+    return body, closed.openings
 
 
 def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:

@@ -13,13 +13,13 @@ import sqlalchemy as sa
 
 from judge.core.verdict import Verdict
 from judge.grading.store import CASES_FILE, RunDirectory
-from judge.serve.access.rights import HIDDEN_SPLIT, split_level
+from judge.serve.access.rights import HIDDEN_SPLIT, Viewer, phase_state, split_level
 from judge.serve.boards.feedback import Rung, answer_of, within_budget
 from judge.serve.boards.results import scored
 from judge.serve.catalog import split_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
-from judge.serve.store.words import JudgingState, Level
+from judge.serve.store.words import JudgingState, Level, PhaseState
 
 _Key = tuple[str, int, int]
 
@@ -58,6 +58,15 @@ def is_bounded(suite: dict[str, Any], phase: Mapping[str, Any]) -> bool:
     """Whether a team has a budget of answers for each gold before the phase is published."""
     hidden = phase["split"] == HIDDEN_SPLIT
     return hidden or not split_level(suite, phase["split"]).shows(Level.VERDICTS)
+
+
+def is_bounded_for(connection: sa.Connection, viewer: Viewer, phase: Mapping[str, Any]) -> bool:
+    """Whether the budget is kept to for somebody: not for authors, nor in a published phase."""
+    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
+    assert suite is not None
+    now = connection.execute(sa.select(t.Now())).scalar_one()
+    published = phase_state(dict(phase), now) is PhaseState.PUBLISHED
+    return is_bounded(suite, phase) and not (published or viewer.authors(suite["id"]))
 
 
 def _answers(results: Path) -> dict[_Key, str]:

@@ -17,10 +17,11 @@ from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.serve.access.rights import HIDDEN_SPLIT, phase_state, split_level
 from judge.serve.boards.results import BOARD, SCHEMA_VERSION, Scored, scored, shown_score
-from judge.serve.boards.signing import SigningKeys, canonical, sha256_of
+from judge.serve.boards.signing import PublicKey, Signature, SigningKeys, canonical, sha256_of
 from judge.serve.boards.telling import is_bounded, shown_rows, standing
 from judge.serve.boards.ties import Metric, Ties, smallest_differences, ties_of, ties_of_shown
 from judge.serve.catalog import check_name, current_conditions, revision_of, split_of
+from judge.serve.context import Server
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.folder import DataFolder
@@ -68,6 +69,7 @@ class Setting:
         conditions: the document of its conditions.
         tasks: ids of the split's tasks.
         level: what is told of single tasks now.
+        signed_level: the level of the split, which decides what results have in clear.
         published: whether the phase is published.
         now: time of the database.
     """
@@ -79,6 +81,7 @@ class Setting:
     conditions: Mapping[str, Any]
     tasks: tuple[str, ...]
     level: Level
+    signed_level: Level
     published: bool
     now: str
 
@@ -125,6 +128,7 @@ def setting_of(connection: sa.Connection, board: Mapping[str, Any]) -> Setting:
         conditions=conditions["document"],
         tasks=tuple(split_of(connection, conditions["revision"], phase["split"])["tasks"]),
         level=everything if published else split_level(suite, phase["split"]),
+        signed_level=split_level(suite, phase["split"]),
         published=published,
         now=now,
     )
@@ -336,6 +340,28 @@ class Boards:
         self.new_version(transaction, board, "the board was opened")
         return str(board["id"])
 
+    def changes(
+        self, connection: sa.Connection, members: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        """What rejudgings show of boards: see :func:`compare_boards`."""
+        return compare_boards(connection, members)
+
+    def public_keys(self, now: str) -> list[PublicKey]:
+        """The keys that sign, and those that did."""
+        return self._keys.public(now)
+
+    def sign(self, body: Mapping[str, Any], now: str) -> tuple[bytes, Signature]:
+        """Signs a document: its canonical bytes, and the signature.
+
+        Args:
+            body: without ``signed``, which is set: the time, or the key's first moment if the time
+                is before it.
+            now: the time that the document is of.
+        """
+        first = self._keys.public(now)[-1]["valid_from"]
+        data = canonical({**body, "signed": max(now, first)})
+        return data, self._keys.sign(data, now)
+
     def renew(self, transaction: Transaction, phase: str, why: str) -> list[str]:
         """Makes a new version of each board of a phase whose entries have changed.
 
@@ -346,13 +372,18 @@ class Boards:
             transaction.connection,
             sa.select(t.board).where(t.board.c.phase == phase).order_by(t.board.c.id),
         )
-        return [board["id"] for board in boards if self.new_version(transaction, board, why, True)]
+        return [
+            board["id"]
+            for board in boards
+            if self.new_version(transaction, board, why, only_if_changed=True)
+        ]
 
     def new_version(
         self,
         transaction: Transaction,
         board: Mapping[str, Any],
         why: str,
+        *,
         only_if_changed: bool = False,
     ) -> bool:
         """Makes a new version of a board in this transaction.
@@ -381,10 +412,8 @@ class Boards:
             "number": number,
             "previous": None if last is None else last["sha256"],
             "why": why,
-            "signed": setting.now,
         }
-        data = canonical(body)
-        signature = self._keys.sign(data, setting.now)
+        data, signature = self.sign(body, setting.now)
         transaction.execute(
             sa.insert(t.board_version).values(
                 board=board["id"],
@@ -500,6 +529,14 @@ def version_shown(
             )
         )
     return first_row(connection, statement)
+
+
+def boards_of(server: Server) -> Boards:
+    """The boards of a server."""
+    boards: Boards = server.shared.setdefault(
+        "boards", Boards(server.folder, server.options.public_url)
+    )
+    return boards
 
 
 def _is_published(connection: sa.Connection, board: Mapping[str, Any]) -> bool:

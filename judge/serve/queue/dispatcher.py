@@ -33,6 +33,8 @@ from judge.errors import (
 from judge.files.writing import FileLock, HeldError, naming_what_is_written, take_lock
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
+from judge.serve.boards.telling import note_judged
+from judge.serve.boards.versions import Boards
 from judge.serve.queue.conditions import (
     ENVIRONMENT,
     ensure_conditions,
@@ -94,6 +96,7 @@ class DispatchOptions:
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads, as for ``judge score``.
         insecure_cluster: likewise.
+        public_url: of the server, for what is signed.
         lease_s: after how much silence a lease is lost.
         beat_s: seconds between two signs of life.
     """
@@ -104,6 +107,7 @@ class DispatchOptions:
     sandbox: str = "auto"
     cluster: str | None = None
     insecure_cluster: bool = False
+    public_url: str = ""
     lease_s: float = LEASE_S
     beat_s: float = BEAT_S
 
@@ -135,7 +139,7 @@ class Dispatcher:
         folder: DataFolder,
         options: DispatchOptions,
         *,
-        on_judged: OnJudged = lambda *_, **__: None,
+        on_judged: OnJudged = note_judged,
     ) -> None:
         self._database = database
         self._on_judged = on_judged
@@ -143,6 +147,7 @@ class Dispatcher:
         self._options = options
         self._actor = Actor(f"dispatcher:{options.name}"[:80])
         self._lock = self._take_name()
+        self._boards = Boards(folder, options.public_url)
         self._watcher = Watcher(database, folder, options.name, patience_s=options.lease_s)
         self._stopping = threading.Event()
         self._work = threading.Lock()
@@ -374,20 +379,25 @@ class Dispatcher:
             reason = judged.problem or f"{errors} cases hold judge errors (JE)"
             self._record(lambda transaction: fail(transaction, taken, reason, retry=True))
             return
+        self._record(lambda transaction: self._finish(transaction, taken, judged))
 
-        def end(transaction: Transaction) -> None:
-            finish(
-                transaction,
-                taken,
-                judged.verdicts,
-                report_sha256=judged.report_sha256,
-                scores=judged.scores,
+    def _finish(self, transaction: Transaction, taken: Claim, judged: Judged) -> None:
+        """Ends a judging, with what it tells and what it changes on boards, in one transaction."""
+        finish(
+            transaction,
+            taken,
+            judged.verdicts,
+            report_sha256=judged.report_sha256,
+            scores=judged.scores,
+        )
+        first = taken.judging["rejudging"] is None
+        self._on_judged(transaction, taken.id, self._folder.results(taken.id), first=first)
+        if first:
+            submission = transaction.one(
+                sa.select(t.submission).where(t.submission.c.id == taken.judging["submission"])
             )
-            first = taken.judging["rejudging"] is None
-            results = self._folder.results(taken.id)
-            self._on_judged(transaction, taken.id, results, first=first)
-
-        self._record(end)
+            assert submission is not None
+            self._boards.renew(transaction, submission["phase"], "a submission was judged")
 
     def _adopt(self, taken: Claim) -> bool:
         """Notes under which conditions a judging is really done, if the environment has changed.

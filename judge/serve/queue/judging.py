@@ -48,13 +48,16 @@ class Work:
         submission: its row.
         revision: the row of the revision by which it is judged.
         options: of the conditions.
-        before: id of the judging that counts now, for rejudgings; None otherwise.
+        before: id of the judging that counts now, for rejudgings; None otherwise, and where the
+            rejudging wants every case judged afresh.
+        anew: tasks of which nothing on record is taken over.
     """
 
     submission: Mapping[str, Any]
     revision: dict[str, Any]
     options: dict[str, Any]
     before: str | None
+    anew: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +192,15 @@ def work_of(database: Database, claim: Claim) -> Work:
         revision = first_row(
             connection, sa.select(t.revision).where(t.revision.c.id == conditions["revision"])
         )
+        scope = connection.scalar(
+            sa.select(t.rejudging.c.scope).where(t.rejudging.c.id == judging["rejudging"])
+        )
     assert revision is not None
-    current = submission["current_judging"]
-    before = current if judging["rejudging"] is not None and current != claim.id else None
-    return Work(submission, revision, conditions["document"]["options"], before)
+    before: str | None = None
+    anew: frozenset[str] = frozenset()
+    if scope is not None and not scope["afresh"] and submission["current_judging"] != claim.id:
+        before, anew = submission["current_judging"], frozenset(scope["tasks"])
+    return Work(submission, revision, conditions["document"]["options"], before, anew)
 
 
 def judge(
@@ -217,7 +225,7 @@ def judge(
     """
     results = folder.results(claim.id)
     if work.before is not None and not results.exists():
-        _seed(folder, work.before, results)
+        _seed(folder, work.before, results, work.anew)
     scorer = scorers.scorer(work)
     body = folder.body(work.submission["sha256"])
     if work.submission["kind"] == Kind.WORKBOOKS:
@@ -261,7 +269,7 @@ def _verdicts(results: Path, judged: set[tuple[str, int, int]]) -> list[VerdictR
     return [rows[key] for key in sorted(rows)]
 
 
-def _seed(folder: DataFolder, before: str, results: Path) -> None:
+def _seed(folder: DataFolder, before: str, results: Path, anew: frozenset[str]) -> None:
     """Puts what is on record of a judging where another one begins; whole, or not at all."""
     source = folder.results(before)
     scratch = folder.temporary() / results.name
@@ -273,6 +281,12 @@ def _seed(folder: DataFolder, before: str, results: Path) -> None:
                 shutil.copytree(source / name, scratch / name, copy_function=_linked)
             elif (source / name).is_file():
                 shutil.copyfile(source / name, scratch / name)
+        if anew:
+            with RunDirectory(scratch) as store:
+                records = list(store.read_records(CASES_FILE))
+                store.replace_records(
+                    CASES_FILE, [record for record in records if str(record["task"]) not in anew]
+                )
         scratch.replace(results)
 
 
