@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from judge.annotate.edits import parse_assignment
 from judge.api.workbooks import Engines
 from judge.compare.boards.board import Board
 from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError
 from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.changes import Change
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
@@ -46,7 +48,8 @@ def compare_at_position(
         position: the answer position.
         checker: options of the comparison.
         options: those of ``judge compare``: ``answer_sheet``, ``profile``, ``style``,
-            ``input_path``, and how formulas are computed.
+            ``input_path``, ``changes`` to make in both workbooks first (``CELL=VALUE``), and how
+            formulas are computed.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -56,7 +59,7 @@ def compare_at_position(
     input_path: Path | None = options["input_path"]
     needing = [
         name
-        for name in ("untouched", "keep", "accept")
+        for name in ("untouched", "keep", "accept", "collateral", "dynamic")
         if checker.get(name) not in {None, False, "off", "cells"}
     ]
     if needing and input_path is None:
@@ -71,6 +74,9 @@ def compare_at_position(
         gold = files.open("the gold", as_path(gold_path))
         prepare(spec, gold=gold, output=None, typed=True)
         output = files.open("the output", as_path(output_path))
+        changed = changes_of(options["changes"], gold)
+        if changed is not None:
+            gold, output = changed.made_in(gold), changed.made_in(output)
         before = None if input_path is None else files.open("the input", input_path)
         plan = prepare(spec, gold=gold, output=output, typed=True)
         return compute_and_check(
@@ -78,11 +84,29 @@ def compare_at_position(
             gold,
             output,
             compute=engines,
-            origin=Origin.FINISHED,
+            # Of a workbook that was changed, no value that is stored with a formula counts.
+            origin=Origin.FINISHED if changed is None else Origin.SOLUTION,
+            gold_origin=Origin.GOLD if changed is None else Origin.SOLUTION,
             profile=profile,
             style=options["style"],
             before=before,
         ).comparison
+
+
+def changes_of(texts: Sequence[str], gold: Workbook) -> Change | None:
+    """Cells to set in two workbooks before they are compared; None without any.
+
+    Args:
+        texts: ``CELL=VALUE`` each, as people type them; without a sheet, the gold's first.
+        gold: the gold workbook.
+
+    Raises:
+        UsageError: a text has another form.
+    """
+    if not texts:
+        return None
+    first = gold.sheet_names[0]
+    return Change(tuple(parse_assignment(text, first) for text in texts))
 
 
 class _Files:

@@ -75,6 +75,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     section=Section.ANSWER,
     help="The workbook that OUTPUT was made from; separates cells to change from cells to keep.",
 )
+@option(
+    "--change",
+    "changes",
+    multiple=True,
+    metavar="CELL=VALUE",
+    section=Section.ANSWER,
+    help="Set a cell in both workbooks, and compute the answer again before comparing: "
+    "`'Sheet1'!B2=8`; repeatable.",
+)
 @grading_options
 @checker_options
 @option(
@@ -130,6 +139,7 @@ def _refuse_options_of_positions(options: dict[str, Any]) -> None:
     given = [name for name, value in read_checker_options(dict(options)).items() if value]
     given += [name for name in ("style", "answer_sheet") if options[name]]
     given += ["input"] if options["input_path"] is not None else []
+    given += ["change"] if options["changes"] else []
     if given:
         raise UsageError(
             f"--{given[0].replace('_', '-')} belongs to --at",

@@ -282,6 +282,8 @@ class CaseEntry:
         output_sha256: under which the output workbook is stored; None where there is none.
         suspects: reasons to doubt its gold.
         episode: the desktop episode that left the output; None where there was none.
+        damage: what the output damaged outside the answer; None where it was not examined.
+        dynamic: whether the answer follows its inputs, as a class; None likewise.
     """
 
     case: int
@@ -309,6 +311,8 @@ class CaseEntry:
     output_sha256: str | None
     suspects: tuple[CaseSuspect, ...] = ()
     episode: EpisodeEntry | None = None
+    damage: int | None = None
+    dynamic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
