@@ -93,20 +93,20 @@ def compare_at_position(
         ).comparison
 
 
-def changes_of(texts: Sequence[str], gold: Workbook) -> Change | None:
+def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
     """Cells to set in two workbooks before they are compared; None without any.
 
     Args:
-        texts: ``CELL=VALUE`` each, as people type them; without a sheet, the gold's first.
+        typed: ``CELL=VALUE`` each, as people type them; without a sheet, the gold's first.
         gold: the gold workbook.
 
     Raises:
-        UsageError: a text has another form.
+        UsageError: one of them has another form.
     """
-    if not texts:
+    if not typed:
         return None
     first = gold.sheet_names[0]
-    return Change(tuple(parse_assignment(text, first) for text in texts))
+    return Change(tuple(parse_assignment(text, first) for text in typed))
 
 
 class _Files:

@@ -103,7 +103,7 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
     """
     rules_path, evaluator = options.pop("rules_path"), options.pop("evaluator")
     board_path = options.pop("board_path")
-    if sum(each is not None for each in (options["position"], rules_path, board_path)) != 1:
+    if sum(way is not None for way in (options["position"], rules_path, board_path)) != 1:
         raise UsageError(
             "give an answer position, a rule list or a board",
             hint="Add --at POSITION, --rules FILE or --board FILE; only one of them.",
@@ -113,15 +113,15 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
     if options["position"] is None:
         _refuse_options_of_positions(options)
     if board_path is not None:
-        found = api.compare_by_board(gold, output, board_path, options)
-        print_finding(found, show=show, as_json=as_json, nouns=("property", "properties"))
-        if not found.agrees:
+        finding = api.compare_by_board(gold, output, board_path, options)
+        print_finding(finding, show=show, as_json=as_json, nouns=("property", "properties"))
+        if not finding.agrees:
             click.get_current_context().exit(1)
         return
     if rules_path is not None:
-        found = api.compare_by_rules(gold, output, rules_path, evaluator, options)
-        print_finding(found, show=show, as_json=as_json)
-        if not found.agrees:
+        finding = api.compare_by_rules(gold, output, rules_path, evaluator, options)
+        print_finding(finding, show=show, as_json=as_json)
+        if not finding.agrees:
             click.get_current_context().exit(1)
         return
     checker = read_checker_options(options)
@@ -151,23 +151,23 @@ _MAX_VALUE_LENGTH = 200
 
 
 def print_finding(
-    found: Finding, *, show: int, as_json: bool, nouns: tuple[str, str] = ("rule", "rules")
+    finding: Finding, *, show: int, as_json: bool, nouns: tuple[str, str] = ("rule", "rules")
 ) -> None:
     """Prints what differs, or the record as JSON.
 
     Args:
-        found: what was found.
+        finding: what was found.
         show: how many differences to show.
         as_json: whether to print the record as JSON.
         nouns: what one and several of what is asked are called.
     """
     if as_json:
-        click.echo(json.dumps({**found.record, "cause": found.cause}, ensure_ascii=False))
+        click.echo(json.dumps({**finding.record, "cause": finding.cause}, ensure_ascii=False))
         return
-    record = found.record
+    record = finding.record
     differences = record.get("differences", [])
     click.echo(
-        f"{'equal' if found.agrees else 'different'}: "
+        f"{'equal' if finding.agrees else 'different'}: "
         f"{record.get('cells', 0)} {nouns[1]}, "
         f"profile {record.get('profile')}"
     )
@@ -178,9 +178,9 @@ def print_finding(
         click.echo(f"  … and {len(differences) - show} more (all with --json)")
     if (error := record.get("published_error")) and record.get("profile") != "official":
         click.echo(f"the published evaluator raises {error}")
-    elif record.get("official_equal") not in {None, found.agrees}:
-        said = "accepts" if record.get("official_equal") else "does not accept"
-        click.echo(f"the published evaluator {said} it")
+    elif record.get("official_equal") not in {None, finding.agrees}:
+        outcome = "accepts" if record.get("official_equal") else "does not accept"
+        click.echo(f"the published evaluator {outcome} it")
     for note in record.get("notes", []):
         click.echo(f"note: {note}")
 
@@ -196,9 +196,9 @@ def _lines_of(difference: DifferenceRecord, noun: str = "rule") -> Iterator[str]
     values = (difference.get("expected"), difference.get("actual"))
     detail = difference.get("detail")
     if not (words := difference.get("words")):
-        place = difference.get("place", {"name": ""})["name"]
-        said = f"expected {_short(values[0])}, found {_short(values[1])}"
-        yield f"  {noun} {place}{where}: {said}{f'; {detail}' if detail else ''}"
+        location = difference.get("place", {"name": ""})["name"]
+        text = f"expected {_short(values[0])}, found {_short(values[1])}"
+        yield f"  {noun} {location}{where}: {text}{f'; {detail}' if detail else ''}"
         return
     yield f"  {noun} {difference.get('rule')}{where}: {words}"
     if values != (None, None):

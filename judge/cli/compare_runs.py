@@ -119,7 +119,7 @@ def _print(comparison: RunComparison) -> None:
         print_table(_settings_table(comparison.settings), console)
     for pair in comparison.pairs:
         heading, *lines = api.pair_lines(comparison, pair)
-        for line in (heading, *(f"  {each}" for each in lines)):
+        for line in (heading, *(f"  {detail}" for detail in lines)):
             console.print(line, soft_wrap=True)
     for line in api.closing_lines(comparison):
         console.print(styled((line, "dim")), soft_wrap=True)

@@ -420,7 +420,7 @@ def review_suite(
     serve_page(
         api.ReviewPage(session),
         "judge review",
-        said=f"{len(session.suspects)} suspects for {session.by}",
+        message=f"{len(session.suspects)} suspects for {session.by}",
         port=served.port,
         no_browser=served.no_browser,
     )

@@ -144,7 +144,7 @@ class FileDigests:
         digests = [self.of(file.path) for file in case.files]
         if len(digests) == 1:
             return digests[0]
-        named = [[file.path.name, digest] for file, digest in zip(case.files, digests, strict=True)]
+        named = [[file.name, digest] for file, digest in zip(case.files, digests, strict=True)]
         return _hash({"files": named})
 
 

@@ -42,7 +42,7 @@ class DynamicCheck:
 
 @dataclass(frozen=True, slots=True)
 class CaseCheck:
-    """What is known of one test case.
+    """The result of checking one test case.
 
     Attributes:
         task_id: the task's id as text.

@@ -198,7 +198,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
 
 
 def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
-    """What a reader has to know of a run."""
+    """Notes that a reader of a run needs."""
     yield from run.notes
     if run.is_large:
         yield LARGE_NOTE.format(cases=tally.cases, most=MAX_SHOWN_CASES)
@@ -215,7 +215,7 @@ def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
 
 
 def _identity(run: RunDocument) -> RunDocument:
-    """What the run is, without the paths of its files on the machine that made it."""
+    """The identity of the run, without the paths of its files on the machine that made it."""
     identity: RunDocument = {
         # Every report has these fields, empty if the run does not have them.
         "model": None,

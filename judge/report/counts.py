@@ -1,4 +1,4 @@
-"""What a run counts besides its scores: shares of cells, options of scope, usage, charts. Pure.
+"""Counts of a run besides its scores: shares of cells, options of scope, usage, charts. Pure.
 
 Each subject has a tally that takes one case (or one submission) at a time. What people should read
 of it comes as lines of text.
@@ -101,7 +101,7 @@ def _percent(share: float | None) -> str:
 
 
 class ScopeTally:
-    """What the options of scope and of figures found, counted case by case.
+    """Results of the options of scope and of figures, counted case by case.
 
     Attributes:
         collateral: what was changed outside the answer; None if no case was examined for it.

@@ -184,7 +184,7 @@ _WITHOUT_SUM = frozenset({"peak_memory_bytes"})
 
 
 class Measured:
-    """What was measured, collected submission by submission; eight bytes for each number."""
+    """Measurements, collected submission by submission; eight bytes for each number."""
 
     def __init__(self) -> None:
         self._of_cases = [array("d") for _ in _OF_CASES]

@@ -464,7 +464,7 @@ def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
 
 
 def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
-    """What a comparison says of two runs: a heading, then a line for each number or two.
+    """The comparison of two runs: a heading, then a line for each number or two.
 
     Args:
         comparison: all of it.
@@ -494,7 +494,7 @@ def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
 
 
 def head_lines(comparison: RunComparison) -> list[str]:
-    """What decided verdicts of the runs and is not in the suite as published; often nothing."""
+    """Settings that decided verdicts and depart from the suite as published; often none."""
     return [
         f"{run.name} {DEPARTS}: {departure}"
         for run in comparison.runs

@@ -1,4 +1,4 @@
-"""What a report says, as data: every number of every form of a report comes from here.
+"""The report as data: every number of every form of a report comes from here.
 
 :func:`judge.report.build.build_report_data` makes a :class:`ReportData` of a run's records; HTML,
 JSON, CSV and Markdown only write it down. Shares are fractions from 0 to 1, sizes bytes, times
@@ -365,7 +365,7 @@ class TaskEntry:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What makes the entry distinct within a run: (task id, sample)."""
+        """Key that makes the entry distinct within a run: (task id, sample)."""
         return (self.task_id, self.sample)
 
 

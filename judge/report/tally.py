@@ -35,9 +35,7 @@ def score_cases(
         results: case number -> its result, changes by hand in place; of a case that was not run,
             there is none.
     """
-    present = (results.get(number) for number in cases)
-    verdicts = [None if result is None else result.verdict for result in present]
-    return score_submission(task_id, sample, verdicts)
+    return score_submission(task_id, sample, [results.get(number) for number in cases])
 
 
 def disagrees_with_published(result: CaseResult, automatic: Verdict) -> bool:
@@ -80,7 +78,7 @@ class TalliedTask:
 
 
 class TaskTally:
-    """What all counted submissions of one task add to the scores.
+    """The contribution of all counted submissions of one task to the scores.
 
     Args:
         task: the task.

@@ -169,7 +169,7 @@ def dynamic_lines(report: DynamicReport) -> Iterator[str]:
         asks = {
             "formula": "the question asks for a formula",
             "program": "the question asks for a program",
-            "nothing": "the question asks for neither, so constants are a fact and no fault",
+            "nothing": "the question asks for neither, so constants are a fact and not a fault",
         }[name]
         live = _percent(group["live"])
         yield f"of the accepted where {asks}: live {live}, constants {constants:,}"

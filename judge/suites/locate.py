@@ -66,7 +66,7 @@ def fetched_folder(name: str) -> Path:
 
 
 def said_source(root: Path) -> str:
-    """What a person types to name the suite in a folder: its name if the judge knows it.
+    """The name that a person types for the suite in a folder: its name if the judge knows it.
 
     Nobody would recognise a folder inside the installation or the cache.
     """
@@ -78,7 +78,7 @@ def said_source(root: Path) -> str:
 
 
 def whole_source(source: str | Path) -> str:
-    """What a suite is loaded from, as records have it: a full path, or a name as it is."""
+    """The source of a suite as records have it: a full path, or a name as it is."""
     path = Path(source)
     return str(path.resolve() if path.exists() else source)
 

@@ -131,7 +131,7 @@ def value_changes(
     rests_on: Sequence[Dependencies],
     answer: Sequence[CellRange],
 ) -> Iterator[Change]:
-    """Single numbers and dates that an answer rests on, one change for each, in a fixed order.
+    """Single numbers and dates that an answer depends on, one change for each, in a fixed order.
 
     Whole numbers become larger by 7, or by 1 below 10, other numbers by a tenth, dates by a day.
     What is under a data validation stays: another value may not be allowed there. The order is that

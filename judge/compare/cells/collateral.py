@@ -50,7 +50,7 @@ class Harm(enum.StrEnum):
     OTHER = "other_than_gold"
     """The gold changed it, and the output changed it in another way."""
     AS_GOLD = "as_gold"
-    """The output has what the gold has, which is no damage."""
+    """The output has what the gold has, which is not damage."""
 
 
 _NOTHING = Content(None, None)

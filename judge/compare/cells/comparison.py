@@ -76,9 +76,9 @@ class Dynamic(enum.StrEnum):
     """It followed every change as the gold did, and nothing else moved."""
     HARD_CODED = "hard_coded"
     """It followed nowhere, and holds constants where the gold moved: a fact, and a fault only if a
-    formula was asked for."""
+    formula is required."""
     STALE = "stale"
-    """It followed nowhere, and holds formulas: they do not rest on what changed."""
+    """It followed nowhere, and holds formulas: they do not depend on what changed."""
     PARTIAL = "partial"
     """It followed here and not there."""
     NOT_MEASURABLE = "not_measurable"

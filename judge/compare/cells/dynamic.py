@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from judge.compare.cells.computing import Compute
 
 _MAX_ALONE = 2_000
-"""How many formulas are looked at one by one if some of them change by themselves."""
+"""How many formulas are followed one by one if some of them change by themselves."""
 
 _EXTERNAL = re.compile(r"\[\d+\]")
 """How a formula names another workbook."""
@@ -141,7 +141,7 @@ class _Measure:
     # -- what can be measured --------------------------------------------------------------------
 
     def _formulas(self) -> tuple[list[_Place], list[Dependencies]]:
-        """Cells of the answer with a formula that the input lacks, and what they rest on."""
+        """Cells of the answer with a formula that the input lacks, and what they depend on."""
         index = FormulaIndex(self._gold.sheet_names, functools.partial(sheet_formulas, self._gold))
         rests_on: list[Dependencies] = []
         cells: dict[_Place, None] = {}

@@ -19,8 +19,8 @@ class Reason(enum.StrEnum):
     """Why an answer is not measurable."""
 
     STATIC = "the gold has no formula in the answer that the input lacks"
-    CHANGING = "the gold's formulas rest on what changes by itself, or on another workbook"
-    NO_INPUT = "the answer rests on no input that can be changed"
+    CHANGING = "the gold's formulas depend on what changes by itself, or on another workbook"
+    NO_INPUT = "the answer depends on no input that can be changed"
     MOVED_INPUT = "an input is not where it was in gold or output"
     NOTHING_MOVED = "no change moved the answer of the gold"
     NOT_COMPUTED = "the answer could not be computed"
@@ -87,7 +87,7 @@ class DynamicFinding:
 
     @property
     def is_fault(self) -> bool:
-        """Whether a formula was asked for, and the answer does not follow."""
+        """Whether a formula is required, and the answer does not follow."""
         measured = self.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}
         return measured and self.asked is Asked.FORMULA
 
@@ -98,7 +98,7 @@ class DynamicFinding:
             return "the answer follows its inputs"
         said = {
             Dynamic.HARD_CODED: "the answer is constants, which do not follow the inputs",
-            Dynamic.STALE: "the answer is formulas that do not rest on what was changed",
+            Dynamic.STALE: "the answer is formulas that do not depend on what was changed",
             Dynamic.PARTIAL: "the answer follows its inputs only in part",
         }[self.kind]
         number = next(each for each in self.trials if not each.follows)
@@ -110,7 +110,7 @@ class DynamicFinding:
         )
         if self.asked is Asked.FORMULA:
             return f"{said}; the question asks for a formula"
-        return f"{said}; nobody asked for a formula, so this is no fault"
+        return f"{said}; nobody asked for a formula, so this is not a fault"
 
     def to_json(self, mode: str) -> DynamicRecord:
         """The finding as it goes on record.

@@ -44,7 +44,7 @@ class Lines:
         """Matches rows by their content, and columns if every row is in its place.
 
         The columns of the answer do not count for rows, nor its rows for columns: they hold what
-        was asked for.
+        is required.
         """
         if first is second or first == second:
             return IN_PLACE

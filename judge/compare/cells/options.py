@@ -170,7 +170,7 @@ class CheckOptions:
         str,
         Option(
             "Change inputs, and report whether the answer follows as the gold's does; `fail` "
-            "rejects where a formula is asked for.",
+            "rejects where a formula is required.",
             Section.EQUAL,
             choices=SCOPE_CHOICES,
         ),

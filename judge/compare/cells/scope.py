@@ -125,7 +125,7 @@ def find_losses(
     first = _features(before)
     expected, found = _features(gold), _features(output)
     losses = [
-        Loss(kind.value, held.label, held.sheet, held.place, kept, left)
+        Loss(kind.value, held.label, held.sheet, held.where, kept, left)
         for (kind, content), held in first
         if (kept := _kept(kind, content, held, expected)) > (left := found.measure(kind, content))
         and not _on_lost_sheet(kind, held, expected, found)

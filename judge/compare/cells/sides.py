@@ -141,7 +141,7 @@ class ScopeSources:
             sets ``formula_asked`` is believed to have asked for a formula.
         problem: why the input is not known.
         others: the other cases of the task, for the option ``dynamic``; None where it is measured
-            on another case than this one.
+            only on the first case.
     """
 
     before: Workbook | None = None

@@ -10,7 +10,7 @@ from judge.files.forms import Amount, Count, TaskId
 
 
 class ReportedTask(TypedDict):
-    """What is read back about a task from report.json."""
+    """The part about a task that is read back from report.json."""
 
     id: TaskId
     sample: Count
@@ -19,13 +19,13 @@ class ReportedTask(TypedDict):
 
 
 class ReportedOverall(TypedDict, total=False):
-    """What is read back about the scores from report.json."""
+    """The part about the scores that is read back from report.json."""
 
     tasks_without_submission: Count
 
 
 class ReportOnRecord(TypedDict):
-    """What is read back from report.json: which submissions and cases count."""
+    """The part of report.json that is read back: which submissions and cases count."""
 
     overall: NotRequired[ReportedOverall]
     tasks: list[ReportedTask]
@@ -104,7 +104,7 @@ class Latencies(TypedDict):
 
 
 class UsageReport(TypedDict):
-    """What the requests to the chat model took: see :class:`judge.report.counts.UsageTally`."""
+    """Usage of the chat model: see :class:`judge.report.counts.UsageTally`."""
 
     submissions: int
     calls: int
@@ -132,7 +132,7 @@ class RepeatedReport(TypedDict):
 
 
 class KeptReport(TypedDict):
-    """What the option ``keep`` found: numbers of cases, and of tasks; ``by_kind`` counts cases."""
+    """Results of the option ``keep``: numbers of cases, and of tasks; ``by_kind`` counts cases."""
 
     cases: int
     not_examined: int
@@ -143,7 +143,7 @@ class KeptReport(TypedDict):
 
 
 class FormulaAskedReport(TypedDict):
-    """What the option ``formula_asked`` found: numbers of cases.
+    """Results of the option ``formula_asked``: numbers of cases.
 
     ``asked`` counts those in which the question asks for a formula and the gold has one.
     """
@@ -213,7 +213,7 @@ class DynamicReport(TypedDict):
 
 
 class ScopeReport(TypedDict, total=False):
-    """What was found of what a user would object to, where an option asks for it."""
+    """Changes that a user would object to, where an option checks for them."""
 
     kept: KeptReport
     formula_asked: FormulaAskedReport
@@ -266,7 +266,7 @@ class SuspectsReport(TypedDict):
 
 
 class PublishedFigures(TypedDict):
-    """What the evaluation of a suite gives for a folder of results with logs, for each repeat.
+    """Figures of a suite's own evaluation for a folder of results with logs, for each repeat.
 
     ``a50`` and ``a90`` are planned actions over those that a task takes at least, of tasks that
     passed; None without such tasks. ``problems`` are logs that cannot be read.
@@ -284,7 +284,7 @@ class PublishedFigures(TypedDict):
 
 
 class FurtherReports(TypedDict, total=False):
-    """What only some runs have in report.json; groups are by division, then by name.
+    """Parts of report.json that only some runs have; groups are by division, then by name.
 
     ``departures`` is what decided verdicts and is not in the suite as published.
     """

@@ -270,7 +270,7 @@ def test_an_answer_that_follows_another_case_is_live() -> None:
 def test_a_constant_is_hard_coded_which_is_worded_as_a_fact() -> None:
     found = follow({**BEFORE, "C1": 50}, others=[case()])
     assert found.kind is Dynamic.HARD_CODED
-    assert "no fault" in str(found)
+    assert "not a fault" in str(found)
     assert not found.is_fault
 
 
