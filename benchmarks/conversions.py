@@ -1,32 +1,45 @@
 """Conversions and criteria as the judge computes them, held against Excel's results.
 
     python -m benchmarks.conversions
+    python -m benchmarks.conversions --workbooks ../shared/data/excel_battery
 
 `conversions.yaml` has the formulas, each with Excel's result and its source: a page of Microsoft's
 function reference, or a cell of a workbook that Excel saved. Exits with 1 if a result is wrong.
+
+With ``--workbooks``, every formula of some saved workbooks that is computed here is held against
+the value in the file. The values that it reads are taken from the file, so each formula is checked
+by itself.
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
 import math
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from judge.errors import WorkbookError
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import tree
 from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import Cells, Scalar
-from judge.recalc.own import FUNCTIONS
+from judge.recalc.explaining import address
+from judge.recalc.own import FUNCTIONS, own_values, plain_scalar
 from judge.recalc.scalars import Evaluation
 from judge.workbook.address import parse_cell
-from judge.workbook.cell import ErrorValue
+from judge.workbook.cell import CellRef, ErrorValue
+from judge.workbook.cell_values import written_controls
+from judge.workbook.dependency import FormulaIndex
+from judge.workbook.reader import open_workbook, sheet_formulas
 
 CONVERSIONS = Path(__file__).with_name("conversions.yaml")
 
@@ -110,6 +123,64 @@ def is_right(value: Scalar, expected: Scalar) -> bool:
 
 
 def main() -> int:
+    """Checks the table, or saved workbooks."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workbooks", type=Path, metavar="FOLDER", help="saved workbooks")
+    parser.add_argument("--names", default="*.xlsx", help="which of them [*.xlsx]")
+    options = parser.parse_args()
+    if options.workbooks is None:
+        return check_table()
+    return check_workbooks(sorted(options.workbooks.rglob(options.names)))
+
+
+def check_workbooks(paths: Sequence[Path]) -> int:
+    """Computes the formulas of saved workbooks and prints which differ from the stored values."""
+    computed_cells = wrong = 0
+    started = time.process_time()
+    for path in paths:
+        try:
+            workbook = open_workbook(path)
+            index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
+            stored = {
+                CellRef(sheet, cell.row, cell.column): cell
+                for sheet in workbook.sheet_names
+                for cell in sheet_formulas(workbook, sheet)
+                if cell.has_cached_value
+            }
+            values = own_values(
+                workbook, index, stored, {ref: cell.value for ref, cell in stored.items()}
+            )
+        except WorkbookError as error:
+            print(f"{path}: {error.message}")
+            continue
+        for ref, value in values.items():
+            cell = stored[ref]
+            if traits(cell.formula or "").volatile:
+                continue
+            computed_cells += 1
+            expected = plain_scalar(cell.value)
+            read = written_controls(value) if isinstance(value, str) else plain_scalar(value)
+            if not is_close(read, expected):
+                wrong += 1
+                print(f"wrong: {path.name} {address(ref)} {cell.formula}: {read!r}, {expected!r}")
+    spent = time.process_time() - started
+    print(
+        f"{len(paths)} workbooks, {computed_cells} cells computed here, {wrong} wrong, {spent:.1f} s"
+    )
+    return 1 if wrong else 0
+
+
+def is_close(value: Scalar, expected: Scalar) -> bool:
+    """Whether a value is the stored one: numbers within 1e-6, a blank as empty text or 0."""
+    numbers = (int, float)
+    if isinstance(value, numbers) and isinstance(expected, numbers):
+        return isinstance(value, bool) == isinstance(expected, bool) and math.isclose(
+            value, expected, rel_tol=1e-6, abs_tol=1e-9
+        )
+    return value == expected or (expected is None and value in ("", 0))
+
+
+def check_table() -> int:
     """Computes the table and prints what is right, by function."""
     right, all_of = Counter[str](), Counter[str]()
     wrong = 0

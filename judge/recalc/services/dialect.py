@@ -240,9 +240,11 @@ def regex_replace(arguments: list[str]) -> str | None:
 
 
 def sure_level(arguments: list[str]) -> str | None:
-    """LibreOffice ends if the confidence level is a text."""
+    """LibreOffice ends if the confidence level is a text, and has no value here if it is several."""
     if len(arguments) < 4 or not arguments[3].strip():
         return None
+    if ":" in arguments[3] or "{" in arguments[3]:
+        return unknown_function(arguments)
     call = f"_xlfn.FORECAST.ETS.CONFINT({','.join(arguments)})"
     return f"IF(ISERROR({arguments[3]}+0),#VALUE!,{call})"
 

@@ -62,6 +62,7 @@ from judge.recalc.services.package import Step, edit_formulas, prepare, renaming
             "_xlfn.FORECAST.ETS.CONFINT(9,A1:A5,B1:B5,C1)",
             "IF(ISERROR(C1+0),#VALUE!,_xlfn.FORECAST.ETS.CONFINT(9,A1:A5,B1:B5,C1))",
         ),
+        ("_xlfn.FORECAST.ETS.CONFINT(9,A1:A5,B1:B5,C1:C2)", "JUDGE.UNKNOWN()"),
         ("'SMALL(x'!A1", "'SMALL(x'!A1"),
         ('"SMALL(A1,2)"', '"SMALL(A1,2)"'),
         ("SMALL(A1", "SMALL(A1"),
