@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.conversions import Conversion, computed, conversions, is_right
 from judge.recalc.conversions import UnsureError, general_text, number_text, text_number
-from judge.recalc.criteria import Cells, criterion, fits, matches
+from judge.recalc.criteria import Cells, Scalar, criterion, fits, matches
 from judge.recalc.formats import formatted
 from judge.workbook.cell import ErrorValue
 
@@ -81,7 +81,7 @@ def test_an_evaluation_leaves_what_it_does_not_know() -> None:
 
 
 def test_errors_pass_through() -> None:
-    data = {(1, 1): ErrorValue("#N/A"), (2, 1): 2.5}
+    data: dict[tuple[int, int], Scalar] = {(1, 1): ErrorValue("#N/A"), (2, 1): 2.5}
     for formula, value in (
         ('=A1&"x"', ErrorValue("#N/A")),
         ('=IF(A2>2,A2&"",A1)', "2.5"),
@@ -95,7 +95,18 @@ def test_errors_pass_through() -> None:
 
 
 def test_criteria_of_every_kind() -> None:
-    column = ["5", 5, "05", True, "TRUE", "a*c", "abc", ErrorValue("#N/A"), "", "Ärger"]
+    column: list[Scalar] = [
+        "5",
+        5,
+        "05",
+        True,
+        "TRUE",
+        "a*c",
+        "abc",
+        ErrorValue("#N/A"),
+        "",
+        "Ärger",
+    ]
     cells = Cells(12, 1, {(row, 0): value for row, value in enumerate(column)})
     counted = {
         wanted: matches(cells, criterion(wanted)).count(cells.size)

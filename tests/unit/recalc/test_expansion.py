@@ -29,7 +29,7 @@ NAMES = {
 }
 
 
-def book(**formulas: object) -> bytes:
+def book(**formulas: str | ArrayFormula) -> bytes:
     made = openpyxl.Workbook()
     sheet = made.worksheets[0]
     sheet.title = "S"
@@ -42,7 +42,7 @@ def book(**formulas: object) -> bytes:
     return stream.getvalue()
 
 
-def written_out(**formulas: object) -> dict[str, str | None]:
+def written_out(**formulas: str | ArrayFormula) -> dict[str, str | None]:
     """Address -> formula of the expanded workbook."""
     data = book(**formulas)
     source = open_workbook(data)
