@@ -171,12 +171,14 @@ def check_workbooks(paths: Sequence[Path]) -> int:
 
 def is_close(value: Scalar, expected: Scalar) -> bool:
     """Whether a value is the stored one: numbers within 1e-6, a blank as empty text or 0."""
-    numbers = (int, float)
-    if isinstance(value, numbers) and isinstance(expected, numbers):
-        return isinstance(value, bool) == isinstance(expected, bool) and math.isclose(
-            value, expected, rel_tol=1e-6, abs_tol=1e-9
-        )
-    return value == expected or (expected is None and value in ("", 0))
+    if isinstance(value, bool) or isinstance(expected, bool):
+        return value is expected
+    if isinstance(value, (int, float)) and isinstance(expected, (int, float)):
+        return math.isclose(value, expected, rel_tol=1e-6, abs_tol=1e-9)
+    blanks = (None, "", 0)
+    return value == expected or (
+        (value is None or expected in (None, "")) and value in blanks and expected in blanks
+    )
 
 
 def check_table() -> int:
