@@ -6,7 +6,7 @@ import functools
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -20,9 +20,9 @@ from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
-from judge.recalc.asking import FOLLOWED_ALONE, Question
+from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult, address
+from judge.recalc.cascade import Cascade, CascadeResult, Heard, address
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
@@ -42,6 +42,7 @@ from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, w
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
+    Cell,
     CellRange,
     CellRef,
     CellValue,
@@ -85,8 +86,15 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 6
+RULES = 7
 """Incremented whenever the policy or the cascade decides differently."""
+
+FOLLOWED_ALONE = 500
+"""Up to how many cells the dependencies of each one are followed."""
+
+MAX_BELOW = 20_000
+"""Up to how many cells on which requested cells depend the engines are asked about as well. In
+those an engine may be overruled, and is then not heard in what reads them."""
 
 
 def untrusted_cells(
@@ -279,34 +287,67 @@ class Recalculator:
         asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
         return hashlib.sha256(asked.encode()).hexdigest()
 
-    def _compute(
+    def hear(
+        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+    ) -> dict[CellRef, Heard]:
+        """What each engine says of the formula cells of some ranges, and which is believed.
+
+        Computes them again, with every engine but the slow one.
+
+        Raises:
+            WorkbookError: the ranges cannot be read.
+            EngineUnavailableError: an installed engine cannot be started.
+        """
+        cells, _ = untrusted_cells(workbook, ranges, "always", origin)
+        refused = _too_long(cells)
+        cells = [cell for cell in cells if cell.ref not in refused]
+        if not cells or not self._engines:
+            return {}
+        question, _ = self._question(workbook, cells)
+        formats = {cell.ref: cell.number_format for cell in cells}
+        read = functools.partial(
+            _typed, formats=formats, question=question, date_1904=workbook.facts.date_1904
+        )
+        return {
+            ref: replace(
+                heard,
+                typed={name: read(ref, word) for name, word in heard.words.items()},
+                value=read(ref, heard.value),
+            )
+            for ref, heard in self._cascade.hear(question).items()
+        }
+
+    def _question(
         self, workbook: Workbook, cells: Sequence[WantedCell]
-    ) -> tuple[ComputedValues, bool]:
-        """Values, and whether another run would compute the same."""
+    ) -> tuple[Question, list[str]]:
+        """What the engines are asked, and notes on it."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         sources = {cell.ref: cell.source for cell in cells}
         rests_on = dependencies_or_doubt(
             [(ref.sheet, source) for ref, source in sources.items()], index
         )
-        intersecting = _intersecting(cells)
+        asked = {**_below(rests_on, index), **sources}
+        intersecting = _intersecting(asked)
+        requested = intersecting & sources.keys()
         notes = self._notes(rests_on)
-        if intersecting:
+        if requested:
             notes.append(
-                f"{len(intersecting)} formulas take a range where Excel expects one value and are "
+                f"{len(requested)} formulas take a range where Excel expects one value and are "
                 "not array formulas, so Excel takes the cell in their own row or column: "
-                f"{address(min(intersecting))}"
+                f"{address(min(requested))}"
             )
         package = reduced(workbook, rests_on, index)
         slim = slimmed(package)
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = Question(
             workbook=package,
-            formulas={cell.ref: cell.source.formula or "" for cell in cells},
+            formulas={ref: source.formula or "" for ref, source in asked.items()},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
-            dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
+            arrays={ref for ref, source in asked.items() if _is_filled(source)},
+            wanted=sources.keys(),
             reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
             reads_logical=logical_constants(workbook, slim),
             # A program that calculates writes how far its formulas reach.
@@ -314,6 +355,14 @@ class Recalculator:
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
         )
+        return question, notes
+
+    def _compute(
+        self, workbook: Workbook, cells: Sequence[WantedCell]
+    ) -> tuple[ComputedValues, bool]:
+        """Values, and whether another run would compute the same."""
+        question, notes = self._question(workbook, cells)
+        rests_on = question.dependencies
         outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
         formats = {cell.ref: cell.number_format for cell in cells}
         date_1904 = workbook.facts.date_1904
@@ -321,9 +370,7 @@ class Recalculator:
         computed = ComputedValues(
             values=MappingProxyType(
                 {
-                    ref: as_read(
-                        _logical(value, question.formulas[ref]), formats[ref], date_1904=date_1904
-                    )
+                    ref: _typed(ref, value, formats, question, date_1904=date_1904)
                     for ref, value in outcome.values.items()
                 }
             ),
@@ -368,12 +415,30 @@ class Recalculator:
             engine.close()
 
 
-def _intersecting(cells: Sequence[WantedCell]) -> frozenset[CellRef]:
+def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
+    """The formula cells on which the requested cells depend; none if there are too many."""
+    steps = rests_on.walk.steps if rests_on.walk is not None else ()
+    if len(steps) > MAX_BELOW:
+        return {}
+    found = ((step.ref, index.cell(step.ref)) for step in steps)
+    return {
+        ref: cell
+        for ref, cell in found
+        if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
+    }
+
+
+def _is_filled(source: Cell) -> bool:
+    """Whether a formula is entered as an array formula, or is a data table."""
+    return source.array_range is not None or source.formula in ("", "=")
+
+
+def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
     """Cells whose formula would give more as an array formula, but is not entered as one."""
     return frozenset(
-        cell.ref
-        for cell in cells
-        if cell.source.array_range is None and traits(cell.source.formula or "").array_sensitive
+        ref
+        for ref, source in cells.items()
+        if source.array_range is None and traits(source.formula or "").array_sensitive
     )
 
 
@@ -393,6 +458,18 @@ def _nobody(cells: Sequence[WantedCell]) -> CascadeResult:
 
 def _prefixed(name: str) -> str:
     return f"_xlfn._xlws.{name}" if name in WORKSHEET_PREFIXED else f"_xlfn.{name}"
+
+
+def _typed(
+    ref: CellRef,
+    value: CellValue,
+    formats: Mapping[CellRef, str],
+    question: Question,
+    *,
+    date_1904: bool,
+) -> CellValue:
+    """A computed value as the reader would return it, by the formula and format of its cell."""
+    return as_read(_logical(value, question.formulas[ref]), formats[ref], date_1904=date_1904)
 
 
 def _logical(value: CellValue, formula: str) -> CellValue:

@@ -15,7 +15,7 @@ Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
     rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|FREQUENCY|MROUND|DOLLAR|ATAN2"
-    rb"|NUMBERVALUE|AGGREGATE|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
+    rb"|NUMBERVALUE|AGGREGATE|FORECAST\.ETS(?:\.\w+)?|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
@@ -205,7 +205,28 @@ def unknown_function(arguments: list[str]) -> str:
     return "JUDGE.UNKNOWN()"
 
 
+def forecast(place: int) -> Rewriting:
+    """FORECAST.ETS with an aggregation that is not one of Excel's seven ends LibreOffice.
+
+    Args:
+        place: the place of the aggregation among the arguments.
+    """
+
+    def rewriting(arguments: list[str]) -> str | None:
+        if len(arguments) <= place or arguments[place].strip() in AGGREGATIONS:
+            return None
+        return "JUDGE.UNKNOWN()"
+
+    return rewriting
+
+
+AGGREGATIONS = frozenset("1234567")
+
 REWRITINGS: dict[str, Rewriting] = {
+    "_XLFN.FORECAST.ETS": forecast(5),
+    "_XLFN.FORECAST.ETS.CONFINT": forecast(6),
+    "_XLFN.FORECAST.ETS.SEASONALITY": forecast(3),
+    "_XLFN.FORECAST.ETS.STAT": forecast(6),
     "DATEVALUE": spelt_date,
     "EOMONTH": moved_date("EOMONTH"),
     "EDATE": moved_date("EDATE"),

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import judge.recalc.library
 import judge.sandbox
 from judge.cli.recalc import engines, recalc
-from judge.errors import PositionError, RecalcError, WorkbookError
+from judge.errors import PositionError, RecalcError, UsageError, WorkbookError
 from judge.recalc import recalculate
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.workbook.reader import open_workbook
@@ -145,3 +145,13 @@ def test_what_was_computed_is_not_computed_again(sandbox: ScriptedSandbox, book:
     asked = len(sandbox.calls)
     assert recalculate(book).computed.values == first.computed.values
     assert len(sandbox.calls) == asked > 0
+
+
+def test_the_records_of_a_function_are_shown() -> None:
+    result = CliRunner().invoke(engines, ["roman"], catch_exceptions=False)
+    assert "ROMAN(c,1)" in result.stdout
+    found = CliRunner().invoke(engines, ["ROMAN", "--json"], catch_exceptions=False)
+    right, total = json.loads(found.stdout)["ROMAN"]["libreoffice"]
+    assert 0 < right < total
+    with pytest.raises(UsageError, match=r"no engine was measured with a function 'NO.SUCH'"):
+        CliRunner().invoke(engines, ["no.such"], catch_exceptions=False)
