@@ -16,14 +16,14 @@ from typing import Any
 
 from benchmarks.golds import Gold
 from judge.formulas.references import references
+from judge.formulas.shapes import Call, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
 from judge.recalc.belief import is_error
 from judge.recalc.cascade import Heard
-from judge.recalc.dependency import Search
-from judge.recalc.shapes import Call, fallback
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.dependency import Search
 
 _NUMBER = re.compile(r"\d+")
 MAX_UPSTREAM = 3_000

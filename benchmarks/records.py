@@ -31,15 +31,15 @@ from benchmarks.remembered import RememberedEngine
 from judge.core.submission import Origin
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
-from judge.recalc.cascade import address
 from judge.recalc.contract import Engine
-from judge.recalc.dependency import FormulaIndex
+from judge.recalc.explaining import address
 from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator
 from judge.recalc.select import available_engines, make_engines
 from judge.recalc.trust import TrustTable, read_table, trust_table
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
+from judge.workbook.dependency import FormulaIndex
 from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import open_workbook, sheet_formulas
 

@@ -1,4 +1,4 @@
-"""What an annotator does, in one place: begin, change, view the gold, save.
+"""An annotator's work in one module: begin, change, view the gold, save.
 
 The command line and the page are built on this; it opens the sandbox and the engines once.
 """
@@ -91,7 +91,7 @@ class Annotator(Closable):
 
     @property
     def recalculator(self) -> Recalculator:
-        """What computes formulas, opened when it is first asked for."""
+        """The recalculator, opened when it is first needed."""
         if self._recalculator is None:
             opened = open_recalculator(self.sandbox)
             self._recalculator = self._stack.enter_context(contextlib.closing(opened))
@@ -99,7 +99,7 @@ class Annotator(Closable):
 
     @property
     def maker(self) -> GoldMaker:
-        """What makes golds."""
+        """The maker of golds."""
         if self._maker is None:
             self._maker = GoldMaker(self.recalculator, self.sandbox)
         return self._maker
@@ -132,7 +132,7 @@ class Annotator(Closable):
         return [self.book.case(task_id, number) for number in sorted(numbers)]
 
     def check(self, task_id: str) -> list[BrokenRule]:
-        """What the rules say of a task's cases."""
+        """Checks a task's cases against the rules of the manual."""
         return check_cases(
             self.book.task(task_id),
             self.cases(task_id),
@@ -148,18 +148,18 @@ class Annotator(Closable):
             UsageError: a solutions file has none for the task.
         """
         task = self.book.task(task_id)
-        found: list[Submission] = []
+        submissions: list[Submission] = []
         origins: list[Path] = []
         for path in paths:
             if path.suffix == ".jsonl":
                 held = load_submissions(path, self.book.suite, ids=[task_id])
                 if not held:
                     raise UsageError(f"{path} has no solution of task {task_id}")
-                found += held
+                submissions += held
             else:
-                found.append(submission_of_program(path, task, self.book.suite.conventions))
-            origins += [path] * (len(found) - len(origins))
-        return told_apart(found, origins)
+                submissions.append(submission_of_program(path, task, self.book.suite.conventions))
+            origins += [path] * (len(submissions) - len(origins))
+        return told_apart(submissions, origins)
 
     def preview(
         self,
@@ -202,7 +202,7 @@ class Annotator(Closable):
         others = [case for case in self.cases(task.id) if case.number != draft.number]
         findings = check_cases(
             task,
-            sorted([*others, new], key=lambda each: each.number),
+            sorted([*others, new], key=lambda case: case.number),
             records=self.book.records(task.id),
             recalculator=self.recalculator,
             killing={draft.number} if kills else (),
@@ -251,7 +251,7 @@ class Annotator(Closable):
 
 
 def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
-    """What the record of a case says of how it was made."""
+    """Facts about how a case was made, from its record."""
     edits: Sequence[Edit] = draft.edits
     by = [source.name for source in proposal.sources if source.agrees]
     return {
@@ -260,15 +260,15 @@ def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
         "changed": [address(ref) for ref in changed_cells(draft.base.input, proposal.input)],
         "answers_by_hand": [edit_to_json(answer) for answer in draft.answers],
         "gold_by": by or [BY_HAND],
-        "gold_disagreeing": [each.name for each in proposal.disagreeing],
+        "gold_disagreeing": [reference.name for reference in proposal.disagreeing],
         "decided": proposal.decided,
         "moved": [
             {
-                "cell": address(each.ref),
-                "before": content_to_json(each.before),
-                "after": content_to_json(each.after),
+                "cell": address(change.ref),
+                "before": content_to_json(change.before),
+                "after": content_to_json(change.after),
             }
-            for each in proposal.moved
+            for change in proposal.moved
         ],
         "notes": list(proposal.notes),
     }
@@ -304,7 +304,10 @@ def _open_vote(proposal: Proposal) -> str:
 def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
     if proposal.decided:
         return ()
-    doubts = [f"{each.name} says something else: {each.problem}" for each in proposal.disagreeing]
+    doubts = [
+        f"{reference.name} says something else: {reference.problem}"
+        for reference in proposal.disagreeing
+    ]
     voices = proposal.voices + by_hand
     if voices < MIN_AGREEING:
         missing = [
@@ -324,11 +327,11 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
     return tuple(doubts)
 
 
-def told_apart(found: Sequence[Submission], origins: Sequence[Path]) -> list[Submission]:
+def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> list[Submission]:
     """References whose names differ: where files have the same name, by as much of their path."""
-    names = [reference_name(each) for each in found]
+    names = [reference_name(submission) for submission in submissions]
     told = []
-    for each, name, origin in zip(found, names, origins, strict=True):
+    for each, name, origin in zip(submissions, names, origins, strict=True):
         others = [
             other
             for other, other_name in zip(origins, names, strict=True)

@@ -44,19 +44,19 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
     """
     gold, before = base.gold_workbook, base.input_workbook
     ranges = gold_ranges(task, gold)
-    found: list[str] = []
+    differing: list[str] = []
     for area in ranges:
         cells = gold.cells(area)
         stored = before.cells(area) if area.sheet in before.sheet_names else {}
-        for place, cell in cells.items():
+        for position, cell in cells.items():
             if cell.formula is not None:
-                found.append(cell.formula)
-            elif cell.value is not None and not same_cell(stored.get(place), cell):
-                where = address(CellRef(area.sheet, *place))
+                differing.append(cell.formula)
+            elif cell.value is not None and not same_cell(stored.get(position), cell):
+                where = address(CellRef(area.sheet, *position))
                 return f"{where} of the gold is an answer without a formula"
-    if not found:
+    if not differing:
         return "the gold's answer holds no formulas"
-    reached = {reference for formula in set(found) for reference in references(formula)}
+    reached = {reference for formula in set(differing) for reference in references(formula)}
     stored_cells = StoredCells(before)
     for edit in edits:
         if isinstance(edit, SetCell) and edit.content is not None:
@@ -65,9 +65,9 @@ def formulas_problem(task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
                 edit.ref.row <= used.max_row and edit.ref.column <= used.max_column
             )
             if not inside and not any(
-                each.min_row <= edit.ref.row <= each.max_row
-                and each.min_column <= edit.ref.column <= each.max_column
-                for each in reached
+                area.min_row <= edit.ref.row <= area.max_row
+                and area.min_column <= edit.ref.column <= area.max_column
+                for area in reached
             ):
                 return f"no formula of the gold reaches {address(edit.ref)}"
     return ""
@@ -132,13 +132,13 @@ def moved_cells(
     moved = []
     for old_range, new_range in zip(old.ranges, new.ranges, strict=True):
         stored = [value for value in old.values if _within(value, old_range)]
-        places = {(each.row, each.column) for each in stored}
+        places = {(ref.row, ref.column) for ref in stored}
         places |= {(value.row, value.column) for value in new.values if _within(value, new_range)}
-        for place in sorted(places):
-            first, second = CellRef(old_range.sheet, *place), CellRef(new_range.sheet, *place)
+        for position in sorted(places):
+            first, second = CellRef(old_range.sheet, *position), CellRef(new_range.sheet, *position)
             was, now = old.values.get(first), new.values.get(second)
-            known = first not in old.unknown and second not in new.unknown
-            if known and not agree(was, now):
+            is_known = first not in old.unknown and second not in new.unknown
+            if is_known and not agree(was, now):
                 moved.append(Moved(second, was, now))
     return tuple(moved)
 
@@ -229,21 +229,21 @@ def changed_cells(before: bytes, after: bytes) -> list[CellRef]:
         WorkbookError: a workbook cannot be read.
     """
     first, second = open_workbook(before), open_workbook(after)
-    found = []
+    changes = []
     for sheet in second.sheet_names:
         area = CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)
         old = first.cells(area) if sheet in first.sheet_names else {}
         new = second.cells(area)
-        for place in sorted(old.keys() | new.keys()):
-            was, now = old.get(place), new.get(place)
-            formulas = [each.formula if each else None for each in (was, now)]
+        for position in sorted(old.keys() | new.keys()):
+            was, now = old.get(position), new.get(position)
+            formulas = [cell.formula if cell else None for cell in (was, now)]
             if formulas == [None, None]:
                 differs = not _strictly(was.value if was else None, now.value if now else None)
             else:
                 differs = formulas[0] != formulas[1]
             if differs:
-                found.append(CellRef(sheet, *place))
-    return found
+                changes.append(CellRef(sheet, *position))
+    return changes
 
 
 def judge_workbooks(

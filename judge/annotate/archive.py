@@ -1,4 +1,4 @@
-"""What is kept in a suite's folder: saved cases, drafts, and every workbook that they name.
+"""The archive in a suite's folder: saved cases, drafts, and every workbook that they name.
 
 Records are appended one by one and files replaced as a whole, and both are on the disk when a
 function here returns. A suite may come from a stranger, its records and drafts with it. Opening a
@@ -63,7 +63,7 @@ class CaseData:
 
     @property
     def revision(self) -> str:
-        """What distinguishes one state of the case from another."""
+        """Digest that distinguishes one state of the case from another."""
         return f"{digest(self.input)}-{digest(self.gold)}"
 
 
@@ -128,7 +128,7 @@ class DraftFiles:
 
     def numbers(self, task_id: str) -> list[int]:
         """Case numbers that the drafts of a task hold."""
-        return [int(each.partition("-")[0]) for each in self.ids(task_id)]
+        return [int(draft_id.partition("-")[0]) for draft_id in self.ids(task_id)]
 
     def write_head(self, draft: Draft) -> None:
         """Begins the file of a draft; with the lock held."""
@@ -187,8 +187,8 @@ class DraftFiles:
             base=CaseData(
                 int(base["case"]), self._version(base["input"]), self._version(base["gold"])
             ),
-            edits=tuple(edit_from_json(each) for step in done for each in step["edits"]),
-            answers=tuple(edit_from_json(each) for step in done for each in step["answers"]),
+            edits=tuple(edit_from_json(edit) for step in done for edit in step["edits"]),
+            answers=tuple(edit_from_json(edit) for step in done for edit in step["answers"]),
         )
 
 
@@ -292,7 +292,7 @@ def check_record(path: Path, record: Mapping[str, Any]) -> None:
         if not _is_case_path(name):
             raise _wrong(path, f"files.{role}", name)
     changed = record.get("changed", [])
-    if not isinstance(changed, list) or not all(isinstance(each, str) for each in changed):
+    if not isinstance(changed, list) or not all(isinstance(name, str) for name in changed):
         raise _wrong(path, "changed", changed)
 
 
@@ -452,13 +452,15 @@ class Archive:
         self._records = root / FOLDER / "records.jsonl"
 
     def records(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """What was saved and not taken back, in order, of one task or of all."""
+        """Records of cases that were saved and not taken back, in order, of one task or of all."""
         history = self.history(task_id)
-        gone = {each["takes_back"] for each in history if each["state"] == "removing"}
-        return [each for each in history if each["state"] == "saving" and each["id"] not in gone]
+        gone = {record["takes_back"] for record in history if record["state"] == "removing"}
+        return [
+            record for record in history if record["state"] == "saving" and record["id"] not in gone
+        ]
 
     def history(self, task_id: str | None = None) -> list[dict[str, Any]]:
-        """What was saved and what was taken back, in order, of one task or of all."""
+        """Everything that was saved or taken back, in order, of one task or of all."""
         return [
             record
             for record in self._read()
@@ -474,8 +476,8 @@ class Archive:
 
     def last_record(self, task_id: str, number: int) -> dict[str, Any] | None:
         """The record of the last time that a case was saved here."""
-        found = [record for record in self.records(task_id) if record["case"] == number]
-        return found[-1] if found else None
+        matching = [record for record in self.records(task_id) if record["case"] == number]
+        return matching[-1] if matching else None
 
     def version(self, sha256: str) -> bytes:
         """A workbook that was saved or built upon, by its hash.

@@ -126,15 +126,15 @@ class Casebook(Archive):
             UsageError: there is no such case.
             StoreError: they cannot be read.
         """
-        found = self._case_paths(self.task(task_id), number)
-        if found is None:
+        paths = self._case_paths(self.task(task_id), number)
+        if paths is None:
             raise UsageError(f"task {task_id} has no case {number}")
-        return CaseData(number, read_workbook(found.input_path), read_workbook(found.gold_path))
+        return CaseData(number, read_workbook(paths.input_path), read_workbook(paths.gold_path))
 
     def _case_paths(self, task: Task, number: int) -> TestCase | None:
-        known = next((each for each in task.cases if each.number == number), None)
-        if known is not None:
-            return known
+        existing = next((case for case in task.cases if case.number == number), None)
+        if existing is not None:
+            return existing
         # A case that was saved since the suite was loaded.
         case = self._new_paths(task, number)
         if case is None or not (case.input_path.exists() and case.gold_path.exists()):
@@ -226,19 +226,19 @@ class Casebook(Archive):
         Raises:
             UsageError: there is no such draft.
         """
-        found = self._drafts.read(task_id, draft_id)
-        if found is None:
+        draft = self._drafts.read(task_id, draft_id)
+        if draft is None:
             raise UsageError(f"task {task_id} has no draft {draft_id}")
-        return found
+        return draft
 
     def drafts(self, task_id: str | None = None) -> list[Draft]:
-        """What is being worked on, of one task or of all."""
+        """Drafts in progress, of one task or of all."""
         ids = [task_id] if task_id is not None else [task.id for task in self.suite.tasks]
         return [
             draft
-            for each in ids
-            for draft_id in self._drafts.ids(each)
-            if (draft := self._drafts.read(each, draft_id)) is not None
+            for task_id in ids
+            for draft_id in self._drafts.ids(task_id)
+            if (draft := self._drafts.read(task_id, draft_id)) is not None
         ]
 
     def discard(self, draft: Draft) -> None:

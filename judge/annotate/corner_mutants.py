@@ -46,9 +46,9 @@ def _different(pattern: re.Pattern[str], text: str) -> set[str]:
 
 
 def _swapped(pattern: re.Pattern[str], text: str) -> str:
-    found = list(pattern.finditer(text))
-    first = found[0]
-    last = next(each for each in reversed(found) if each[0] != first[0])
+    matches = list(pattern.finditer(text))
+    first = matches[0]
+    last = next(match for match in reversed(matches) if match[0] != first[0])
     between = text[first.end() : last.start()]
     return text[: first.start()] + last[0] + between + first[0] + text[last.end() :]
 
@@ -183,7 +183,7 @@ def _are_identifiers(group: Group) -> bool:
     """Whether a column holds numbers that nobody computes: ids, codes, keys of a table."""
     if group.kind is not Kind.NUMBER:
         return False
-    values = [each for each in group.values() if isinstance(each, int | float)]
+    values = [value for value in group.values() if isinstance(value, int | float)]
     long = all(float(value).is_integer() and abs(value) >= MIN_IDENTIFIER for value in values)
     return bool(_IDENTIFIER.search(group.heading)) or group.is_looked_up or long
 
@@ -223,9 +223,9 @@ def _partners(group: Group, subject: Subject) -> list[Group]:
     """Other groups of the same kind that hold some of a group's values."""
     held = set(group.values())
     return [
-        each
-        for each in subject.groups
-        if each is not group and each.kind is group.kind and held & set(each.values())
+        values
+        for values in subject.groups
+        if values is not group and values.kind is group.kind and held & set(values.values())
     ]
 
 
@@ -275,7 +275,7 @@ def _unknown_label(group: Group, subject: Subject, rng: random.Random) -> Iterat
     row = _row(group, rng)
     if row is None:
         return
-    numbers = [each for each in group.values() if _is_number(each)]
+    numbers = [value for value in group.values() if _is_number(value)]
     if group.kind is Kind.NUMBER and _partners(group, subject) and numbers:
         yield "a key beyond the largest", row, max(numbers) + 1  # type: ignore[type-var,operator]
         yield "a key below the smallest", row, min(numbers) - 1  # type: ignore[type-var,operator]
@@ -292,12 +292,12 @@ def _is_number(value: object) -> bool:
 
 def _named_words(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
     """The words that the question quotes or the gold's formulas compare with, one after another."""
-    held = {str(each).strip().casefold() for each in group.values() if isinstance(each, str)}
-    known = [each for each in subject.words if each.casefold() in held]
-    if group.kind is not Kind.TEXT or not (known or len(group.cells) == 1):
+    held = {str(value).strip().casefold() for value in group.values() if isinstance(value, str)}
+    present = [word for word in subject.words if word.casefold() in held]
+    if group.kind is not Kind.TEXT or not (present or len(group.cells) == 1):
         return
-    missing = [each for each in subject.words if each.casefold() not in held]
-    for word in [*missing, *known][:MAX_WORDS]:
+    missing = [word for word in subject.words if word.casefold() not in held]
+    for word in [*missing, *present][:MAX_WORDS]:
         if (row := _row(group, rng)) is not None:
             yield f"the word {word!r} that the task names", row, word
 
@@ -308,10 +308,10 @@ def _other_key(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
         return
     for other in _partners(group, subject)[:2]:
         rows = other.rows(group.kind)
-        for place in dict.fromkeys((rows[0], rows[-1], rows[len(rows) // 2])):
+        for row_ in dict.fromkeys((rows[0], rows[-1], rows[len(rows) // 2])):
             row = _row(group, rng)
             if row is not None:
-                yield "another key of the table", row, other.cells[place].value
+                yield "another key of the table", row, other.cells[row_].value
 
 
 def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
@@ -333,11 +333,11 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
 
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
     """Numbers at, just above and just below the limits that decide."""
-    numbers = [float(each) for each in group.values() if _is_number(each)]  # type: ignore[arg-type]
+    numbers = [float(value) for value in group.values() if _is_number(value)]  # type: ignore[arg-type]
     if group.kind is not Kind.NUMBER or not numbers:
         return
     most = max(map(abs, numbers))
-    limits = [each for each in subject.limits if most / 1000 <= abs(each) <= max(most * 2, 1)]
+    limits = [limit for limit in subject.limits if most / 1000 <= abs(limit) <= max(most * 2, 1)]
     if len(numbers) <= MAX_FEW:
         limits += _bounds(group, subject)
     whole = all(number.is_integer() for number in numbers)
@@ -354,13 +354,13 @@ MAX_FEW = 5
 
 def _bounds(group: Group, subject: Subject) -> list[float]:
     """Bounds of bands in other columns: the first and the last number of an ascending column."""
-    found: list[float] = []
+    factors: list[float] = []
     for other in subject.groups:
-        values = [each for each in other.values() if _is_number(each)]
+        values = [value for value in other.values() if _is_number(value)]
         numbers = [float(value) for value in values]  # type: ignore[arg-type]
         if other is not group and len(numbers) > 2 and numbers == sorted(numbers):
-            found += [numbers[1], numbers[-1]]
-    return found
+            factors += [numbers[1], numbers[-1]]
+    return factors
 
 
 def _tidy(value: float) -> float | int:
@@ -393,7 +393,7 @@ def _days(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change
     del subject
     if group.kind is not Kind.DATE:
         return
-    days = [each for each in group.values() if isinstance(each, dt.datetime)]
+    days = [value for value in group.values() if isinstance(value, dt.datetime)]
     changes: dict[str, Callable[[dt.datetime], dt.datetime]] = {
         "the same day of the next year": lambda day: _in_year(day, day.year + 1),
         "the last day of a month": lambda day: _month_start(day, 1) - dt.timedelta(days=1),
@@ -449,8 +449,8 @@ def _swapped_pairs(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """Two values of a row in the other order: an end before its beginning, a night shift."""
     made = 0
     groups = subject.groups[:MAX_GROUPS]
-    for place, first in enumerate(groups):
-        for second in groups[place + 1 :]:
+    for index, first in enumerate(groups):
+        for second in groups[index + 1 :]:
             if second.sheet != first.sheet or second.kind is not first.kind or made == MAX_WORDS:
                 continue
             if first.kind not in {Kind.NUMBER, Kind.DATE}:
@@ -484,7 +484,9 @@ def _blank_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
         several = [row for row in rows if _filled(groups, row) > 1]
         if several:
             row = rng.choice(several)
-            edits = tuple(SetCell(each.ref(row), None) for each in groups if row in each.cells)
+            edits = tuple(
+                SetCell(column.ref(row), None) for column in groups if row in column.cells
+            )
             yield Idea("blank-numbers-of-a-row", f"row {row} of {sheet!r} without numbers", edits)
 
 

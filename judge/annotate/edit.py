@@ -121,7 +121,11 @@ def _unmoved(
     # All formulas are requested, whatever is stale: the next edit of the same workbook requests
     # them again, and finds the answer in the cache.
     formulas = _formulas(before)
-    filled = {each for ref, cell in formulas.items() for each in _filled(ref, cell.array_range)}
+    filled = {
+        filled_ref
+        for ref, cell in formulas.items()
+        for filled_ref in _filled(ref, cell.array_range)
+    }
     areas = _areas(formulas.keys() | filled)
     was = recalculator.fill(before, areas, origin=Origin.SOLUTION).values
     before.preload(areas, blanks=True)
@@ -153,7 +157,7 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
     formulas = _formulas(workbook)
     waiting = dict.fromkeys(formulas)
     touched = _Touched(changed)
-    found: set[CellRef] = set()
+    refs: set[CellRef] = set()
     names = {folded(name): name for name in workbook.sheet_names}
     rests = functools.cache(references)
     for _ in range(MAX_PASSES):
@@ -168,14 +172,14 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
             )
         ]
         if not fresh:
-            return frozenset(found)
+            return frozenset(refs)
         for ref in fresh:
             del waiting[ref]
-            for each in {ref, *_filled(ref, formulas[ref].array_range)}:
-                found.add(each)
-                touched.add(each)
+            for filled_ref in {ref, *_filled(ref, formulas[ref].array_range)}:
+                refs.add(filled_ref)
+                touched.add(filled_ref)
     # A longer chain than that is not followed further: everything left may depend on it.
-    return frozenset(found | waiting.keys())
+    return frozenset(refs | waiting.keys())
 
 
 def _formulas(workbook: Workbook) -> dict[CellRef, Cell]:
@@ -218,8 +222,8 @@ def _filled(ref: CellRef, array_range: str | None) -> list[CellRef]:
 
 @functools.cache
 def _is_opaque(formula: str) -> bool:
-    said = traits(formula)
-    return said.opaque or bool(said.volatile)
+    formula_traits = traits(formula)
+    return formula_traits.opaque or bool(formula_traits.volatile)
 
 
 def _sheet_of(reference: Reference, home: str, names: dict[str, str]) -> str | None:
@@ -242,16 +246,16 @@ class _Touched:
     def meets(self, sheet: str | None, area: Reference) -> bool:
         columns = self._rows.get(sheet or "", {})
         if area.max_column - area.min_column < len(columns):
-            wanted = (
-                columns[each] for each in range(area.min_column, area.max_column + 1)
-                if each in columns
+            areas = (
+                columns[column] for column in range(area.min_column, area.max_column + 1)
+                if column in columns
             )  # fmt: skip
         else:
-            wanted = (
+            areas = (
                 rows for column, rows in columns.items()
                 if area.min_column <= column <= area.max_column
             )  # fmt: skip
-        for rows in wanted:
+        for rows in areas:
             first = bisect.bisect_left(rows, area.min_row)
             if first < len(rows) and rows[first] <= area.max_row:
                 return True
@@ -261,7 +265,9 @@ class _Touched:
 def _areas(cells: Collection[CellRef]) -> list[CellRange]:
     """Rectangles of one column each that hold exactly some cells."""
     areas: list[CellRange] = []
-    for ref in sorted(cells, key=lambda each: (each.sheet, each.column, each.row)):
+    for ref in sorted(
+        cells, key=lambda sheet_ref: (sheet_ref.sheet, sheet_ref.column, sheet_ref.row)
+    ):
         last = areas[-1] if areas else None
         if last is not None and (last.sheet, last.min_column, last.max_row + 1) == (
             ref.sheet,
@@ -294,16 +300,16 @@ class Edited:
 
 
 def losses(data: bytes, edits: Sequence[Edit]) -> tuple[str, ...]:
-    """What some edits cannot keep, to report before they are saved; empty if everything is kept.
+    """Features that some edits cannot preserve, to report before saving; empty if none is lost.
 
     Raises:
         WorkbookError: the workbook cannot be read.
     """
-    found: list[str] = []
+    losses: list[str] = []
     for edit in edits:
         if isinstance(edit, InsertRows | DeleteRows):
-            found += row_losses(open_workbook(data), edit.sheet)
-    return tuple(dict.fromkeys(found))
+            losses += row_losses(open_workbook(data), edit.sheet)
+    return tuple(dict.fromkeys(losses))
 
 
 def apply_edits(
@@ -332,12 +338,12 @@ def apply_edits(
             waiting.append(edit)
             continue
         data = set_cells(data, waiting)
-        changed |= {each.ref for each in waiting}
+        changed |= {formula.ref for formula in waiting}
         waiting = []
         data, changed = _restructure(data, edit, changed)
         everything = True
     data = set_cells(data, waiting)
-    changed |= {each.ref for each in waiting}
+    changed |= {formula.ref for formula in waiting}
     stale = _all_formulas(open_workbook(data)) | changed if everything else changed
     fresh = refresh(data, stale, recalculator, before=None if everything else original)
     return Edited(
@@ -377,7 +383,7 @@ def _restructure(data: bytes, edit: Edit, cells: set[CellRef]) -> tuple[bytes, s
                 raise UsageError("rows are counted from 1, and at least one must be given")
             by = edit.count if isinstance(edit, InsertRows) else -edit.count
             data = with_rows_moved(workbook, edit.sheet, edit.row, by)
-            cells = {place for cell in cells if (place := _moved(cell, edit.sheet, edit.row, by))}
+            cells = {moved for cell in cells if (moved := _moved(cell, edit.sheet, edit.row, by))}
         case SetCell():
             raise AssertionError("cells are set in one go")
     return data, cells

@@ -111,15 +111,15 @@ def parse_assignment(text: str, default_sheet: str) -> SetCell:
         UsageError: the text does not have this form.
     """
     match = _ASSIGNMENT.fullmatch(text)
-    place = parse_cell(match["cell"]) if match else None
-    if match is None or place is None or place[1] > MAX_COLUMN:
+    ref = parse_cell(match["cell"]) if match else None
+    if match is None or ref is None or ref[1] > MAX_COLUMN:
         raise UsageError(
             f"{text!r} is not CELL=VALUE",
             hint="Write for instance B2=5, Sheet2!B2=text, B2==SUM(A1:A9), or B2= for blank.",
         )
     quoted = match["quoted"]
     sheet = quoted.replace("''", "'") if quoted else match["sheet"] or default_sheet
-    return SetCell(CellRef(sheet, *place), parse_content(match["content"]))
+    return SetCell(CellRef(sheet, *ref), parse_content(match["content"]))
 
 
 def parse_content(text: str) -> CellContent:
@@ -234,11 +234,11 @@ def edit_from_json(record: Mapping[str, Any]) -> Edit:
 def _edit_of(record: Mapping[str, Any]) -> Edit:
     match record["edit"]:
         case "set":
-            place = parse_cell(str(record["cell"]))
-            if place is None:
+            ref = parse_cell(str(record["cell"]))
+            if ref is None:
                 raise ValueError(record["cell"])
             return SetCell(
-                CellRef(str(record["sheet"]), *place),
+                CellRef(str(record["sheet"]), *ref),
                 content_from_json(record.get("content")),
                 style=record.get("style"),
                 fill=record.get("fill"),

@@ -128,45 +128,45 @@ def answer_changes(
 ) -> Iterable[SetCell]:
     """The cells to set in a gold so that one of its ranges holds the answer of an output."""
     held = gold.cells(gold_range)
-    said: dict[tuple[int, int], CellValue] = {
-        place: cell.value for place, cell in output.cells(output_range).items()
+    expected: dict[tuple[int, int], CellValue] = {
+        position: cell.value for position, cell in output.cells(output_range).items()
     }
-    said |= {
+    expected |= {
         (ref.row, ref.column): value
         for ref, value in computed.items()
         if ref.sheet == output_range.sheet
         and output_range.min_row <= ref.row <= output_range.max_row
         and output_range.min_column <= ref.column <= output_range.max_column
     }
-    for place in sorted(held.keys() | said.keys()):
-        old, value = held.get(place), said.get(place)
+    for at in sorted(held.keys() | expected.keys()):
+        old, value = held.get(at), expected.get(at)
         same = type(value_of(old)) is type(value) and value_of(old) == value
         if not same or (old is not None and old.formula is not None):
-            yield SetCell(CellRef(gold_range.sheet, *place), value)
+            yield SetCell(CellRef(gold_range.sheet, *at), value)
 
 
 def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
     """The further cells to set so that array formulas are replaced as a whole."""
-    found: list[SetCell] = []
+    edits: list[SetCell] = []
     set_already = {change.ref for change in changes}
     for sheet in {change.ref.sheet for change in changes}:
         for source in filling_cells(gold, sheet):
             window = parse_window((source.array_range or "").replace("$", ""))
             if window is None or not any(
-                window.holds(each.row, each.column) for each in set_already if each.sheet == sheet
+                window.holds(edit.row, edit.column) for edit in set_already if edit.sheet == sheet
             ):
                 continue
             area = CellRange(
                 sheet, window.min_row, window.min_column, window.max_row, window.max_column
             )
             held = gold.cells(area)
-            found += [
+            edits += [
                 SetCell(ref, value_of(held.get((row, column))))
                 for row in range(area.min_row, area.max_row + 1)
                 for column in range(area.min_column, area.max_column + 1)
                 if (ref := CellRef(sheet, row, column)) not in set_already
             ]
-    return found
+    return edits
 
 
 def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
@@ -178,7 +178,7 @@ def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
     given = {edit.ref for edit in edits if isinstance(edit, SetCell)}
     pair = gold.cells(CellRange(sheet, row - 1, 1, row, MAX_COLUMN))
     rows = row_map(row, 1)
-    found = []
+    cell_edits = []
     for (above_row, column), cell in pair.items():
         below = pair.get((row, column))
         ref = CellRef(sheet, row, column)
@@ -188,8 +188,8 @@ def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
             continue
         # The row below has moved: what it refers to is up to date, and one row further down.
         moved = move_formula(below.formula[1:], sheet, sheet, rows)
-        found.append(SetCell(ref, Formula(shift_formula(moved, -1, 0)), cell.style))
-    return found
+        cell_edits.append(SetCell(ref, Formula(shift_formula(moved, -1, 0)), cell.style))
+    return cell_edits
 
 
 class GoldMaker:
@@ -218,12 +218,12 @@ class GoldMaker:
 
     @property
     def recalculator(self) -> Recalculator:
-        """What computes formulas."""
+        """The recalculator."""
         return self._recalculator
 
     @property
     def sandbox(self) -> Sandbox:
-        """What runs programs."""
+        """The sandbox that runs programs."""
         assert self._sandbox is not None, "programs were given without a sandbox"
         return self._sandbox
 
@@ -301,7 +301,7 @@ class GoldMaker:
             judged,
             moved,
             tuple(notes),
-            tuple(_side(each, sources) for each in ordered),
+            tuple(_side(source, sources) for source in ordered),
             decide,
         )
 
@@ -309,7 +309,7 @@ class GoldMaker:
         self, task: Task, carried: bytes, sources: Sequence[GoldSource]
     ) -> tuple[list[GoldSource], dict[int, bytes]]:
         """The sources, with the reason if one has no answer; and number of a source -> its gold."""
-        found: list[GoldSource] = []
+        distinct: list[GoldSource] = []
         golds: dict[int, bytes] = {}
         for number, source in enumerate(sources):
             gold, problem = (
@@ -318,11 +318,11 @@ class GoldMaker:
                 else (None, source.problem)
             )
             if gold is None:
-                found.append(GoldSource(source.name, problem))
+                distinct.append(GoldSource(source.name, problem))
             else:
                 golds[number] = gold
-                found.append(source)
-        return found, golds
+                distinct.append(source)
+        return distinct, golds
 
     def _sides(
         self, task: Task, sources: Sequence[GoldSource], golds: Mapping[int, bytes]
@@ -393,12 +393,12 @@ class GoldMaker:
     ) -> list[GoldSource]:
         names = reference_names(references)
         sources = [
-            self._by_reference(each, name, input_data)
-            for each, name in zip(references, names, strict=True)
+            self._by_reference(reference, name, input_data)
+            for reference, name in zip(references, names, strict=True)
         ]
         return [
-            replace(source, voice=_voice(task, each, source.data, carried))
-            for each, source in zip(references, sources, strict=True)
+            replace(source, voice=_voice(task, reference, source.data, carried))
+            for reference, source in zip(references, sources, strict=True)
         ]
 
     def _by_reference(self, reference: Submission, name: str, input_data: bytes) -> GoldSource:
@@ -425,17 +425,17 @@ class GoldMaker:
             if plan.options.style:
                 # A look cannot be carried over cell by cell: the whole output is the gold.
                 return self._with_own_values(output, plan.output_ranges), ""
-            missing = [each for each in plan.output_ranges if each is None]
+            missing = [area for area in plan.output_ranges if area is None]
             if missing:
                 return None, "the output lacks a sheet of the answer"
-            wanted = [each for each in plan.output_ranges if each is not None]
-            computed = self._recalculator.fill(output, wanted, origin=Origin.SOLUTION)
+            areas = [area for area in plan.output_ranges if area is not None]
+            computed = self._recalculator.fill(output, areas, origin=Origin.SOLUTION)
             if computed.not_calculated:
                 ref, why = min(computed.not_calculated.items())
                 return None, f"{address(ref)} cannot be computed: {why}"
             changes: list[SetCell] = [
                 change
-                for gold_range, output_range in zip(plan.gold_ranges, wanted, strict=True)
+                for gold_range, output_range in zip(plan.gold_ranges, areas, strict=True)
                 for change in answer_changes(
                     gold, gold_range, output, output_range, computed.values
                 )
@@ -445,8 +445,8 @@ class GoldMaker:
             return None, error.message
 
     def _with_own_values(self, output: Workbook, ranges: Iterable[CellRange | None]) -> bytes:
-        wanted = [each for each in ranges if each is not None]
-        computed = self._recalculator.fill(output, wanted, origin=Origin.SOLUTION)
+        areas = [area for area in ranges if area is not None]
+        computed = self._recalculator.fill(output, areas, origin=Origin.SOLUTION)
         return with_values(output.data, computed.values, date_1904=output.facts.date_1904)
 
     def _judged(self, task: Task, gold: bytes, source: GoldSource) -> GoldSource:
@@ -475,8 +475,8 @@ def reference_names(references: Sequence[Submission]) -> list[str]:
     """A name for each reference; of those with the same name, each gets its number."""
     names = [reference_name(reference) for reference in references]
     return [
-        name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})"
-        for place, name in enumerate(names)
+        name if names.count(name) == 1 else f"{name} ({names[: index + 1].count(name)})"
+        for index, name in enumerate(names)
     ]
 
 
@@ -486,12 +486,12 @@ def _voice(task: Task, reference: Submission, output: bytes | None, carried: byt
     try:
         written, gold = open_workbook(output), open_workbook(carried)
         plan = prepare(task.checker, gold=gold, output=written)
-        said = voice_of_formulas(
+        voice = voice_of_formulas(
             skeletons(written, plan.output_ranges), skeletons(gold, plan.gold_ranges)
         )
     except (WorkbookError, PositionError):
-        said = ""
-    return said or voice_of_program(reference)
+        voice = ""
+    return voice or voice_of_program(reference)
 
 
 def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: str) -> list[int]:
@@ -511,5 +511,6 @@ def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: s
 def _side(numbers: Sequence[int], sources: Sequence[GoldSource]) -> Side:
     chosen = [sources[number] for number in numbers]
     return Side(
-        tuple(each.name for each in chosen), len({each.voice or each.name for each in chosen})
+        tuple(source.name for source in chosen),
+        len({source.voice or source.name for source in chosen}),
     )

@@ -40,7 +40,7 @@ class Side:
 
 
 def skeleton(formula: str) -> str:
-    """What a formula computes: its functions, operators and constants, without its references.
+    """A formula's functions, operators and constants, without its references.
 
     Two formulas that differ only in how far their ranges reach, or in how they write FALSE, compute
     the same.
@@ -67,18 +67,18 @@ _LOGICAL = {"TRUE": "1", "FALSE": "0"}
 
 
 def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozenset[str]:
-    """What the formulas of some ranges compute, as :func:`skeleton` gives it.
+    """The skeletons of the formulas in some ranges (:func:`skeleton`).
 
     Raises:
         WorkbookError: the ranges cannot be read.
     """
-    found: set[str] = set()
+    skeletons_seen: set[str] = set()
     for area in ranges:
         if area is None:
             continue
         for cell in workbook.formula_cells(area)[:MAX_FORMULAS]:
-            found.add(skeleton(cell.formula or ""))
-    return frozenset(found)
+            skeletons_seen.add(skeleton(cell.formula or ""))
+    return frozenset(skeletons_seen)
 
 
 def voice_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:

@@ -130,7 +130,7 @@ def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook
         whole = CellRange(name, 1, 1, MAX_ROW, MAX_COLUMN)
         held, new = first.cells(whole), second.cells(whole)
         total += len(held)
-        kept += sum(same_cell(cell, new.get(place)) for place, cell in held.items())
+        kept += sum(same_cell(cell, new.get(position)) for position, cell in held.items())
     if total and kept < MIN_SHARED * total:
         return (
             f"this workbook is not one of task {task_id}: of the {total} cells of case "
@@ -155,25 +155,27 @@ def accepted_solutions(
         UsageError: no file has a solution of the task that is accepted.
     """
     task = annotator.task(task_id)
-    found: dict[str, Submission] = {}
+    by_name: dict[str, Submission] = {}
     names = [file.name for file in files]
     for given in files:
         file = given / SUBMISSIONS_FILE if given.is_dir() else given
         shown = given.name if names.count(given.name) == 1 else str(given)
         for submission in load_submissions(file, annotator.book.suite, ids=[task_id]):
             name = submission.label or submission.model or "solution"
-            found[f"{shown}: {name} #{submission.sample}"] = submission
+            by_name[f"{shown}: {name} #{submission.sample}"] = submission
     rules = GradingRules(get_profile("standard"))
     for case in annotator.cases(task_id):
-        for trial in try_case(task, case, found, annotator.sandbox, annotator.recalculator, rules):
+        for trial in try_case(
+            task, case, by_name, annotator.sandbox, annotator.recalculator, rules
+        ):
             if trial.verdict is not Verdict.AC:
-                del found[trial.name]
-    if not found:
+                del by_name[trial.name]
+    if not by_name:
         raise UsageError(
             f"no solution of task {task_id} is accepted on all its cases",
             hint="Only accepted programs are worth a case that makes them fail.",
         )
-    return found
+    return by_name
 
 
 def _unsettled(proposal: Proposal) -> str:
@@ -249,9 +251,11 @@ def edits_between(before: bytes, after: bytes) -> list[Edit]:
         WorkbookError: a workbook cannot be read.
     """
     cells = StoredCells(open_workbook(after))
-    known = open_workbook(before).sheet_names
+    old_sheets = open_workbook(before).sheet_names
     return [
-        _edit_of(ref, cells.get(ref)) for ref in changed_cells(before, after) if ref.sheet in known
+        _edit_of(ref, cells.get(ref))
+        for ref in changed_cells(before, after)
+        if ref.sheet in old_sheets
     ]
 
 

@@ -25,7 +25,7 @@ from judge.workbook.reader import Workbook
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What mutators work on.
+    """The material that mutators work on.
 
     Attributes:
         tables: the tables of the input, the longest first.
@@ -107,7 +107,7 @@ MAX_TABLES = 2
 
 
 def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subject:
-    """What the mutators have to work on.
+    """Collects the material that mutators work on.
 
     Args:
         task: the task.
@@ -126,11 +126,11 @@ def subject_of(task: Task, base: CaseData, reads: Reads | None = None) -> Subjec
     tables = find_tables(before, answer)
     support = Support(_precedents(gold, answer), reads or {})
     position, sheet = position_of(task.checker)
-    said = f"{task.instruction}\n{position}\n{sheet or ''}".casefold()
-    named = {name.casefold() for name in before.sheet_names if name.casefold() in said}
-    named |= {each.sheet.casefold() for each in answer}
+    text = f"{task.instruction}\n{position}\n{sheet or ''}".casefold()
+    named = {name.casefold() for name in before.sheet_names if name.casefold() in text}
+    named |= {area.sheet.casefold() for area in answer}
     return Subject(
-        tables=tuple(each for each in tables if _is_data(each.sheet, before)),
+        tables=tuple(table for table in tables if _is_data(table.sheet, before)),
         sheets=before.sheet_names,
         date_1904=before.facts.date_1904,
         has_dates=any(column.kind is Kind.DATE for table in tables for column in table.columns),
@@ -155,21 +155,23 @@ _NUMBER = re.compile(r"(?<![\w.$])(\d+(?:\.\d+)?)(%?)(?![\w:])(?!\.\d)")
 
 def _limits(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[float, ...]:
     """Numbers that the question and the formulas of the answer name, the largest first."""
-    said = [task.instruction, *_formulas(gold, answer)]
-    found = {
+    texts = [task.instruction, *_formulas(gold, answer)]
+    numbers = {
         float(number) / (100 if percent else 1)
-        for text in said
+        for text in texts
         for number, percent in _NUMBER.findall(text)
     }
-    plain = {int(each) if each.is_integer() else each for each in found if 0 < each < 10**9}
+    plain = {
+        int(number) if number.is_integer() else number for number in numbers if 0 < number < 10**9
+    }
     return tuple(sorted(plain - {1}, reverse=True))
 
 
 def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str, ...]:
     """Text that the formulas of the answer compare with and that the question quotes."""
-    compared = [each for formula in _formulas(gold, answer) for each in texts_of(formula)]
-    quoted = [next(filter(None, each)) for each in _QUOTED.findall(task.instruction)]
-    words = (each.strip() for each in (*compared, *quoted))
+    compared = [text for formula in _formulas(gold, answer) for text in texts_of(formula)]
+    quoted = [next(filter(None, groups)) for groups in _QUOTED.findall(task.instruction)]
+    words = (word.strip() for word in (*compared, *quoted))
     return tuple(
         dict.fromkeys(
             word
@@ -187,8 +189,10 @@ MAX_WORD_LENGTH = 30
 
 
 def _formulas(gold: Workbook, answer: Sequence[CellRange]) -> list[str]:
-    found = {cell.formula for area in answer for cell in gold.formula_cells(area) if cell.formula}
-    return sorted(found)[:MAX_FORMULAS]
+    formulas = {
+        cell.formula for area in answer for cell in gold.formula_cells(area) if cell.formula
+    }
+    return sorted(formulas)[:MAX_FORMULAS]
 
 
 MAX_FORMULAS = 20

@@ -94,7 +94,7 @@ async def ask_for_ideas(
 def prompt_for(
     task: Task, base: CaseData, program: Submission, *, most: int
 ) -> tuple[Message, ...]:
-    """What the model is asked: question, input and program; nothing of the gold."""
+    """Builds the prompt: question, input and program; nothing of the gold."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "input.xlsx"
         path.write_bytes(base.input)
@@ -144,9 +144,9 @@ _LIST = re.compile(r"\[\s*\{.*\}\s*\]", re.DOTALL)
 def _proposals(reply: str) -> tuple[list[Any], str]:
     if len(reply) > MAX_REPLY:
         return [], f"the reply is longer than {MAX_REPLY:,} characters"
-    found = _LIST.search(reply)
+    match = _LIST.search(reply)
     try:
-        document = json.load(io.StringIO(found[0])) if found else None
+        document = json.load(io.StringIO(match[0])) if match else None
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, list):
@@ -161,12 +161,12 @@ def _idea(proposal: Any, before: Workbook, answer: frozenset[CellRef]) -> Idea:
     if len(cells) > MAX_EDITS:
         raise UsageError(f"it changes {len(cells)} cells, more than {MAX_EDITS}")
     edits: list[SetCell] = []
-    for place, value in cells.items():
-        edit = parse_assignment(f"{place}={_typed(value)}", before.sheet_names[0])
+    for position, value in cells.items():
+        edit = parse_assignment(f"{position}={_typed(value)}", before.sheet_names[0])
         if edit.ref.sheet not in before.sheet_names:
             raise UsageError(f"there is no sheet {edit.ref.sheet!r}")
         if edit.ref in answer:
-            raise UsageError(f"{place} is a cell of the answer")
+            raise UsageError(f"{position} is a cell of the answer")
         edits.append(edit)
     title = " ".join(str(proposal.get("why") or "a counterexample").split())[:MAX_TITLE_LENGTH]
     return Idea(MUTATOR, title, tuple(edits))
@@ -174,18 +174,18 @@ def _idea(proposal: Any, before: Workbook, answer: frozenset[CellRef]) -> Idea:
 
 def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozenset[CellRef]:
     """Cells of the answer that the input leaves blank; what it fills is data to be changed."""
-    found: set[CellRef] = set()
+    refs: set[CellRef] = set()
     for area in answer:
         if area.size > MAX_ANSWERS or area.sheet not in before.sheet_names:
             continue
         held = before.cells(area)
-        found |= {
+        refs |= {
             CellRef(area.sheet, row, column)
             for row in range(area.min_row, area.max_row + 1)
             for column in range(area.min_column, area.max_column + 1)
             if (row, column) not in held or held[row, column].value in {None, ""}
         }
-    return frozenset(found)
+    return frozenset(refs)
 
 
 MAX_ANSWERS = 100_000

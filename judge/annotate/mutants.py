@@ -97,14 +97,14 @@ def _tables_with_keys(
     subject: Subject, table: Table, column: Column
 ) -> Iterator[tuple[Table, Column]]:
     """Other tables with a column in which most values of a column are found."""
-    wanted = _values(column)
-    if len(wanted) < 2:
+    values = _values(column)
+    if len(values) < 2:
         return
     for other in subject.tables:
         for keys in other.columns:
             if keys is column or (other is table and keys.number == column.number):
                 continue
-            if keys.kind is column.kind and len(wanted & _values(keys)) * 2 > len(wanted):
+            if keys.kind is column.kind and len(values & _values(keys)) * 2 > len(values):
                 yield other, keys
 
 
@@ -212,9 +212,9 @@ def _all_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
         yield from idea(subject, random.Random(f"{seed}/{name}"))  # noqa: S311 - no secret
     for name, mutate in MUTATORS.items():
         for index, table in enumerate(subject.tables[:MAX_TABLES]):
-            found = mutate(table, random.Random(f"{seed}/{name}/{index}"))  # noqa: S311 - no secret
-            if found is not None and found[1]:
-                yield Idea(name, f"{found[0]} ({table.sheet!r})", tuple(found[1]))
+            mutants = mutate(table, random.Random(f"{seed}/{name}/{index}"))  # noqa: S311 - no secret
+            if mutants is not None and mutants[1]:
+                yield Idea(name, f"{mutants[0]} ({table.sheet!r})", tuple(mutants[1]))
     yield from changed_workbooks(subject, random.Random(f"{seed}/workbook"))  # noqa: S311 - no secret
 
 
@@ -262,9 +262,9 @@ def _pick(
     ]
     rng.shuffle(places)
     chosen: list[tuple[Column, int, Cell]] = []
-    for place in places:
-        if all(place[1] != other[1] for other in chosen):
-            chosen.append(place)
+    for ref in places:
+        if all(ref[1] != other[1] for other in chosen):
+            chosen.append(ref)
         if len(chosen) == count:
             break
     return chosen
@@ -356,14 +356,14 @@ def _numbers_as_text(table: Table, rng: random.Random) -> tuple[str, list[Edit]]
 
 def _text_as_numbers(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
     del rng
-    found = [
+    columns = [
         _put(table, row, column, float(number) if not number.is_integer() else int(number))
         for column in table.inputs(Kind.TEXT)
         for row in column.rows_with_values()
         if isinstance(text := column.cells[row].value, str)
         and (number := text_as_number(text)) is not None
     ]
-    return "text that looks like numbers stored as numbers", list(found[:3])
+    return "text that looks like numbers stored as numbers", list(columns[:3])
 
 
 def _texts(change: Callable[[str], str], title: str, count: int = 2) -> Mutator:
@@ -437,7 +437,7 @@ def _edge_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | Non
             continue
         for row in (rows[0], rows[-1]):
             if (row, column.number) not in table.covered:
-                donor = rng.choice([each for each in rows if each != row])
+                donor = rng.choice([other for other in rows if other != row])
                 value = column.cells[donor].value
                 if isinstance(value, int | float) and column.kind is Kind.NUMBER:
                     value += 1

@@ -51,7 +51,7 @@ def relation_ideas(
     yield from _other_order(subject, golds)
     rng = random.Random(f"{seed}/words")  # noqa: S311 - no secret
     yield from _words_of_macros(subject, instruction, rng)
-    taken = {each for gold in golds for each in gold.values() if isinstance(each, str)}
+    taken = {value for gold in golds for value in gold.values() if isinstance(value, str)}
     yield from _words_in_other_case(subject, taken, rng)
 
 
@@ -97,12 +97,12 @@ def _sorted_by(table: Table, answer: Sequence[CellRange], golds: Sequence[Values
         for number in range(area.min_column, area.max_column + 1):
             lists = [_down(gold, area.sheet, number) for gold in golds]
             up = all(map(_is_ascending, lists))
-            if not up and not all(_is_ascending(each[::-1]) for each in lists):
+            if not up and not all(_is_ascending(values[::-1]) for values in lists):
                 continue
-            wanted = [_comparable(each) for each in lists[0]]
+            ordered = [_comparable(value) for value in lists[0]]
             for column in table.columns:
                 held = list(_keys(column).values())
-                if Counter(wanted) == Counter(held) and wanted != held:
+                if Counter(ordered) == Counter(held) and ordered != held:
                     return column
     return None
 
@@ -110,11 +110,11 @@ def _sorted_by(table: Table, answer: Sequence[CellRange], golds: Sequence[Values
 def _down(values: Values, sheet: str, column: int) -> list[CellValue]:
     """The values of a column of an answer, without a heading above values of another kind."""
     places = sorted(ref for ref in values if ref.sheet == sheet and ref.column == column)
-    found = [values[ref] for ref in places if values[ref] not in {None, ""}]
-    kinds = [kind_of_value(each) for each in found]
-    while len(found) > 1 and kinds[0] is Kind.TEXT and kinds[-1] is not Kind.TEXT:
-        found, kinds = found[1:], kinds[1:]
-    return found
+    constants = [values[ref] for ref in places if values[ref] not in {None, ""}]
+    kinds = [kind_of_value(value) for value in constants]
+    while len(constants) > 1 and kinds[0] is Kind.TEXT and kinds[-1] is not Kind.TEXT:
+        constants, kinds = constants[1:], kinds[1:]
+    return constants
 
 
 def _is_ascending(values: Sequence[CellValue]) -> bool:
@@ -125,15 +125,15 @@ def _is_ascending(values: Sequence[CellValue]) -> bool:
 
 
 def _keys(column: Column) -> dict[int, float | str]:
-    """What the rows of a column are sorted by, top to bottom; not those of another kind."""
-    found = {
+    """Keys that sort the rows of a column, top to bottom; those of another kind are left out."""
+    columns = {
         row: key
         for row in sorted(column.cells)
         if column.cells[row].formula is None
         and (key := _comparable(column.cells[row].value)) is not None
     }
     kind = str if column.kind is Kind.TEXT else float
-    return {row: key for row, key in found.items() if isinstance(key, kind)}
+    return {row: key for row, key in columns.items() if isinstance(key, kind)}
 
 
 def _comparable(value: CellValue) -> float | str | None:
@@ -174,16 +174,16 @@ def _words_in_other_case(
     A word that is somewhere in the other case already is left alone.
     """
     made = 0
-    taken = {*taken, *(each for group in subject.groups for each in _held(group))}
+    taken = {*taken, *(text for group in subject.groups for text in _held(group))}
     for group in subject.groups:
         if group.kind is not Kind.TEXT or group.is_looked_up:
             continue
         rows = group.rows(Kind.TEXT)
         words = [str(group.cells[row].value) for row in rows]
-        known = {each.casefold() for each in words}
-        for word in sorted({each for each in words if words.count(each) > 2}):
+        folded = {word.casefold() for word in words}
+        for word in sorted({word_ for word_ in words if words.count(word_) > 2}):
             other = _other_case(word)
-            if made == MAX_WORDS or not _is_one_word(word) or other in taken or len(known) < 2:
+            if made == MAX_WORDS or not _is_one_word(word) or other in taken or len(folded) < 2:
                 continue
             made += 1
             held = [row for row in rows if group.cells[row].value == word]
@@ -208,7 +208,7 @@ def _with_new_word(group: Group, row: int, word: str) -> tuple[str, tuple[Edit, 
 
 
 def _held(group: Group) -> list[str]:
-    return [each for each in group.values() if isinstance(each, str)]
+    return [value for value in group.values() if isinstance(value, str)]
 
 
 def _is_one_word(text: str) -> bool:
@@ -274,7 +274,7 @@ class OnceEach:
 
 
 def _again(answer: Values, sheet: str, column: int) -> str:
-    texts = [each for each in _down(answer, sheet, column) if isinstance(each, str)]
+    texts = [value for value in _down(answer, sheet, column) if isinstance(value, str)]
     counts = Counter(text.casefold() for text in texts)
     return next((text for text in texts if counts[text.casefold()] > 1), "")
 
@@ -296,18 +296,18 @@ def once_each(
         headings: sheet and number of a column of the answer -> its heading.
         instruction: the question.
     """
-    found = []
+    repeated = []
     for sheet, column in sorted({(ref.sheet, ref.column) for ref in golds[0]}):
-        lists = [[_comparable(each) for each in _down(gold, sheet, column)] for gold in golds]
+        lists = [[_comparable(value) for value in _down(gold, sheet, column)] for gold in golds]
         texts = [[value for value in values if isinstance(value, str)] for values in lists]
         heading = headings.get((sheet, column), "").strip()
         if not heading or not _names(instruction, heading):
             continue
         if all(len(set(text)) == len(text) > 1 for text in texts) and all(
-            _repeats(set(each), columns) for each, columns in zip(texts, inputs, strict=True)
+            _repeats(set(column), columns) for column, columns in zip(texts, inputs, strict=True)
         ):
-            found.append(OnceEach(sheet, column))
-    return found[0] if len(found) == 1 else None
+            repeated.append(OnceEach(sheet, column))
+    return repeated[0] if len(repeated) == 1 else None
 
 
 def _names(instruction: str, heading: str) -> bool:

@@ -118,9 +118,9 @@ def _room(subject: Subject, table: Table) -> int:
     """
     rows = len(table.rows)
     ends = [
-        each.max_row
-        for each in subject.answer
-        if each.sheet == table.sheet and 2 * _overlap(each, table) >= rows
+        area.max_row
+        for area in subject.answer
+        if area.sheet == table.sheet and 2 * _overlap(area, table) >= rows
     ]
     return max(0, min(ends) - table.last_row) if ends else MAX_ROWS
 
@@ -160,7 +160,7 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             continue
         source = rng.choice(table.rows[:-1])
         edits: list[Edit] = [InsertRows(table.sheet, row)]
-        edits += [_with_own_key(each, subject) for each in _grown_row(table, source, row, rng)]
+        edits += [_with_own_key(edit, subject) for edit in _grown_row(table, source, row, rng)]
         edits += _looked_up_last(subject, table, row, rng)
         if len(edits) > 1:
             title = f"a row inserted before the last one ({table.sheet!r})"
@@ -217,11 +217,15 @@ def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random
         if table.last_row not in keys.cells:
             continue
         last = keys.cells[table.last_row].value
-        known = {cell.value for cell in keys.cells.values()}
+        present = {cell.value for cell in keys.cells.values()}
         for other in subject.groups:
             held = {cell.value for cell in other.cells.values()}
-            rows = [each for each in other.cells if other.sheet != table.sheet or each < row]
-            looks_up = other is not keys and other.kind is keys.kind and bool(held & known)
+            rows = [
+                other_row
+                for other_row in other.cells
+                if other.sheet != table.sheet or other_row < row
+            ]
+            looks_up = other is not keys and other.kind is keys.kind and bool(held & present)
             if looks_up and rows and last not in held:
                 return [SetCell(other.ref(rng.choice(rows)), last)]
     return []
@@ -236,8 +240,8 @@ def grown_columns(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             continue
         number = last.number + 1
         taken = any(
-            each.sheet == table.sheet and each.min_column <= number <= each.max_column
-            for each in subject.answer
+            area.sheet == table.sheet and area.min_column <= number <= area.max_column
+            for area in subject.answer
         )
         if taken or len(table.rows) > MAX_ROWS:
             continue
@@ -371,7 +375,7 @@ def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """A record like another one in all its cells but one text: same key, same date, other batch."""
     made = 0
     for table in subject.tables[:MAX_TABLES]:
-        texts = [each for each in table.inputs(Kind.TEXT) if len(each.cells) > 2]
+        texts = [column for column in table.inputs(Kind.TEXT) if len(column.cells) > 2]
         if len(table.inputs(Kind.TEXT, Kind.NUMBER, Kind.DATE)) < 3:
             continue
         for column in texts:
@@ -441,11 +445,11 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 for group in subject.groups
                 if group.sheet == sheet and group.kind is Kind.NUMBER
             ),
-            key=lambda each: each.column,
+            key=lambda column: column.column,
         )
         rows = sorted({row for group in groups for row in group.rows(Kind.NUMBER)})
         in_cells = {limit: _bounds(groups, limit) for limit in subject.limits}
-        for limit in sorted(in_cells, key=lambda each: not in_cells[each]):
+        for limit in sorted(in_cells, key=lambda limit_: not in_cells[limit_]):
             bounds = in_cells[limit]
             added = [group for group in groups if group not in bounds][:3]
             decimals = short_sum(limit)
@@ -456,7 +460,7 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
             row = rng.choice(bounded)
             held = {group.ref(row): _number(group.cells.get(row)) for group in groups}
             before = {ref: number for ref, number in held.items() if number is not None}
-            new = dict(zip((each.ref(row) for each in added), decimals, strict=True))
+            new = dict(zip((column.ref(row) for column in added), decimals, strict=True))
             yield Idea(
                 "sum-at-limit",
                 f"decimals of row {row} of {sheet!r} that add up to {limit:g}",

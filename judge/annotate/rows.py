@@ -114,39 +114,39 @@ def merged(xml: bytes, window: Window) -> bytes:
     """
     if (window.min_row, window.min_column) == (window.max_row, window.max_column):
         raise UsageError(f"{window} is a single cell: there is nothing to merge")
-    found = _MERGED_RANGES.search(xml)
-    if found is not None and not found[0].endswith(b"/>"):
-        prefix = found["prefix"] or b""
-        end = xml.index(b"</" + prefix + b"mergeCells", found.end())
-        count = len(re.findall(rb"<(?:\w+:)?mergeCell\b", xml[found.end() : end]))
+    match = _MERGED_RANGES.search(xml)
+    if match is not None and not match[0].endswith(b"/>"):
+        prefix = match["prefix"] or b""
+        end = xml.index(b"</" + prefix + b"mergeCells", match.end())
+        count = len(re.findall(rb"<(?:\w+:)?mergeCell\b", xml[match.end() : end]))
         cell = b"<" + prefix + f'mergeCell ref="{window}"/>'.encode()
-        tag = with_attribute(found[0], "count", str(count + 1))
-        return xml[: found.start()] + tag + xml[found.end() : end] + cell + xml[end:]
-    place, prefix = _after_last(xml)
+        tag = with_attribute(match[0], "count", str(count + 1))
+        return xml[: match.start()] + tag + xml[match.end() : end] + cell + xml[end:]
+    index, prefix = _after_last(xml)
     element = b'<%smergeCells count="1"><%smergeCell ref="%s"/></%smergeCells>' % (
         prefix,
         prefix,
         escape_attribute(str(window)).encode(),
         prefix,
     )
-    return xml[:place] + element + xml[place:]
+    return xml[:index] + element + xml[index:]
 
 
 def _after_last(xml: bytes) -> tuple[int, bytes]:
     """Where merged cells belong: after everything that the format requires before them."""
-    place, prefix = 0, b""
+    index, prefix = 0, b""
     for name in _BEFORE_MERGES:
         pattern = re.compile(
             rb"<(\w+:)?" + name.encode() + rb"\b" + QUOTED
             + rb"(?:/>|(?<!/)>.*?</(?:\w+:)?" + name.encode() + rb"\s*>)",
             re.DOTALL,
         )  # fmt: skip
-        found = pattern.search(xml)
-        if found is not None and found.end() > place:
-            place, prefix = found.end(), found[1] or b""
-    if not place:
+        match = pattern.search(xml)
+        if match is not None and match.end() > index:
+            index, prefix = match.end(), match[1] or b""
+    if not index:
         raise WorkbookError("the worksheet has no cells")
-    return place, prefix
+    return index, prefix
 
 
 def date_system(package: Package, *, date_1904: bool) -> dict[str, bytes | None]:
@@ -158,10 +158,10 @@ def date_system(package: Package, *, date_1904: bool) -> dict[str, bytes | None]
     main = main_part(package)
     xml = package.read(main)
     value = "1" if date_1904 else "0"
-    found = _PROPERTIES.search(xml)
-    if found is not None:
-        tag = with_attribute(found[0], "date1904", value)
-        return {main: xml[: found.start()] + tag + xml[found.end() :]}
+    match = _PROPERTIES.search(xml)
+    if match is not None:
+        tag = with_attribute(match[0], "date1904", value)
+        return {main: xml[: match.start()] + tag + xml[match.end() :]}
     before = re.search(rb"<(\w+:)?(?:workbookProtection|bookViews|sheets)\b", xml)
     if before is None:
         raise WorkbookError("the workbook part lists no sheets")
@@ -199,8 +199,8 @@ _SHARED = re.compile(
 def row_losses(workbook: Workbook, sheet: str) -> list[str]:
     """The kinds of objects that do not move with the rows of a sheet, one line for each."""
     links = relationships(workbook.package, workbook.sheet(sheet).part)
-    found = [_STAYING[link.kind] for link in links.values() if link.kind in _STAYING]
-    return [f"{sheet!r}: {line}" for line in dict.fromkeys(found)]
+    kinds = [_STAYING[link.kind] for link in links.values() if link.kind in _STAYING]
+    return [f"{sheet!r}: {line}" for line in dict.fromkeys(kinds)]
 
 
 def with_rows_moved(workbook: Workbook, sheet: str, row: int, by: int) -> bytes:
@@ -244,7 +244,7 @@ def row_map(row: int, by: int) -> RowMap:
     """Where spans of rows are after an insertion or deletion."""
 
     def inserted(first: int, last: int) -> tuple[int, int] | None:
-        first, last = (each + by if each >= row else each for each in (first, last))
+        first, last = (bound + by if bound >= row else bound for bound in (first, last))
         # A range to the end of the sheet still ends there.
         return (first, min(last, MAX_ROW)) if first <= MAX_ROW else None
 
@@ -277,8 +277,8 @@ def move_formula(formula: str, home: str | None, sheet: str, rows: RowMap) -> st
             return _moved_pair(prefix, "", first, "", last, rows)
         column, number = corner(area.first)
         if area.last is area.first:
-            place = rows(int(number), int(number))
-            return "#REF!" if place is None else f"{prefix}{column}{place[0]}"
+            moved = rows(int(number), int(number))
+            return "#REF!" if moved is None else f"{prefix}{column}{moved[0]}"
         last_column, last_number = corner(area.last)
         return _moved_pair(prefix, column, number, last_column, last_number, rows)
 
@@ -288,11 +288,11 @@ def move_formula(formula: str, home: str | None, sheet: str, rows: RowMap) -> st
 def _moved_pair(
     prefix: str, column: str, first: str, last_column: str, last: str, rows: RowMap
 ) -> str:
-    marks = ["$" if each.startswith("$") else "" for each in (first, last)]
-    place = rows(int(first.lstrip("$")), int(last.lstrip("$")))
-    if place is None:
+    marks = ["$" if bound.startswith("$") else "" for bound in (first, last)]
+    moved = rows(int(first.lstrip("$")), int(last.lstrip("$")))
+    if moved is None:
         return "#REF!"
-    return f"{prefix}{column}{marks[0]}{place[0]}:{last_column}{marks[1]}{place[1]}"
+    return f"{prefix}{column}{marks[0]}{moved[0]}:{last_column}{marks[1]}{moved[1]}"
 
 
 def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
@@ -303,17 +303,17 @@ def _unshared(workbook: Workbook, sheet: str, xml: bytes) -> bytes:
     }
     pieces: list[bytes] = []
     copied = 0
-    for found in _SHARED.finditer(xml):
+    for match in _SHARED.finditer(xml):
         # The formula directly follows the start of its cell.
-        start = xml.rindex(b"<", 0, found.start())
-        name = attribute(xml[start : found.start()], "r") or ""
-        place = parse_cell(name)
-        if place is None:
+        start = xml.rindex(b"<", 0, match.start())
+        name = attribute(xml[start : match.start()], "r") or ""
+        ref = parse_cell(name)
+        if ref is None:
             raise WorkbookError(f"{sheet!r} holds a shared formula in a cell without an address")
-        tag = (found["prefix"] or b"") + b"f"
-        text = escape_text(texts.get(cell_key(*place), "=")[1:]).encode()
-        pieces += [xml[copied : found.start()], b"<" + tag + b">" + text + b"</" + tag + b">"]
-        copied = found.end()
+        tag = (match["prefix"] or b"") + b"f"
+        text = escape_text(texts.get(cell_key(*ref), "=")[1:]).encode()
+        pieces += [xml[copied : match.start()], b"<" + tag + b">" + text + b"</" + tag + b">"]
+        copied = match.end()
     return b"".join([*pieces, xml[copied:]])
 
 
@@ -322,21 +322,21 @@ def _move_cells(xml: bytes, row: int, by: int) -> bytes:
     pieces: list[bytes] = []
     copied = 0
     position = 0
-    while (found := _ROW.search(xml, position)) is not None:
-        number = int(attribute(found[0], "r") or 0)
-        close = b"</" + (found["prefix"] or b"") + b"row>"
-        end = found.end()
-        if not found[0].endswith(b"/>"):
-            end = xml.index(close, found.end()) + len(close)
+    while (row_match := _ROW.search(xml, position)) is not None:
+        number = int(attribute(row_match[0], "r") or 0)
+        close = b"</" + (row_match["prefix"] or b"") + b"row>"
+        end = row_match.end()
+        if not row_match[0].endswith(b"/>"):
+            end = xml.index(close, row_match.end()) + len(close)
         position = end
         if number < row:
             continue
-        pieces.append(xml[copied : found.start()])
+        pieces.append(xml[copied : row_match.start()])
         copied = end
         if by < 0 and number < row - by:
             continue
         new = str(number + by)
-        pieces.append(with_attribute(found[0], "r", new))
+        pieces.append(with_attribute(row_match[0], "r", new))
 
         def renumbered(match: re.Match[bytes], new: str = new) -> bytes:
             name = attribute(match[0], "r") or ""
@@ -344,7 +344,7 @@ def _move_cells(xml: bytes, row: int, by: int) -> bytes:
                 return match[0]
             return with_attribute(match[0], "r", name.rstrip("0123456789") + new)
 
-        pieces.append(_CELL.sub(renumbered, xml[found.end() : end]))
+        pieces.append(_CELL.sub(renumbered, xml[row_match.end() : end]))
     return b"".join([*pieces, xml[copied:]])
 
 
@@ -356,8 +356,8 @@ def _move_places(xml: bytes, rows: RowMap) -> bytes:
     """
 
     def moved(text: bytes) -> bytes:
-        places = [_move_area(each, rows) for each in text.decode().split()]
-        return " ".join(each for each in places if each).encode()
+        places = [_move_area(area, rows) for area in text.decode().split()]
+        return " ".join(area for area in places if area).encode()
 
     def in_attribute(match: re.Match[bytes]) -> bytes:
         text = moved(match["text"])
@@ -384,8 +384,8 @@ def _counted(match: re.Match[bytes]) -> bytes:
 
 
 def _survives(tag: bytes, rows: RowMap) -> bool:
-    place = _move_area(attribute(tag, "ref") or "", rows)
-    first, colon, last = place.partition(":")
+    moved = _move_area(attribute(tag, "ref") or "", rows)
+    first, colon, last = moved.partition(":")
     return bool(colon) and first != last
 
 
@@ -393,8 +393,8 @@ def _move_area(text: str, rows: RowMap) -> str:
     match = _AREA.fullmatch(text)
     if match is None:
         return text
-    place = rows(int(match["r1"]), int(match["r2"] or match["r1"]))
-    if place is None:
+    moved = rows(int(match["r1"]), int(match["r2"] or match["r1"]))
+    if moved is None:
         return ""
-    first = f"{match['c1']}{place[0]}"
-    return first if match["c2"] is None else f"{first}:{match['c2']}{place[1]}"
+    first = f"{match['c1']}{moved[0]}"
+    return first if match["c2"] is None else f"{first}:{match['c2']}{moved[1]}"

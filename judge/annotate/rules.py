@@ -113,25 +113,25 @@ def check_cases(
     Returns:
         What is broken, in the order of the cases; nothing if no rule is.
     """
-    found: list[BrokenRule] = []
+    broken: list[BrokenRule] = []
     opened: list[_OpenCase] = []
     for case in cases:
         try:
             opened.append(_open(task, case))
         except (WorkbookError, PositionError) as error:
-            found.append(BrokenRule(task.id, case.number, "readable", error.message))
+            broken.append(BrokenRule(task.id, case.number, "readable", error.message))
     kills = {record["case"] for record in records if record.get("kills")} | set(killing)
     for index, case_opened in enumerate(opened):
         try:
             if index:
                 if case_opened.number not in kills:
-                    found += _against_others(task, opened, index, recalculator)
-                found += _structure(task, opened[0], case_opened)
-            found += _formatting(task, case_opened, recalculator)
+                    broken += _against_others(task, opened, index, recalculator)
+                broken += _structure(task, opened[0], case_opened)
+            broken += _formatting(task, case_opened, recalculator)
         except (WorkbookError, PositionError) as error:
-            found.append(BrokenRule(task.id, case_opened.number, "readable", error.message))
-    found += _recorded(task, cases, records)
-    return sorted(found, key=lambda each: each.case)
+            broken.append(BrokenRule(task.id, case_opened.number, "readable", error.message))
+    broken += _recorded(task, cases, records)
+    return sorted(broken, key=lambda rule: rule.case)
 
 
 def _open(task: Task, case: CaseData) -> _OpenCase:
@@ -287,16 +287,18 @@ def _structure(task: Task, first: _OpenCase, this: _OpenCase) -> Iterator[Broken
         head = CellRange(sheet, used.min_row, 1, used.min_row, used.max_column)
         old, new = first.input.cells(head), this.input.cells(head)
         texts = [
-            place
-            for place, cell in old.items()
+            position
+            for position, cell in old.items()
             if isinstance(cell.value, str) and cell.formula is None
         ]
         changed = [
-            place for place in texts if place not in new or new[place].value != old[place].value
+            position
+            for position in texts
+            if position not in new or new[position].value != old[position].value
         ]
         # A single piece of text may be data; several next to each other are headings.
         if len(texts) > 1 and changed:
-            where = ", ".join(address(CellRef(sheet, *place)) for place in changed[:3])
+            where = ", ".join(address(CellRef(sheet, *position)) for position in changed[:3])
             yield BrokenRule(
                 task.id, this.number, "structure", f"headings of the first case changed: {where}"
             )

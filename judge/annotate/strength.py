@@ -71,7 +71,7 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     except (SyntaxError, ValueError, RecursionError):
         return []
     plain = ast.unparse(tree)
-    found: list[WrongProgram] = []
+    programs: list[WrongProgram] = []
     seen = {plain}
     places = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
     for mistake, change in _mistakes(tree, last_row):
@@ -87,8 +87,8 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
                 seen.add(text)
                 made += 1
                 line = getattr(node, "lineno", 0)
-                found.append(WrongProgram(mistake, line, mutant[1], text + "\n"))
-    return found
+                programs.append(WrongProgram(mistake, line, mutant[1], text + "\n"))
+    return programs
 
 
 def _walk(tree: ast.AST) -> Iterator[ast.AST]:
@@ -135,7 +135,7 @@ def _mutate(
     if change(copy.deepcopy(node)) is None:
         return None
     fresh = copy.deepcopy(tree)
-    target = next(each for number, each in enumerate(_walk(fresh)) if number == index)
+    target = next(node for number, node in enumerate(_walk(fresh)) if number == index)
     replace = _Replace(target, change)
     replace.visit(fresh)
     return ast.fix_missing_locations(fresh), replace.detail
@@ -465,7 +465,7 @@ def smallest_cover(kills: Mapping[int, frozenset[str]]) -> tuple[int, ...]:
     if len(kills) <= MAX_EXACT:
         for size in range(len(kills) + 1):
             for chosen in itertools.combinations(kills, size):
-                if frozenset().union(*(kills[each] for each in chosen)) == everything:
+                if frozenset().union(*(kills[case] for case in chosen)) == everything:
                     return chosen
     left, chosen_so_far = set(everything), []
     while left:
@@ -488,17 +488,17 @@ def wrong_solutions(task: Task, right: Submission, *, first_sample: int = 1) -> 
     """
     if right.code is None:
         return []
-    found = wrong_programs(right.code, last_row=_last_row(task))
+    programs = wrong_programs(right.code, last_row=_last_row(task))
     return [
         replace(
             right,
-            code=each.code,
+            code=program.code,
             sample=first_sample + index,
-            label=f"{each.mistake}, line {each.line}: {each.detail}",
+            label=f"{program.mistake}, line {program.line}: {program.detail}",
             expected=(),
             provenance={},
         )
-        for index, each in enumerate(found)
+        for index, program in enumerate(programs)
     ]
 
 
@@ -508,7 +508,7 @@ def _last_row(task: Task) -> int:
         used = [workbook.used_range(sheet) for sheet in workbook.sheet_names]
     except WorkbookError:
         return MAX_ROW
-    return max((each.max_row for each in used if each is not None), default=1)
+    return max((area.max_row for area in used if area is not None), default=1)
 
 
 # -- judging --------------------------------------------------------------------------------------
@@ -543,12 +543,14 @@ def verdicts_by_name(
         results: what was judged.
         names: (task, sample) -> name of the solution.
     """
-    found: dict[str, dict[str, dict[int, Verdict]]] = {}
+    verdicts: dict[str, dict[str, dict[int, Verdict]]] = {}
     for result in results:
         name = names.get((result.task_id, result.sample))
         if name is not None:
-            found.setdefault(result.task_id, {}).setdefault(name, {})[result.case] = result.verdict
-    return found
+            verdicts.setdefault(result.task_id, {}).setdefault(name, {})[result.case] = (
+                result.verdict
+            )
+    return verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -583,7 +585,7 @@ def try_case(
         SandboxError: the sandbox failed.
     """
     judge = CaseJudge(recalculator, rules)
-    found = []
+    results = []
     for name, submission in solutions.items():
         with sandbox.session() as session:
             outcome = run_on_workbook(session, submission, case.input, limits or Limits())
@@ -596,8 +598,8 @@ def try_case(
             )
             verdict, cause = judgement.verdict, judgement.cause
             comparison = judgement.comparison
-        found.append(Trial(name, verdict, cause, comparison))
-    return found
+        results.append(Trial(name, verdict, cause, comparison))
+    return results
 
 
 def killed(trials: Iterable[Trial]) -> list[Trial]:
@@ -648,7 +650,7 @@ def measure(
         if made:
             results += judge_solutions(out / "mutants", made, settings, on_event=on_event)
     everything = [*pairs, *made]
-    names = {each.key: solution_name(each) for _, each in everything}
+    names = {submission.key: solution_name(submission) for _, submission in everything}
     verdicts = verdicts_by_name(results, names)
     found = []
     for task in {task.id: task for task, _ in pairs}.values():

@@ -135,12 +135,12 @@ def suggest(
     subject = subject_of(task, base, suggester.reads())
     key = f"{task.id}/{seed}"
     made = [*suggester.relations(subject, key), *ideas(subject, key)]
-    chosen = [*more, *(each for each in made if not only or each.mutator in only)]
+    chosen = [*more, *(idea for idea in made if not only or idea.mutator in only)]
     last = max(numbers, default=0)
-    for each in suggester.examine(chosen):
-        if not numbers or each.number in numbers:
-            yield each
-        if numbers and each.number >= last:
+    for suggestion in suggester.examine(chosen):
+        if not numbers or suggestion.number in numbers:
+            yield suggestion
+        if numbers and suggestion.number >= last:
             return
 
 
@@ -195,23 +195,23 @@ class Suggester:
     def reads(self) -> Reads:
         """The cells of the input that the victims and the references read."""
         programs = list(self._victims.values())
-        found = []
+        ideas = []
         for program in programs:
             with self._maker.sandbox.session() as session:
-                found.append(cells_read(session, program, self._base.input, self._limits))
-        return merged_reads(found)
+                ideas.append(cells_read(session, program, self._base.input, self._limits))
+        return merged_reads(ideas)
 
-    def examine(self, found: Sequence[Idea]) -> Iterator[Suggestion]:
+    def examine(self, ideas: Sequence[Idea]) -> Iterator[Suggestion]:
         """Examines ideas in their order, except that some are tried together."""
         if not self._victims:
-            for idea in found:
+            for idea in ideas:
                 yield self._one(idea)
             return
-        for together in _batches(found):
+        for together in _batches(ideas):
             open_ideas = [
-                each
-                for each in together
-                if self._kills.get(_family(each.mutator), 0) < ENOUGH_KILLS
+                idea
+                for idea in together
+                if self._kills.get(_family(idea.mutator), 0) < ENOUGH_KILLS
             ]
             if len(open_ideas) > 1 and self._harmless(open_ideas):
                 for idea in open_ideas:
@@ -224,7 +224,7 @@ class Suggester:
         """Whether ideas, tried in one workbook, make no program fail; and all sources agree."""
         if not self._takes_cells():
             return False
-        edits = tuple(edit for each in together for edit in each.edits)
+        edits = tuple(edit for idea in together for edit in idea.edits)
         try:
             proposal = self._maker.propose(
                 self._task, self._base, edits, references=self._references
@@ -328,8 +328,8 @@ class Suggester:
         self._shown += 1
         if kills:
             family = _family(idea.mutator)
-            for each in (family, of_errors) if errors else (family,):
-                self._kills[each] = self._kills.get(each, 0) + 1
+            for group in (family, of_errors) if errors else (family,):
+                self._kills[group] = self._kills.get(group, 0) + 1
         contested = contest_of(proposal, idea, errors)
         return Suggestion(self._shown, idea, proposal, "", contested, doubts_of(proposal), kills)
 
@@ -338,10 +338,10 @@ class Suggester:
 
         If no source gives the answer, these are the programs that give none.
         """
-        found = killed(self._trials(proposal.input, proposal.gold or self._base.gold))
+        trials = killed(self._trials(proposal.input, proposal.gold or self._base.gold))
         if proposal.gold is None:
-            found = [each for each in found if each.verdict in _NO_ANSWER]
-        return tuple(found)
+            trials = [trial for trial in trials if trial.verdict in _NO_ANSWER]
+        return tuple(trials)
 
     def _trials(self, input_data: bytes, gold: bytes) -> list[Trial]:
         return try_case(
@@ -384,11 +384,11 @@ _ONE_SOURCE = "right solutions may differ here, and only one source says what is
 _NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.IW})
 
 
-def _batches(found: Sequence[Idea]) -> Iterator[list[Idea]]:
+def _batches(ideas: Sequence[Idea]) -> Iterator[list[Idea]]:
     """Batches of ideas that can be tried in one workbook, since no two change the same row."""
     waiting: list[Idea] = []
     rows: set[tuple[str, int]] = set()
-    for idea in found:
+    for idea in ideas:
         own = _rows_of(idea)
         if not own:
             yield [idea]

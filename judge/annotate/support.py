@@ -22,10 +22,10 @@ from judge.core.submission import Submission
 from judge.errors import WorkbookError
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.recalc.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
 from judge.sandbox.contract import OutputStatus, RunRequest, SandboxSession
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
 from judge.workbook.reader import Workbook, filling_cells, sheet_formulas
 
 MAX_READS = 100_000
@@ -138,13 +138,13 @@ def parse_reads(data: bytes) -> Reads:
         return {}
     return {
         sheet: frozenset(
-            (place[0], place[1])
-            for place in places[:MAX_READS]
-            if isinstance(place, list)
-            and len(place) == 2
-            and all(type(each) is int for each in place)
-            and 1 <= place[0] <= MAX_ROW
-            and 1 <= place[1] <= MAX_COLUMN
+            (position[0], position[1])
+            for position in places[:MAX_READS]
+            if isinstance(position, list)
+            and len(position) == 2
+            and all(type(number) is int for number in position)
+            and 1 <= position[0] <= MAX_ROW
+            and 1 <= position[1] <= MAX_COLUMN
         )
         for sheet, places in document.items()
         if isinstance(places, list)
@@ -157,7 +157,7 @@ def _no_reads() -> Reads:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """What is known of the cells on which an answer depends.
+    """Facts about the cells on which an answer depends.
 
     Attributes:
         areas: what the gold's formulas refer to; None if they do not show it.
@@ -191,12 +191,12 @@ def _holds(area: CellRange, ref: CellRef) -> bool:
 
 
 def merged_reads(all_reads: Iterable[Reads]) -> Reads:
-    """What any of several programs reads."""
-    found: dict[str, set[tuple[int, int]]] = {}
+    """Cells that at least one of several programs reads."""
+    cells_by_sheet: dict[str, set[tuple[int, int]]] = {}
     for reads in all_reads:
         for sheet, places in reads.items():
-            found.setdefault(sheet, set()).update(places)
-    return {sheet: frozenset(places) for sheet, places in found.items()}
+            cells_by_sheet.setdefault(sheet, set()).update(places)
+    return {sheet: frozenset(places) for sheet, places in cells_by_sheet.items()}
 
 
 def precedents(gold: Workbook, answer: Sequence[CellRange]) -> tuple[CellRange, ...] | None:
@@ -278,10 +278,10 @@ class Group:
     @cached_property
     def _rows_by_kind(self) -> Mapping[Kind | None, Sequence[int]]:
         """Rows in order, of each kind and of all: dozens of mutators ask for them."""
-        found: dict[Kind | None, list[int]] = {None: sorted(self.cells)}
-        for row in found[None]:
-            found.setdefault(kind_of_value(self.cells[row].value), []).append(row)
-        return found
+        rows_by_kind: dict[Kind | None, list[int]] = {None: sorted(self.cells)}
+        for row in rows_by_kind[None]:
+            rows_by_kind.setdefault(kind_of_value(self.cells[row].value), []).append(row)
+        return rows_by_kind
 
 
 def find_groups(
@@ -298,13 +298,14 @@ def find_groups(
     Raises:
         WorkbookError: a sheet cannot be read.
     """
-    found = _groups(workbook, answer, support, tables)
-    if not found:
-        found = _groups(workbook, (), support, tables)
-    keys = [(each, frozenset(each.values())) for each in found]
-    marked = [_with_lookup(each, values, keys) for each, values in keys]
+    groups = _groups(workbook, answer, support, tables)
+    if not groups:
+        groups = _groups(workbook, (), support, tables)
+    keys = [(group, frozenset(group.values())) for group in groups]
+    marked = [_with_lookup(group, values, keys) for group, values in keys]
     return sorted(
-        marked, key=lambda each: (not each.by_formulas, len(each.cells), each.sheet, each.column)
+        marked,
+        key=lambda group: (not group.by_formulas, len(group.cells), group.sheet, group.column),
     )
 
 
@@ -317,8 +318,8 @@ def _groups(
     heads: dict[tuple[str, int], int] = {}
     for table in tables:
         if table.head_row is not None:
-            heads |= {(table.sheet, each.number): table.head_row for each in table.columns}
-    found = []
+            heads |= {(table.sheet, column.number): table.head_row for column in table.columns}
+    groups = []
     for tab in workbook.tabs:
         if tab.name not in workbook.sheet_names or tab.state != "visible":
             continue
@@ -341,8 +342,8 @@ def _groups(
             head = heads.get((tab.name, column))
             group = _group(tab.name, column, cells, stored, head, support)
             if group is not None:
-                found.append(group)
-    return found
+                groups.append(group)
+    return groups
 
 
 def _is_below(ref: CellRef, heads: Mapping[tuple[str, int], int], support: Support) -> bool:
@@ -384,7 +385,7 @@ def _group(
     support: Support,
 ) -> Group | None:
     kinds = [kind_of_value(cell.value) for cell in cells.values()]
-    kind = max(set(kinds), key=lambda each: (kinds.count(each), each))
+    kind = max(set(kinds), key=lambda kind_: (kinds.count(kind_), kind_))
     first = min(cells)
     heading = ""
     if head is not None and (head, column) in stored:

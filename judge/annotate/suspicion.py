@@ -1,4 +1,4 @@
-"""What the annotator's tools add to an audit: edited copies, and the rules of the manual."""
+"""The annotator's contribution to an audit: edited copies, and the rules of the manual."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def edited(
 
 
 class ManualRules:
-    """What :mod:`judge.annotate.rules` finds."""
+    """Suspects from the rules of the manual (:mod:`judge.annotate.rules`)."""
 
     name = "manual-rule"
     title = "the case breaks a rule of the annotation manual"
@@ -50,21 +50,21 @@ class ManualRules:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """One suspect for each case that breaks rules which no other sign covers."""
-        found = check_cases(
+        violations = check_cases(
             material.task,
             [
-                CaseData(each.number, each.input.workbook.data, each.gold.workbook.data)
-                for each in material.cases
+                CaseData(case.number, case.input.workbook.data, case.gold.workbook.data)
+                for case in material.cases
             ],
             recalculator=material.tools.recalculator,
         )
         by_case: dict[int, list[BrokenRule]] = {}
-        for each in found:
-            covered = each.rule in TOLD_ELSEWHERE or (
-                each.rule == "second-change" and each.message.startswith("no cell")
+        for rule in violations:
+            covered = rule.rule in TOLD_ELSEWHERE or (
+                rule.rule == "second-change" and rule.message.startswith("no cell")
             )
             if not covered:
-                by_case.setdefault(each.case, []).append(each)
+                by_case.setdefault(rule.case, []).append(rule)
         for case, broken in by_case.items():
             first = broken[0]
             yield suspect(
@@ -75,8 +75,8 @@ class ManualRules:
                 first.message,
                 f"the manual requires that {RULES[first.rule]}",
                 [
-                    Evidence(EvidenceFile.GOLD, note=f"{each.rule}: {each.message}")
-                    for each in broken
+                    Evidence(EvidenceFile.GOLD, note=f"{rule.rule}: {rule.message}")
+                    for rule in broken
                 ],
             )
 

@@ -1,4 +1,4 @@
-"""What an input workbook holds: tables with headings, columns with values of a kind."""
+"""Tables of an input workbook: headings, and columns whose values have a kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.workbook.reader import Workbook
 
 
 class Kind(enum.StrEnum):
-    """What most constants of a column are."""
+    """The kind of most constants of a column."""
 
     NUMBER = "number"
     TEXT = "text"
@@ -98,15 +98,15 @@ def find_tables(workbook: Workbook, answer: Sequence[CellRange]) -> list[Table]:
     Raises:
         WorkbookError: a sheet cannot be read.
     """
-    found = []
+    tables = []
     for sheet in workbook.sheet_names:
         used = workbook.used_range(sheet)
         if used is None:
             continue
         stored = workbook.cells(used)
         cells = {
-            place: cell
-            for place, cell in stored.items()
+            position: cell
+            for position, cell in stored.items()
             if cell.formula is not None or cell.value not in {None, ""}
         }
         covered = frozenset(
@@ -115,12 +115,12 @@ def find_tables(workbook: Workbook, answer: Sequence[CellRange]) -> list[Table]:
             for row in range(merge.min_row, min(merge.max_row, used.max_row) + 1)
             for column in range(merge.min_column, min(merge.max_column, used.max_column) + 1)
         )
-        own = [each for each in answer if each.sheet == sheet]
+        own = [area for area in answer if area.sheet == sheet]
         for first, last in _column_blocks(cells):
             table = _table_of(sheet, cells, first, last, own, covered)
             if table is not None:
-                found.append(table)
-    return sorted(found, key=lambda each: each.first_row - each.last_row)
+                tables.append(table)
+    return sorted(tables, key=lambda table: table.first_row - table.last_row)
 
 
 def _column_blocks(cells: Mapping[tuple[int, int], Cell]) -> list[tuple[int, int]]:
@@ -161,14 +161,14 @@ def _table_of(
             if row in rows and number in rows[row]
         }
         inside = any(
-            each.min_column <= number <= each.max_column
-            and each.min_row <= end
-            and each.max_row >= start
-            for each in answer
+            area.min_column <= number <= area.max_column
+            and area.min_row <= end
+            and area.max_row >= start
+            for area in answer
         )
         columns.append(Column(number, _kind(held), held, inside))
-    if all(each.is_answer for each in columns):
-        columns = [Column(each.number, each.kind, each.cells, False) for each in columns]
+    if all(column.is_answer for column in columns):
+        columns = [Column(column.number, column.kind, column.cells, False) for column in columns]
     free = not any(row > end for row in rows)
     headings = rows[head] if head is not None else None
     return Table(sheet, head, start, end, tuple(columns), free, covered, headings)
@@ -196,7 +196,7 @@ def _is_text(cell: Cell) -> bool:
 
 
 def _kind(cells: Mapping[int, Cell]) -> Kind:
-    """What most constants are; a column of formulas if there are none."""
+    """The kind of most constants; a column of formulas if there are none."""
     constants = Counter(
         kind_of_value(cell.value) for cell in cells.values() if cell.formula is None
     )
@@ -206,7 +206,7 @@ def _kind(cells: Mapping[int, Cell]) -> Kind:
 
 
 def kind_of_value(value: CellValue) -> Kind:
-    """What kind of constant a value is."""
+    """The kind of a constant."""
     if isinstance(value, dt.datetime | dt.date):
         return Kind.DATE
     if isinstance(value, int | float) and not isinstance(value, bool):

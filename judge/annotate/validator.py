@@ -40,18 +40,18 @@ from judge.workbook.reader import Workbook, open_workbook
 
 def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
     """Text that the question names and the idea removes, or None."""
-    said = task.instruction.casefold()
+    text_ = task.instruction.casefold()
     if idea.mutator not in _REPLACING:
         return None
     cells = StoredCells(base.input_workbook)
     for edit in idea.edits:
-        if isinstance(edit, RenameSheet) and edit.sheet.casefold() in said:
+        if isinstance(edit, RenameSheet) and edit.sheet.casefold() in text_:
             return edit.sheet
         if not isinstance(edit, SetCell):
             continue
         cell = cells.get(edit.ref)
         text = cell.value if cell is not None else None
-        if isinstance(text, str) and len(text.strip()) > 2 and _is_word(text.strip(), said):
+        if isinstance(text, str) and len(text.strip()) > 2 and _is_word(text.strip(), text_):
             return text
     return None
 
@@ -95,7 +95,7 @@ def problem_of(
     errors = new_errors(task, base, proposal, recalculator)
     if errors:
         return f"the answer becomes an error in {errors} cells"
-    if all(each.after in {None, ""} for each in proposal.moved) and not _is_filled(
+    if all(change.after in {None, ""} for change in proposal.moved) and not _is_filled(
         task, gold, recalculator
     ):
         return "the answer becomes blank"
@@ -132,7 +132,7 @@ def contest_of(proposal: Proposal, idea: Idea, errors: int = 0) -> str:
 
 def new_errors(task: Task, base: CaseData, proposal: Proposal, recalculator: Recalculator) -> int:
     """How many cells of the answer become errors, if the base case's answer has none."""
-    errors = sum(isinstance(each.after, ErrorValue) for each in proposal.moved)
+    errors = sum(isinstance(change.after, ErrorValue) for change in proposal.moved)
     if errors and _has_errors(task, base.gold_workbook, recalculator):
         return 0
     return errors
@@ -149,7 +149,7 @@ def _is_filled(task: Task, gold: Workbook, recalculator: Recalculator) -> bool:
 
 
 def doubts_of(proposal: Proposal) -> tuple[str, ...]:
-    """What else a person should know before a proposal is accepted."""
+    """Further doubts that a person should know before accepting a proposal."""
     return tuple(
         f"{source.name} says nothing: {source.problem}"
         for source in proposal.sources
@@ -207,7 +207,7 @@ class SelfComparison:
             WorkbookError: the edits do not fit the workbook.
             SandboxError: the sandbox failed.
         """
-        found = []
+        problems = []
         for name, program in programs.items():
             if idea.premise and not self._premise_holds(idea, program):
                 continue
@@ -217,8 +217,8 @@ class SelfComparison:
             verdicts = [self._compared(twin, idea, program, output) for twin in idea.twins]
             if all(verdict is not None and verdict.verdict is Verdict.WA for verdict in verdicts):
                 first = next(verdict for verdict in verdicts if verdict is not None)
-                found.append(Trial(name, first.verdict, first.cause, first.comparison))
-        return tuple(found)
+                problems.append(Trial(name, first.verdict, first.cause, first.comparison))
+        return tuple(problems)
 
     def _premise_holds(self, idea: Idea, program: Submission) -> bool:
         output = self._answer(program, self._edited(idea.premise), "", "")
@@ -240,7 +240,7 @@ class SelfComparison:
         self, input_data: bytes, programs: Mapping[str, Submission]
     ) -> tuple[tuple[Trial, ...], str]:
         """The programs whose answer repeats values that all golds hold once, and the reason."""
-        found, reason = [], ""
+        cells, reason = [], ""
         for name, program in programs.items() if self._once is not None else ():
             assert self._once is not None
             output = self._answer(program, input_data, "", "")
@@ -253,8 +253,8 @@ class SelfComparison:
                     "the golds hold each value of a column that the question names once, though "
                     f"the inputs repeat them; the program gives {again!r} more than once"
                 )
-                found.append(Trial(name, Verdict.WA, reason, CaseComparison()))
-        return tuple(found), reason
+                cells.append(Trial(name, Verdict.WA, reason, CaseComparison()))
+        return tuple(cells), reason
 
     # -- answers ----------------------------------------------------------------------------------
 
@@ -293,14 +293,14 @@ def _headings(task: Task, base: CaseData) -> dict[tuple[str, int], str]:
     """The text above, or else on top of, each column of the answer."""
     gold = open_workbook(base.gold)
     cells = StoredCells(gold)
-    found: dict[tuple[str, int], str] = {}
+    values: dict[tuple[str, int], str] = {}
     for area in gold_ranges(task, gold):
         for column in range(area.min_column, area.max_column + 1):
             for row in (area.min_row - 1, area.min_row):
                 cell = cells.get(CellRef(area.sheet, row, column)) if row else None
                 if cell is not None and isinstance(cell.value, str) and cell.formula is None:
-                    found.setdefault((area.sheet, column), cell.value)
-    return found
+                    values.setdefault((area.sheet, column), cell.value)
+    return values
 
 
 def _texts(data: bytes) -> list[list[CellValue]]:

@@ -52,7 +52,7 @@ _SAID = {Ending.DONE: Signal.DONE.value, Ending.FAIL: Signal.FAIL.value}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialOptions:
-    """What is tried, and how.
+    """Options of a trial on a desktop.
 
     Attributes:
         task_id: the task.
@@ -112,7 +112,7 @@ class Trial:
 
     @property
     def asked(self) -> Asked:
-        """What a person is asked."""
+        """Questions for the person."""
         return Asked(self._suite.name, self.task.id, self.case.number, self.task.instruction)
 
     def writer(self, desktop: Desktop) -> EpisodeWriter:
@@ -150,11 +150,11 @@ class Trial:
         self._hand_in(end)
         options = ScoreOptions(dataset=self._options.dataset, sandbox=self._options.sandbox)
         (scored,) = score(self._run, options)
-        wanted = self.task.id, self.sample, self.case.number
+        key = self.task.id, self.sample, self.case.number
         self.result = next(
             result
             for result in scored.results
-            if (result.task_id, result.sample, result.case) == wanted
+            if (result.task_id, result.sample, result.case) == key
         )
         verdict = self.result.verdict
         lines = difference_overview(self.result.comparison, MAX_DIFFERENCES)
@@ -186,7 +186,7 @@ class Trial:
         path = episode_path(self._run, self.task.id, self.sample, self.case.number)
         records = self._records()
         key = self.task.id, self.sample
-        record = next((each for each in records if _key(each) == key), None)
+        record = next((candidate for candidate in records if _key(candidate) == key), None)
         if record is None:
             record = {
                 "id": self.task.written_id,
@@ -225,8 +225,8 @@ def _key(record: Mapping[str, Any]) -> tuple[str, int]:
 
 
 def _outputs(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = record.get("outputs")
-    return found if isinstance(found, dict) else {}
+    outputs = record.get("outputs")
+    return outputs if isinstance(outputs, dict) else {}
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""What to ask a chat model for, and how; and what each of these options may be."""
+"""Options of ``judge infer``, with their bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Remembered(Option):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferOptions:
-    """What to ask and how.
+    """Options of ``judge infer``.
 
     None (or an empty tuple) means that an option is not given. A run remembers what makes it what
     it is (:data:`REMEMBERED`): where ``out`` holds a part of a run, those that are not given are

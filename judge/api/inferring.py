@@ -61,7 +61,7 @@ def read_key(key_env: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """What is going to be asked, how, and where its results go.
+    """A run before it starts: its plan, its model, and the folder of its results.
 
     Attributes:
         plan: what is asked; ``model_name`` may still have to be asked of the server.
@@ -293,7 +293,7 @@ def default_out(model: str, mode: str) -> Path:
     now = datetime.now().astimezone()
     first = Path("results") / f"{name}-{mode}-{now:%Y%m%d-%H%M%S}"
     others = (first.with_name(f"{first.name}-{number}") for number in itertools.count(2))
-    return next(each for each in itertools.chain([first], others) if not each.exists())
+    return next(path for path in itertools.chain([first], others) if not path.exists())
 
 
 def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
@@ -317,7 +317,7 @@ def find_spec(options: InferOptions, *, key_said: bool) -> ModelSpec:
     )
     if not key_said:
         # What the judge's own file says of a key counts before what another says of it.
-        named = {each.key_env for each in configured.values()}
+        named = {model.key_env for model in configured.values()}
         owners = configured if model.key_env in named else more
         check_key(model, owners.values())
     if options.price:
@@ -330,11 +330,11 @@ def nearest_alias(options: InferOptions) -> str:
 
     Any name may be one of the server's own, so that this is a question and no error.
     """
-    known = load_models() | (load_models(as_path(options.models)) if options.models else {})
+    models = load_models() | (load_models(as_path(options.models)) if options.models else {})
     name = str(options.model)
-    if options.base_url is not None or name in known:
+    if options.base_url is not None or name in models:
         return ""
-    return did_you_mean(name, known, before=f". {name} is not an alias in models.yaml. ")
+    return did_you_mean(name, models, before=f". {name} is not an alias in models.yaml. ")
 
 
 def _price(text: str) -> Price:

@@ -129,7 +129,7 @@ NOT_KEPT = CaseKeys("", "")
 
 @dataclass(frozen=True, slots=True)
 class JudgedSubmission:
-    """What the judge says about one submission on all cases of its task.
+    """Verdicts on one submission for all cases of its task.
 
     Attributes:
         task_id: the task's id as text.
@@ -169,15 +169,18 @@ class JudgedSubmission:
 
 def judged_submission(job: Job, judged: Sequence[JudgedCase]) -> JudgedSubmission:
     """All cases of a job together, with the scores."""
-    results = {each.result.case: each.result for each in judged}
+    results = {judged_case.result.case: judged_case.result for judged_case in judged}
     cases = tuple(results[case.case.number] for case in job.cases)
-    verdicts = [case.verdict for case in cases]
     return JudgedSubmission(
         task_id=job.task.id,
         sample=job.sample,
         cases=cases,
-        score=score_submission(job.task.id, job.sample, verdicts),
-        outputs={each.result.case: each.output for each in judged if each.output is not None},
+        score=score_submission(job.task.id, job.sample, cases),
+        outputs={
+            judged_case.result.case: judged_case.output
+            for judged_case in judged
+            if judged_case.output is not None
+        },
     )
 
 
@@ -417,7 +420,7 @@ class Judge(AsyncClosable):
             )
 
     def recalculator(self) -> Recalculator:
-        """What computes formulas.
+        """The recalculator.
 
         Raises:
             UsageError: the judge is closed.
@@ -433,20 +436,20 @@ class Judge(AsyncClosable):
         stop: threading.Event,
     ) -> JudgedSubmission:
         self._turns.raise_if_closed()
-        found = self._task(task)
-        job, runs = self._job(found, answer)
+        suite_task = self._task(task)
+        job, runs = self._job(suite_task, answer)
         judged: list[JudgedCase] = []
         with self._turns.take(stop):
-            settings = self._settings(found, runs=runs)
+            settings = self._settings(suite_task, runs=runs)
             worker = Worker(settings.sandbox, CaseJudge(settings.recalculator, settings.rules))
             worker.stop = stop
-            worker.run(replace(job, limits=settings.limits_of(found)), judged.append)
+            worker.run(replace(job, limits=settings.limits_of(suite_task)), judged.append)
         if worker.gone is not None:
             raise worker.gone
         if stop.is_set() and len(_sound(judged)) < len(job.cases):
             raise IncompleteRunError(
-                f"task {found.id}: the judge was closed, or the call cancelled, before all cases "
-                "were judged"
+                f"task {suite_task.id}: the judge was closed, or the call cancelled, "
+                "before all cases were judged"
             )
         return judged_submission(job, judged)
 
@@ -465,7 +468,7 @@ class Judge(AsyncClosable):
         return replace(task, checker=task.checker.with_options(self.options.checker))
 
     def _job(self, task: Task, answer: GivenAnswer) -> tuple[Job, bool]:
-        """What is to be judged, and whether a program has to run for it."""
+        """The job for one submission: its cases, and whether a program has to run for it."""
         limits = self.options.limits
         if not isinstance(answer, Submission | str):
             return Job(task, None, finished_cases(task, answer), limits), False
@@ -516,5 +519,5 @@ class Judge(AsyncClosable):
 
 
 def _sound(judged: Sequence[JudgedCase]) -> list[JudgedCase]:
-    """What was judged to its end; a case that was stopped holds a judge error."""
-    return [each for each in judged if each.result.verdict is not Verdict.JE]
+    """Results that were judged to their end; a case that was stopped holds a judge error."""
+    return [judged_case for judged_case in judged if judged_case.result.verdict is not Verdict.JE]

@@ -60,8 +60,10 @@ _Setting = TypeVar("_Setting", bound=Setting)
 def changed(setting: _Setting, options: InferOptions) -> _Setting:
     """The setting, with what the options say in place of it."""
     names = _TYPED_CHANGES if isinstance(setting, TypedSetting) else _CHANGES
-    said = {name: value for name in names if (value := getattr(options, name)) not in {None, ()}}
-    return replace(setting, **said)
+    given_options = {
+        name: value for name in names if (value := getattr(options, name)) not in {None, ()}
+    }
+    return replace(setting, **given_options)
 
 
 def template_for(options: InferOptions, setting: Setting) -> Template:
@@ -107,22 +109,22 @@ def in_phrasing(tasks: Sequence[Task], name: str | None, suite: str) -> tuple[Ta
     """
     if name in {None, "both"}:
         return tuple(tasks)
-    found = tuple(
+    chosen = tuple(
         task for task in tasks if task.phrasing is not None and task.phrasing.name == name
     )
-    if not found:
-        known = sorted({task.phrasing.name for task in tasks if task.phrasing is not None})
+    if not chosen:
+        phrasings = sorted({task.phrasing.name for task in tasks if task.phrasing is not None})
         raise UsageError(
             f"--instruction {str(name)[:80]}: no task of {suite} that is asked about is phrased so",
-            hint=f"Phrasings: {', '.join(known)}."
-            if known
+            hint=f"Phrasings: {', '.join(phrasings)}."
+            if phrasings
             else "It has one phrasing of each task.",
         )
-    return found
+    return chosen
 
 
 def background_of(options: InferOptions, assignments: Sequence[Assignment]) -> Background:
-    """What prompts add to the question.
+    """Background that prompts add to the question.
 
     Raises:
         UsageError: no task has a plan, or the documents cannot be read.
@@ -141,8 +143,12 @@ def check_typed(options: InferOptions) -> None:
         UsageError: there is one.
     """
     unseen = options.execution_feedback is False or None
-    said = {"feedback": options.feedback, "stop": options.stop, "no-execution-feedback": unseen}
-    for name, value in said.items():
+    given_options = {
+        "feedback": options.feedback,
+        "stop": options.stop,
+        "no-execution-feedback": unseen,
+    }
+    for name, value in given_options.items():
         if value not in {None, "output"}:
             raise UsageError(f"--{name} is for tasks that ask for a workbook, and there are none")
 
@@ -161,12 +167,12 @@ def check_batch(options: InferOptions, executes: bool) -> None:
         "--batch-file": options.batch_file,
         "--batch-results": options.batch_results,
     }
-    said = [name for name, value in ways.items() if value is not None]
-    if len(said) > 1:
-        raise UsageError(f"{' and '.join(said)}: give one of them")
-    if executes and (said or options.batch):
+    named = [name for name, value in ways.items() if value is not None]
+    if len(named) > 1:
+        raise UsageError(f"{' and '.join(named)}: give one of them")
+    if executes and (named or options.batch):
         raise UsageError(
-            f"{said[0] if said else '--batch'} belongs to --mode single and text: in multi, each "
+            f"{named[0] if named else '--batch'} belongs to --mode single and text: in multi, each "
             "request depends on the reply to the one before",
             hint="Leave it away, or give --mode single.",
         )
@@ -257,12 +263,12 @@ def without(
 
 
 def _changed_for_desktop(setting: DesktopSetting, options: InferOptions) -> DesktopSetting:
-    said = {
+    settings = {
         name: value for name in _DESKTOP_CHANGES if (value := getattr(options, name)) is not None
     }
-    if "action_space" in said:
-        said["action_space"] = ActionSpace(said["action_space"])
-    setting = replace(setting, **said)
+    if "action_space" in settings:
+        settings["action_space"] = ActionSpace(settings["action_space"])
+    setting = replace(setting, **settings)
     if setting.form.has_marks and setting.action_space is ActionSpace.COMPUTER_13:
         raise UsageError(
             "--observation som with --action-space computer_13: marks are names in code (tag_1), "
@@ -304,14 +310,14 @@ def _window(text: str | None, width: int, height: int) -> WindowBounds | None:
             f"--window {text[:80]}: write place and size in pixels as X,Y,WxH, such as "
             "100,50,1280x720"
         )
-    place = WindowBounds(*map(int, match.groups()))
-    inside = place.x + place.width <= width and place.y + place.height <= height
-    if not inside or place.width < _LEAST or place.height < 200:
+    window = WindowBounds(*map(int, match.groups()))
+    inside = window.x + window.width <= width and window.y + window.height <= height
+    if not inside or window.width < _LEAST or window.height < 200:
         raise UsageError(
             f"--window {text}: does not fit into the screen of {width}x{height} pixels, or is too "
             f"small to work in (below {_LEAST}x200)"
         )
-    return place
+    return window
 
 
 def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
@@ -322,7 +328,7 @@ def _check_none(options: InferOptions, names: Sequence[str], what: str) -> None:
 
 
 def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
-    """What is asked and how; reads the suite, asks nothing.
+    """Makes the plan of a run; reads the suite, sends no request.
 
     Args:
         options: what to ask, with every option that is never without a value
@@ -499,8 +505,8 @@ def resume(options: InferOptions, started: StartedRuns | None = None) -> Resumed
     before = _options_in(out) if out is not None and out.is_dir() else None
     if out is None or before is None:
         return Resumed(options.filled({}), key_said=said_together)
-    known = (started or StartedRuns()).options_of(out)
-    own = known is not None and all(known.get(name) == before.get(name) for name in GUARDED)
+    earlier = (started or StartedRuns()).options_of(out)
+    own = earlier is not None and all(earlier.get(name) == before.get(name) for name in GUARDED)
     remembered, taken = {}, []
     for name in REMEMBERED:
         if name in given or before.get(name) is None:

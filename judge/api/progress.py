@@ -34,7 +34,7 @@ class Progress(Protocol):
 
 
 class Tally:
-    """What has been done, how fast, and how long the rest will take.
+    """Progress of a run: finished items, rate, and an estimate of the remaining time.
 
     Attributes:
         done: cases done, reused ones included.

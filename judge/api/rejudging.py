@@ -28,7 +28,7 @@ from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, S
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.files.documents import read_regular, utc_now
+from judge.files.documents import utc_now
 from judge.files.paths import GivenPath
 from judge.grading.batch import Event, Settings, grade
 from judge.grading.case_records import CaseKey, case_records, result_of_record
@@ -52,6 +52,7 @@ from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
 from judge.report.report_json import build_report
 from judge.suites import Suite
+from judge.suites.answer_files import read_answer
 from judge.suites.corrections import (
     CorrectedSuite,
     corrected_as_recorded,
@@ -88,12 +89,12 @@ def rerun_cases(
     Raises:
         SandboxError: the sandbox was lost.
     """
-    before = {key: result_of_record(each) for key, each in case_records(store).items()}
-    wanted = {each.key for each in loaded.submissions}
+    before = {key: result_of_record(record) for key, record in case_records(store).items()}
+    keys = {submission.key for submission in loaded.submissions}
     pairs = [
         (suite.task(load_submission.task_id), load_submission)
         for load_submission in load_submissions(loaded.path / SUBMISSIONS_FILE, suite)
-        if load_submission.key in wanted
+        if load_submission.key in keys
     ]
     with (
         tempfile.TemporaryDirectory(prefix="judge-rerun-") as folder,
@@ -103,26 +104,26 @@ def rerun_cases(
         if outcome.stopped is not None:
             raise outcome.stopped
         records = case_records(scratch)
-        found = [
+        rejudged = [
             RejudgedCase(before[key], outcome.results[key], records[key])
             for task, submission in pairs
             for case in task.cases
             if (key := (task.id, submission.sample, case.number)) in before
         ]
         if keep is not None:
-            _keep_outputs(found, scratch, keep)
-    return found
+            _keep_outputs(rejudged, scratch, keep)
+    return rejudged
 
 
-def _keep_outputs(found: list[RejudgedCase], scratch: RunDirectory, keep: RunDirectory) -> None:
-    for each in found:
-        digest = each.after.run.get("output_sha256")
+def _keep_outputs(rejudged: list[RejudgedCase], scratch: RunDirectory, keep: RunDirectory) -> None:
+    for case in rejudged:
+        digest = case.after.run.get("output_sha256")
         if digest is not None and (data := scratch.get_workbook(digest)):
             keep.put_workbook(data)
 
 
 def ran_by(settings: Settings) -> RunDocument:
-    """What a run.json says of the machine that a rerun ran on."""
+    """Description in ``run.json`` of the machine that a rerun ran on."""
     sandbox = settings.sandbox
     return {
         "limits": asdict(settings.limits),
@@ -137,9 +138,9 @@ def _told(
 ) -> Callable[[Event], None]:
     def tell(event: Event) -> None:
         result = event.result
-        known = before.get((result.task_id, result.sample, result.case))
-        if known is not None:
-            on_case(RejudgedCase(known, result, None), event.total)
+        earlier = before.get((result.task_id, result.sample, result.case))
+        if earlier is not None:
+            on_case(RejudgedCase(earlier, result, None), event.total)
 
     return tell
 
@@ -185,7 +186,7 @@ class Rejudgement:
         return [case for case in self.cases if case.changed]
 
     def to_json(self) -> dict[str, Any]:
-        """What changed, as a JSON object."""
+        """The changes, as a JSON object."""
         return {
             "run": str(self.path),
             "applied": self.applied,
@@ -206,15 +207,15 @@ class Rejudgement:
             ],
             "cases": [
                 {
-                    "task": each.after.task_id,
-                    "sample": each.after.sample,
-                    "case": each.after.case,
-                    "before": each.before.verdict.value,
-                    "after": each.after.verdict.value,
-                    "cause": each.after.cause,
-                    "contradicted": each.contradicted,
+                    "task": case.after.task_id,
+                    "sample": case.after.sample,
+                    "case": case.after.case,
+                    "before": case.before.verdict.value,
+                    "after": case.after.verdict.value,
+                    "cause": case.after.cause,
+                    "contradicted": case.contradicted,
                 }
-                for each in self.changed
+                for case in self.changed
             ],
             "unproven": [
                 {
@@ -241,7 +242,7 @@ def _scores(report: ReportDocument) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """What is judged again, and how.
+    """A request to judge some records again.
 
     Attributes:
         loaded: the run.
@@ -392,8 +393,8 @@ def _judged_again(
         if request.rerun:
             described.update(ran_by(settings))
     loaded.check_intact()
-    results = [each.after for each in rejudged]
-    before = _report(store, loaded, suite, loaded.run, [each.before for each in rejudged])
+    results = [case.after for case in rejudged]
+    before = _report(store, loaded, suite, loaded.run, [case.before for case in rejudged])
     automatic = None
     if loaded.overrides.applied:
         automatic = _report(store, loaded, suite, described, results, NO_OVERRIDES)
@@ -448,9 +449,9 @@ def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -
     """The description of a run by the rules of now; what is about its making stays."""
     run, corrected = request.loaded.run, request.corrected
     suite = corrected.suite
-    known: SuiteIdentity = run.get("suite") or {"name": suite.name}
+    recorded: SuiteIdentity = run.get("suite") or {"name": suite.name}
     identity: SuiteIdentity = {
-        **known,
+        **recorded,
         "digest": suite.digest,
         "format": suite.format,
         "corrections": describe_corrections(corrected.applied),
@@ -469,7 +470,7 @@ def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -
 
 
 def _missing(loaded: LoadedRun, suite: Suite) -> tuple[str, ...]:
-    """What a reader of the scores has to know is not in them."""
+    """Warnings for readers of the scores about records that are missing from them."""
     lines = []
     judged = {submission.key for submission in loaded.submissions}
     if left := len(loaded.submitted - judged):
@@ -521,7 +522,9 @@ def change_verdict(
     with RunDirectory(loaded.path) as store:
         store.lock()
         change = override_verdict(store, (task_id, sample, case), chosen, by=by, why=why)
-        results = [each for found in loaded.submissions for each in found.automatic.values()]
+        results = [
+            result for submission in loaded.submissions for result in submission.automatic.values()
+        ]
         store.write_document(REPORT_FILE, _report(store, loaded, suite, loaded.run, results))
     return change
 
@@ -530,8 +533,10 @@ def _verdict(verdict: Verdict | str) -> Verdict:
     try:
         return Verdict(verdict)
     except ValueError as error:
-        known = ", ".join(each.value for each in Verdict)
-        raise UsageError(f"there is no verdict {verdict!r}", hint=f"There are {known}.") from error
+        verdicts = ", ".join(verdict.value for verdict in Verdict)
+        raise UsageError(
+            f"there is no verdict {verdict!r}", hint=f"There are {verdicts}."
+        ) from error
 
 
 def _report(
@@ -591,10 +596,10 @@ def _with_recorded(
 def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> StoredOutput:
     """Outputs by content from the run itself, or from the folder of finished ones."""
     folder = run.get("outputs")
-    found: FoundOutputs | None = None
+    outputs: FoundOutputs | None = None
     if folder is not None:
         with contextlib.suppress(JudgeError):  # the folder is gone: each case will say so
-            found = outputs_in(Path(folder), suite, run.get("layout"))
+            outputs = outputs_in(Path(folder), suite, run.get("layout"))
 
     def output_of(key: tuple[str, int, int], digest: str) -> bytes | str:
         stored = store.get_workbook(digest)
@@ -602,11 +607,11 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
             return stored
         if store.has_workbook(digest):
             return "its stored output is not the one that the record names"
-        path = None if found is None else found.of_sample(*key)
+        path = None if outputs is None else outputs.of_sample(*key)
         if path is None:
             return "its output workbook is no longer stored"
         try:
-            data = read_regular(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES) or b""
+            data = read_answer(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES) or b""
         except StoreError as error:
             return error.message
         if hashlib.sha256(data).hexdigest() != digest:
@@ -617,7 +622,7 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
 
 
 def _corrections(run: RunDocument) -> int:
-    """What the run's own description changes about the suite's tasks."""
+    """Changes to the suite's tasks that the run's own description names."""
     suite = run.get("suite")
     named = None if suite is None else suite.get("corrections")
     return len(named or ()) + len(run.get("checker") or ())
@@ -626,7 +631,7 @@ def _corrections(run: RunDocument) -> int:
 def _history(
     run: RunDocument, rules: JudgingRules, cases: Sequence[RejudgedCase]
 ) -> list[dict[str, object]]:
-    """What run.json remembers of every time that verdicts were made again."""
+    """History in run.json of every time that verdicts were made again."""
     entry: dict[str, object] = {
         "at": utc_now(),
         "from": {name: run.get(name) for name in ("profile", "style", "recalc")},

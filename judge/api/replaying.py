@@ -103,13 +103,13 @@ class _Replayer:
 
     def replay(self, episode: Episode) -> ReplayedEpisode:
         """Performs an episode again; what prevents that is data."""
-        found = ReplayedEpisode(*episode.key)
+        replayed = ReplayedEpisode(*episode.key)
         try:
-            return self._performed(found, episode)
+            return self._performed(replayed, episode)
         except (MalformedError, JudgeError) as error:
-            return replace(found, problem=str(error))
+            return replace(replayed, problem=str(error))
 
-    def _performed(self, found: ReplayedEpisode, episode: Episode) -> ReplayedEpisode:
+    def _performed(self, replayed: ReplayedEpisode, episode: Episode) -> ReplayedEpisode:
         if episode.end is None:
             raise StoreError("the episode was interrupted")
         task, case = self._case(episode)
@@ -133,7 +133,7 @@ class _Replayer:
         digest = None if left.data is None else hashlib.sha256(left.data).hexdigest()
         after = replace(before, sha256=digest, problem=left.problem)
         return replace(
-            found,
+            replayed,
             turns=len(episode.turns),
             differing=tuple(turns),
             before=self._verdict(task, case, before, None),
@@ -146,7 +146,7 @@ class _Replayer:
         if task_id not in self.suite:
             raise SuiteError(f"the suite has no task {task_id}")
         task = self.suite.task(task_id)
-        case = next((each for each in task.cases if each.number == number), None)
+        case = next((candidate for candidate in task.cases if candidate.number == number), None)
         if case is None:
             raise SuiteError(f"task {task_id} has no case {number}")
         return task, case
@@ -246,12 +246,12 @@ def replay(
             CaseJudge(settings.recalculator, settings.rules),
             options.trust_values,
         )
-        found: list[ReplayedEpisode] = []
+        replayed: list[ReplayedEpisode] = []
         with ThreadPoolExecutor(options.jobs, thread_name_prefix="judge-replay") as threads:
-            for each in threads.map(replayer.replay, episodes):
-                found.append(each)
-                on_episode(each, len(episodes))
-        return found
+            for one in threads.map(replayer.replay, episodes):
+                replayed.append(one)
+                on_episode(one, len(episodes))
+        return replayed
 
 
 _NOT_HERE = {

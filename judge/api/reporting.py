@@ -117,11 +117,11 @@ class RunReporter:
         builder = ReportBuilder(self._run, overrides=self._overrides, suspicions=suspicions)
         entries = EntriesFile(self._store)
         best_of = bool(self._run.get("best_of"))
-        found = self._submissions(pairs, chosen)
-        for _, samples in groupby(found, key=lambda each: each.task.id):
+        submissions = self._submissions(pairs, chosen)
+        for _, samples in groupby(submissions, key=lambda submission: submission.task.id):
             # Of several samples the best one is known only after the last.
             together = list(samples) if best_of else samples  # noqa: B031  used once
-            best = best_samples(each.score for each in together) if best_of else set()
+            best = best_samples(submission.score for submission in together) if best_of else set()
             for each in together:
                 counts = not best_of or (each.task.id, each.score.sample) in best
                 entries.add(builder.add(each.task, each.score, each.present, counts=counts))
@@ -162,30 +162,30 @@ class RunReporter:
         return RecordedResults(self._store.path, self._known, self._slots, self._overrides)
 
     def _submissions(self, pairs: SubmissionIndex, chosen: set[str]) -> Iterator[_Reported]:
-        """What is reported on, in suite order."""
+        """Submissions of the report, in suite order."""
         # The keys are those of all submissions only if all of them were asked to be judged.
-        whole = all(pairs.task(place).id in chosen for place in range(len(pairs)))
+        whole = all(pairs.task(index).id in chosen for index in range(len(pairs)))
         keys = self._outcome.keys if whole else None
         records = current_records(self._known, pairs, self._settings, keys)
-        for place, slots in enumerate(records):
-            task = pairs.task(place)
-            known = [slot for slot in slots if slot is not None]
+        for at, slots in enumerate(records):
+            task = pairs.task(at)
+            present_slots = [slot for slot in slots if slot is not None]
             if task.id in chosen:
-                self._judged += len(known)
-            elif not known:
+                self._judged += len(present_slots)
+            elif not present_slots:
                 continue
-            present = self._overrides.apply(self._known.result(slot) for slot in known)
-            by_case = {each.case: each.verdict for each in present}
-            verdicts = [by_case.get(case.number) for case in task.cases]
-            self._places.append(place)
-            self._slots.extend(known)
+            present = self._overrides.apply(self._known.result(slot) for slot in present_slots)
+            by_case = {result.case: result for result in present}
+            results = [by_case.get(case.number) for case in task.cases]
+            self._places.append(at)
+            self._slots.extend(present_slots)
             # Few results are held, many are read again when they are asked for.
             if len(self._slots) <= MAX_HELD:
                 self._held += present
             else:
                 self._held = []
-            score = score_submission(task.id, pairs.sample(place), verdicts)
-            yield _Reported(task, pairs.without_program(place), score, present)
+            score = score_submission(task.id, pairs.sample(at), results)
+            yield _Reported(task, pairs.without_program(at), score, present)
 
 
 def suspicions_in(store: RunDirectory) -> Suspicions | None:
@@ -216,13 +216,13 @@ def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:
             written.
         StoreError: the file cannot be written.
     """
-    submissions = {(each.task_id, each.sample) for run in runs for each in run.results}
+    submissions = {(result.task_id, result.sample) for run in runs for result in run.results}
     if len(runs) != 1 or len(submissions) != 1:
         raise UsageError(
             f"--reward is about one answer to one task, and {len(submissions)} were scored",
             hint="Name one task with --ids, or leave --reward out.",
         )
-    failed = [each for each in runs[0].results if each.verdict is Verdict.JE]
+    failed = [result for result in runs[0].results if result.verdict is Verdict.JE]
     if failed:
         raise IncompleteRunError(f"the judge failed, so there is no reward: {failed[0].cause}")
     overall = runs[0].report["overall"]
@@ -230,9 +230,9 @@ def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:
     if soft is None or hard is None:
         raise IncompleteRunError("no case of the task could be scored, so there is no reward")
     rewards: dict[str, float] = {"reward": soft, "soft": soft, "hard": hard}
-    for each in sorted(runs[0].results, key=lambda result: result.case):
-        if each.verdict.is_scored:
-            rewards[f"case_{each.case}"] = float(each.verdict is Verdict.AC)
+    for case_result in sorted(runs[0].results, key=lambda result: result.case):
+        if case_result.verdict.is_scored:
+            rewards[f"case_{case_result.case}"] = float(case_result.verdict is Verdict.AC)
     with naming_what_is_written(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, dump_json(rewards, indent=2).encode(), mode=0o644)
@@ -336,8 +336,8 @@ def check_expectations(run: ScoredRun) -> tuple[int, list[Mismatch]]:
             actual = verdicts.get((task.id, submission.sample, case.number))
             if actual is None or actual.value != expected:
                 label = submission.label or f"sample {submission.sample}"
-                found = "not run" if actual is None else actual.value
-                mismatches.append(Mismatch(task.id, label, case.number, expected, found))
+                text = "not run" if actual is None else actual.value
+                mismatches.append(Mismatch(task.id, label, case.number, expected, text))
     return expected_cases, mismatches
 
 

@@ -119,10 +119,10 @@ class Rewards(AsyncClosable):
             UsageError: there is no such task, or its checker does not compare cells one by one.
         """
         if self.signal == "cell_accuracy" and not self.counts_cells(task):
-            found = self._task(task)
+            suite_task = self._task(task)
             raise UsageError(
-                f"task {found.id}: its checker ({found.checker.name}) does not compare cells one "
-                "by one, so there is no cell accuracy",
+                f"task {suite_task.id}: its checker ({suite_task.checker.name}) does not "
+                "compare cells one by one, so there is no cell accuracy",
                 hint='Take "soft" or "hard".',
             )
 

@@ -118,7 +118,7 @@ def _paths(run: LoadedRun, sample: AuditSample) -> dict[CaseKey, CasePaths]:
     for key in sample.verdicts:
         submission = run.submission(key[0], key[1])
         cases = submission.task.cases if submission.task is not None else ()
-        case = next((each for each in cases if each.number == key[2]), None)
+        case = next((candidate for candidate in cases if candidate.number == key[2]), None)
         digest = submission.automatic[key[2]].run.get("output_sha256")
         stored = None if digest is None else store.workbook_path(digest)
         output = (
@@ -134,11 +134,11 @@ def _paths(run: LoadedRun, sample: AuditSample) -> dict[CaseKey, CasePaths]:
 
 def _finished_outputs(run: LoadedRun) -> Mapping[tuple[str, int], Path]:
     folder = run.run.get("outputs")
-    found: FoundOutputs | None = None
+    outputs: FoundOutputs | None = None
     if folder is not None and run.suite is not None:
         with contextlib.suppress(JudgeError):  # the folder is gone: its links are left out
-            found = outputs_in(Path(folder), run.suite, run.run.get("layout"))
-    return {} if found is None else found
+            outputs = outputs_in(Path(folder), run.suite, run.run.get("layout"))
+    return {} if outputs is None else outputs
 
 
 def compare_runs(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -110,7 +111,7 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
 
 
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
-    """What a path is (a run, a file of solutions or finished outputs), and where its run goes."""
+    """Finds out if a path is a run, solutions or finished outputs, and where its run goes."""
     out = as_path(options.out)
     if not results.exists():
         raise UsageError(
@@ -184,10 +185,10 @@ def own_values(path: GivenPath, run: RunDocument) -> bool:
         path: the results directory.
         run: its run.json.
     """
-    said = StartedRuns().options_of(as_path(path)) or {}
+    recorded = StartedRuns().options_of(as_path(path)) or {}
     if (outputs := run.get("outputs")) is not None:
-        return said.get("outputs") == outputs
-    return said.get("gui_only") is True
+        return recorded.get("outputs") == outputs
+    return recorded.get("gui_only") is True
 
 
 def check_same_suite(store: RunDirectory, run: RunDocument, suite: Suite) -> None:
@@ -224,8 +225,12 @@ def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore)
         )
 
 
+_KEPT_SUITES = 4
+"""Suites that a scorer keeps for its next runs, of those that it used last."""
+
+
 class RunScorer:
-    """Scores runs, one after the other, each into its results directory.
+    """Scores runs, each into its results directory. Safe to use from several threads.
 
     Args:
         options: how to score.
@@ -236,6 +241,7 @@ class RunScorer:
         self._options = options
         self._resources = resources
         self._suites: dict[str, Suite] = {}
+        self._loading = threading.Lock()
 
     def score(self, source: RunToScore, progress: Callable[[str], Progress]) -> ScoredRun:
         """Scores one run into its results directory."""
@@ -275,7 +281,7 @@ class RunScorer:
                 task.id for task in suite.select(self._options.ids, self._options.limit).tasks
             }
             tasks = tasks_of(pairs)
-            selected = pairs.only(place for place, task in enumerate(tasks) if task.id in chosen)
+            selected = pairs.only(index for index, task in enumerate(tasks) if task.id in chosen)
             if not len(selected):
                 raise SubmissionError(
                     f"{source.solutions}: none of the chosen tasks has a solution",
@@ -306,7 +312,9 @@ class RunScorer:
         if source.layout is not None:
             submissions = programs_in(source.solutions, suite, source.layout.record())
         else:
-            submissions = (each for _, _, each in iterate_submissions(source.solutions, suite))
+            submissions = (
+                submission for _, _, submission in iterate_submissions(source.solutions, suite)
+            )
         store.replace_records(
             SUBMISSIONS_FILE,
             (submission_record(take_kept(store, submission), suite) for submission in submissions),
@@ -406,7 +414,7 @@ class RunScorer:
         store: RunDirectory,
         run: RunDocument,
         suite: Suite,
-        found: FoundOutputs,
+        outputs: FoundOutputs,
         attempts: Sequence[Mapping[str, object]],
         outcome: BatchResult,
         without: int,
@@ -420,7 +428,7 @@ class RunScorer:
             [
                 (task, sample)
                 for task in suite.tasks
-                for sample in found.samples_of(task.id) or [0]
+                for sample in outputs.samples_of(task.id) or [0]
                 if (task.id, sample) in judged
             ],
             results,
@@ -457,9 +465,22 @@ class RunScorer:
                 hint="Give --dataset SUITE (a folder, an archive, or a name; see "
                 "`judge dataset list`).",
             )
-        if name not in self._suites:
-            self._suites[name] = self._resources.adapt(load_suite(name))
-        return self._suites[name]
+        return self.suite(name)
+
+    def suite(self, name: str) -> Suite:
+        """A suite with the corrections and comparison options that were asked for.
+
+        Raises:
+            SuiteError: it is missing or broken.
+        """
+        with self._loading:
+            suite = self._suites.pop(name, None) or self._resources.adapt(
+                load_suite(name), self._options
+            )
+            self._suites[name] = suite  # the one that was used last is the last
+            while len(self._suites) > _KEPT_SUITES:
+                del self._suites[next(iter(self._suites))]
+        return suite
 
     def _describe(self, run: RunDocument, suite: Suite, settings: Settings) -> RunDocument:
         options = self._options
@@ -491,7 +512,7 @@ class RunScorer:
 
 
 def _named(attempts: Sequence[Mapping[str, object]], field: str) -> str:
-    """What the attempts name, each once."""
+    """Names in the attempts, without repetitions."""
     return ", ".join(sorted({str(attempt[field]) for attempt in attempts if attempt[field]}))
 
 

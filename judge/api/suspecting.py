@@ -94,7 +94,7 @@ def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs
         StoreError: a results directory cannot be read, or belongs to another suite.
         SubmissionError: a folder holds no outputs.
     """
-    found: Outputs = {}
+    outputs: Outputs = {}
     runs = 0
     for path in {
         Path(submission).resolve(): Path(submission) for submission in submissions
@@ -107,23 +107,23 @@ def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs
             )
         inner = [path] if RunDirectory.is_run(path) else _runs_in(path)
         for run in inner:
-            _add_run(found, run, suite)
+            _add_run(outputs, run, suite)
         if not inner:
             for key, output in find_outputs(path, suite).items():
-                found.setdefault(key, []).append(Output(str(path), output, Origin.FINISHED))
+                outputs.setdefault(key, []).append(Output(str(path), output, Origin.FINISHED))
         runs += max(len(inner), 1)
-    return found, runs
+    return outputs, runs
 
 
 def _runs_in(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if each.is_dir() and RunDirectory.is_run(each))
+    return sorted(path for path in folder.iterdir() if path.is_dir() and RunDirectory.is_run(path))
 
 
-def _add_run(found: Outputs, path: Path, suite: Suite) -> None:
+def _add_run(collected: Outputs, path: Path, suite: Suite) -> None:
     with RunDirectory(path) as store:
         run = store.read_run()
-        known = run.get("suite") if run is not None else None
-        digest = known.get("digest") if known is not None else None
+        recorded = run.get("suite") if run is not None else None
+        digest = recorded.get("digest") if recorded is not None else None
         if digest is not None and digest != suite.digest:
             raise StoreError(
                 f"{path}: belongs to another suite, not to {suite.root}",
@@ -133,11 +133,11 @@ def _add_run(found: Outputs, path: Path, suite: Suite) -> None:
         layout = run.get("layout") if run is not None else None
         if outputs is not None:
             for key, output in outputs_in(Path(str(outputs)), suite, layout).items():
-                found.setdefault(key, []).append(Output(str(path), output, Origin.FINISHED))
+                collected.setdefault(key, []).append(Output(str(path), output, Origin.FINISHED))
             return
         for (task, _sample, case), record in case_records(store).items():
             digest = result_of_record(record).run.get("output_sha256")
             if digest is not None and task in suite:
-                found.setdefault((task, case), []).append(
+                collected.setdefault((task, case), []).append(
                     Output(str(path), store.workbook_path(digest), Origin.SOLUTION)
                 )

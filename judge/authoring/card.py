@@ -119,21 +119,21 @@ def _row(question: TaskQuestion, groups: Mapping[str, str], folder: Path) -> dic
 
 def _inputs(task_id: str, case: CaseInput, folder: Path) -> Iterator[dict[str, Any]]:
     """Copies the inputs of a case, and describes them."""
-    place = f"{_INPUTS}/{quote(task_id, safe=' ')}/{case.number}"
-    for number, each in enumerate(case.files, 1):
-        name = each.path.name
+    prefix = f"{_INPUTS}/{quote(task_id, safe=' ')}/{case.number}"
+    for number, file in enumerate(case.files, 1):
+        name = file.path.name
         if any(name == other.path.name for other in case.files[: number - 1]):
             name = f"{number}-{name}"
-        copy = folder / place / name
+        copy = folder / prefix / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         try:
-            data = each.path.read_bytes()
+            data = file.path.read_bytes()
         except OSError as error:
-            raise SuiteError(f"{each.path}: cannot be read: {error.strerror}") from error
+            raise SuiteError(f"{file.path}: cannot be read: {error.strerror}") from error
         copy.write_bytes(data)
         yield {
-            "path": f"{place}/{name}",
-            "kind": each.kind.value,
+            "path": f"{prefix}/{name}",
+            "kind": file.kind.value,
             "bytes": len(data),
             "sha256": hashlib.sha256(data).hexdigest(),
         }
@@ -172,12 +172,12 @@ def _write_index(rows: list[dict[str, Any]], path: Path) -> None:
 
 def _card(suite: Suite, origin: Origin, made: ExportedCard, rows: list[dict[str, Any]]) -> str:
     tag = re.sub(r"\s+", "-", origin.licence.strip().lower())
-    known = _SPDX_LIKE.fullmatch(tag) is not None
+    is_spdx = _SPDX_LIKE.fullmatch(tag) is not None
     size = next((name for most, name in _SIZES if made.tasks < most), "100K<n<1M")
     front: dict[str, object] = {
         "pretty_name": origin.title,
-        "license": tag if known else "other",
-        **({} if known else {"license_name": origin.licence}),
+        "license": tag if is_spdx else "other",
+        **({} if is_spdx else {"license_name": origin.licence}),
         "tags": ["spreadsheets", "benchmark"],
         "size_categories": [size],
         "configs": [{"config_name": "tasks", "data_files": INDEX}],

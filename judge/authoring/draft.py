@@ -102,9 +102,9 @@ class SuiteDraft:
         Raises:
             UsageError: the suite has no such task.
         """
-        for each in self.tasks():
-            if each.task.id == task_id:
-                return each
+        for task in self.tasks():
+            if task.task.id == task_id:
+                return task
         raise UsageError(
             f"the suite {self.root} has no task {task_id}",
             hint=f"`judge dataset review {self.root}` names its tasks",
@@ -169,7 +169,8 @@ class SuiteDraft:
             changed = self.kind.changed(record, before.task, self.root)
             findings = self._check(changed, self.root)
             records = [
-                record if each["id"] == raw_id else each for each in self.kind.records(self.root)
+                record if existing["id"] == raw_id else existing
+                for existing in self.kind.records(self.root)
             ]
             notes = before.notes | self.kind.notes(given)
             log.append(LOG_FILE, _event("edit", by, task=task_id, notes=notes))
@@ -193,19 +194,19 @@ class SuiteDraft:
             SuiteError: the task cannot be judged as it is.
         """
         with self._writing() as log:
-            found = self.task(task_id)
-            check_review(found.standing, state, by)
+            task = self.task(task_id)
+            check_review(task.standing, state, by)
             if state is not State.DRAFT:
                 wanted = self.kind.wanted_for_review
-                missing = [name for name in wanted if found.notes.get(name) is None]
+                missing = [name for name in wanted if task.notes.get(name) is None]
                 if missing:
                     raise UsageError(
                         f"task {task_id}: not filled yet: {', '.join(missing)}",
                         hint="`judge dataset edit-task` fills them.",
                     )
-                self._check(found.task, self.root)
+                self._check(task.task, self.root)
             event = _event(
-                "review", by, task=task_id, state=state.value, digest=found.digest, note=note
+                "review", by, task=task_id, state=state.value, digest=task.digest, note=note
             )
             log.append(LOG_FILE, event)
             return self.task(task_id).standing
@@ -231,7 +232,7 @@ class SuiteDraft:
         return findings
 
     def _check(self, task: Task, root: Path) -> Findings:
-        """What is odd about a task.
+        """Warnings about a task.
 
         Raises:
             SuiteError: it cannot be judged.
@@ -290,7 +291,9 @@ def _resolved(task: Task) -> Task:
     cases = tuple(
         replace(
             case,
-            inputs=tuple(replace(each, path=each.path.resolve()) for each in case.inputs),
+            inputs=tuple(
+                replace(question, path=question.path.resolve()) for question in case.inputs
+            ),
             golds=tuple(replace(gold, path=resolved(gold.path)) for gold in case.golds),
         )
         for case in task.cases

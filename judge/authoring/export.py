@@ -198,9 +198,9 @@ def _copy_files(before: Suite, after: Suite, root: Path, folder: Path) -> Iterat
         for old, new in zip(published, task.cases, strict=True):
             for was, now in zip(old.paths, new.paths, strict=True):
                 relative = was.relative_to(root)
-                place = folder / relative
-                place.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(now, place)
+                path = folder / relative
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(now, path)
                 if was != now:
                     yield {
                         "task": task.id,

@@ -153,8 +153,8 @@ class _TaskWriter:
             if path.suffix == ".sh":
                 path.chmod(0o755)
         for case in self._task.cases:
-            for each in case.inputs:
-                _copy(each.path, folder / "environment/input" / each.path.name)
+            for question in case.inputs:
+                _copy(question.path, folder / "environment/input" / question.path.name)
             gold = case.golds[0].path
             if gold is not None:
                 _copy(gold, folder / "solution/golds" / self._outputs[case.number])
@@ -223,7 +223,9 @@ class _TaskWriter:
             lines.append(f"There are {count} test cases of this one task, with different data.")
             lines += ["Solve the task in each of them:", ""]
         for case in self._task.cases:
-            inputs = ", ".join(f"`{AGENT_FOLDER}/input/{each.path.name}`" for each in case.inputs)
+            inputs = ", ".join(
+                f"`{AGENT_FOLDER}/input/{question.path.name}`" for question in case.inputs
+            )
             output = f"`{OUTPUT_FOLDER}/{self._outputs[case.number]}`"
             lines.append(f"- read {inputs}; write the result to {output}")
         if question.details or question.kind:

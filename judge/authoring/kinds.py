@@ -53,7 +53,7 @@ class DraftTask:
 
 
 class DraftKind(abc.ABC):
-    """What differs between the kinds of suites that are written.
+    """The differences between the kinds of suites that people write.
 
     Attributes:
         name: the name by which it is chosen.
@@ -76,7 +76,7 @@ class DraftKind(abc.ABC):
     # -- what an author gives ----------------------------------------------------------------------
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:  # noqa: ARG002  the usual
-        """What the files of a task suggest for a person to keep or drop; None for nothing to ask.
+        """Proposals from a task's files for a person to keep or drop; None for nothing to decide.
 
         What is kept comes back to :meth:`fields_of` as the option ``kept``.
 
@@ -149,7 +149,7 @@ class DraftKind(abc.ABC):
         """
 
     def check(self, task: Task) -> Sequence[SuiteFinding]:  # noqa: ARG002  as above
-        """What is wrong with a task whose files can be read; errors refuse it."""
+        """Faults of a task whose files can be read; errors refuse it."""
         return ()
 
     # -- the suite ---------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def kind_of_folder(root: Path, options: Mapping[str, Any] | None = None) -> Draf
     """
     kinds = [kind_named(name) for name in _HOMES]
     here = [kind for kind in kinds if (root / kind.definition).is_file()]
-    marked = [each for each in here if any(name in each.marks for name in options or ())]
+    marked = [row for row in here if any(name in row.marks for name in options or ())]
     if here:
         return (marked or here)[0]
     names = " or ".join(dict.fromkeys(kind.definition for kind in kinds))
@@ -224,13 +224,13 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value not in (None, (), "")}
 
 
-def refuse_others(given: Mapping[str, Any], known: Sequence[str], kind: str) -> None:
+def refuse_others(given: Mapping[str, Any], allowed: Sequence[str], kind: str) -> None:
     """Refuses options that mean nothing for a kind.
 
     Raises:
         UsageError: names them.
     """
-    others = [f"--{name.replace('_', '-')}" for name in given if name not in known]
+    others = [f"--{name.replace('_', '-')}" for name in given if name not in allowed]
     if others:
         raise UsageError(
             f"{', '.join(others)}: not for a suite of the kind {kind}",

@@ -1,4 +1,4 @@
-"""What all kinds of tasks in suites of the judge's own format have in common: ``suite.json``.
+"""Common part of all kinds of tasks in suites of the judge's own format: ``suite.json``.
 
 A task is checked before it is added: its golds have to be accepted, its untouched inputs refused.
 """
@@ -95,9 +95,9 @@ class OwnKind(DraftKind):
         for task in tasks:
             for case in task.task.cases:
                 for path in case.paths:
-                    place = target / _within(path, root)
-                    place.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(path, place)
+                    destination = target / _within(path, root)
+                    destination.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, destination)
         text = self.text_of(source, [task.record for task in tasks])
         (target / self.definition).write_text(text, encoding="utf-8")
         return sum(len(task.task.cases) for task in tasks)
@@ -122,10 +122,10 @@ def named_values(option: str, given: Sequence[str]) -> list[tuple[str, str]]:
         UsageError: one is not such a pair.
     """
     pairs = []
-    for each in given:
-        name, mark, value = each.partition("=")
+    for item in given:
+        name, mark, value = item.partition("=")
         if not mark or not name.strip():
-            raise UsageError(f"--{option} {each}: must be NAME=VALUE")
+            raise UsageError(f"--{option} {item}: must be NAME=VALUE")
         pairs.append((name.strip(), value))
     return pairs
 

@@ -137,17 +137,17 @@ def _texts(value: Any) -> tuple[str, ...] | None:
     if not isinstance(value, list):
         return None
     texts = []
-    for each in value:
-        if isinstance(each, dict):
-            found = (each.get(key) for key in ("name", "filename", "file_name", "url"))
-            texts.extend([text for text in found if isinstance(text, str)][:1])
-        elif isinstance(each, str):
-            texts.append(each)
+    for attachment in value:
+        if isinstance(attachment, dict):
+            names = (attachment.get(key) for key in ("name", "filename", "file_name", "url"))
+            texts.extend([text for text in names if isinstance(text, str)][:1])
+        elif isinstance(attachment, str):
+            texts.append(attachment)
     return tuple(texts)
 
 
 class Answer(enum.StrEnum):
-    """What a filter says about a post."""
+    """A filter's answer about a post."""
 
     YES = "yes"
     NO = "no"
@@ -155,7 +155,7 @@ class Answer(enum.StrEnum):
 
 
 class Proposal(enum.StrEnum):
-    """What is proposed to the person who decides."""
+    """A proposal to the person who decides."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -164,7 +164,7 @@ class Proposal(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What one filter says.
+    """The judgement of one filter.
 
     Attributes:
         answer: yes favours the post, no excludes it.
@@ -236,7 +236,7 @@ _ENOUGH_WORDS = 2
 
 
 def apply_rules(post: Post) -> dict[str, Judgement]:
-    """What the rules say about a post, for each of :data:`QUESTIONS`."""
+    """Applies the rules to a post, for each of :data:`QUESTIONS`."""
     return {
         SOLVED: _solved(post),
         SPREADSHEETS_ONLY: _spreadsheets_only(post.text),
@@ -254,10 +254,12 @@ def propose(judgements: Mapping[str, Judgement]) -> Proposal:
 
 
 def open_questions(judgements: Mapping[str, Judgement]) -> tuple[str, ...]:
-    """What is still worth asking a chat model: nothing if a filter has said no."""
+    """Questions still worth a request to a chat model: none if a filter has said no."""
     if propose(judgements) is not Proposal.UNSURE:
         return ()
-    return tuple(name for name, each in judgements.items() if each.answer is Answer.UNSURE)
+    return tuple(
+        name for name, judgement in judgements.items() if judgement.answer is Answer.UNSURE
+    )
 
 
 def _solved(post: Post) -> Judgement:
@@ -276,9 +278,11 @@ def _attachment(post: Post) -> Judgement:
         return Judgement(Answer.UNSURE, f"a file is named: {_around(post.body, linked)}")
     if post.attachments:
         return Judgement(Answer.NO, f"no workbook among: {', '.join(post.attachments)[:80]}")
-    said = _ATTACHED.search(post.body)
-    if said:
-        return Judgement(Answer.UNSURE, f"only the text mentions it: {_around(post.body, said)}")
+    attached = _ATTACHED.search(post.body)
+    if attached:
+        return Judgement(
+            Answer.UNSURE, f"only the text mentions it: {_around(post.body, attached)}"
+        )
     if post.attachments is None:
         return Judgement(Answer.UNSURE, "the record does not say")
     return Judgement(Answer.NO, "none")

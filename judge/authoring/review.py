@@ -77,20 +77,20 @@ def standing_of(events: Iterable[Mapping[str, Any]], digest: str) -> Standing:
     return Standing(state, tuple(authors), tuple(reviewers), reviewed and not reviewers, note)
 
 
-def check_review(standing: Standing, wanted: State, by: str) -> None:
+def check_review(standing: Standing, state: State, by: str) -> None:
     """Whether somebody may bring a task into a state.
 
     Raises:
         UsageError: they wrote it, checked it already, or a step is left out.
     """
-    if wanted is State.DRAFT:
+    if state is State.DRAFT:
         return
     if any(_same(by, author) for author in standing.authors):
         raise UsageError(
             f"{by} wrote or changed this task and cannot review it",
             hint="Two other people review a task: one checks it, another accepts it.",
         )
-    if wanted is State.CHECKED:
+    if state is State.CHECKED:
         if standing.state is State.ACCEPTED:
             raise UsageError("the task is already accepted; send it back to draft first")
         return

@@ -134,7 +134,7 @@ class RulesKind(OwnKind):
             raise UsageError(f"--from {gold}: its input is missing", hint="Give --input INPUT.")
         first = [] if gold is None else [(inputs[0], gold)]
         shared = tuple(inputs if gold is None else inputs[1:])
-        cases = [CaseFiles((question, *shared), each) for question, each in (*first, *pairs)]
+        cases = [CaseFiles((question, *shared), gold) for question, gold in (*first, *pairs)]
         if not cases:
             raise UsageError(
                 "the task has no case",
@@ -177,8 +177,8 @@ class RulesKind(OwnKind):
                 f"there is no case {', '.join(map(str, unknown))} to have its own options"
             )
         cases: list[Record] = []
-        for number, each in enumerate(files, start=1):
-            names = _copied(each, number, str(record["id"]), scratch)
+        for number, case_files in enumerate(files, start=1):
+            names = _copied(case_files, number, str(record["id"]), scratch)
             gold: Record = {"path": names[-1], **own.get(number, {})}
             cases.append({"number": number, "inputs": names[:-1], "golds": [gold]})
         record["cases"] = [_moved(case, base) for case in cases]
@@ -215,11 +215,11 @@ def _stated_checker(document: Any) -> Definition:
     )
 
 
-def _only(option: str, given: Mapping[str, Any], known: Sequence[str]) -> None:
-    unknown = [name for name in given if name not in known]
+def _only(option: str, given: Mapping[str, Any], allowed: Sequence[str]) -> None:
+    unknown = [name for name in given if name not in allowed]
     if unknown:
         raise UsageError(
-            f"{option}: {unknown[0]!r} is unknown; the known fields are {', '.join(known)}"
+            f"{option}: {unknown[0]!r} is unknown; the known fields are {', '.join(allowed)}"
         )
 
 
@@ -227,13 +227,13 @@ def _cases(option: str, given: Mapping[str, Any], kind: type) -> dict[int, Any]:
     """Number of a case -> its own rules (a list) or options (an object)."""
     cases = given.get("cases", {})
     if not isinstance(cases, dict) or not all(
-        str(number).isdecimal() and isinstance(each, kind) for number, each in cases.items()
+        str(number).isdecimal() and isinstance(value, kind) for number, value in cases.items()
     ):
         what = "rules" if kind is list else "options"
         raise UsageError(
             f"{option}: field 'cases' must be an object: number of a case -> its {what}"
         )
-    return {int(number): each for number, each in cases.items()}
+    return {int(number): value for number, value in cases.items()}
 
 
 def _put(record: Record, definition: Definition) -> None:
@@ -253,15 +253,15 @@ def _put(record: Record, definition: Definition) -> None:
         "options": {**kept, **definition.options},
         **({"public": list(definition.public)} if definition.public else {}),
     }
-    own = {number: {"options": dict(each)} for number, each in definition.golds.items()}
+    own = {number: {"options": dict(options)} for number, options in definition.golds.items()}
     if not record["cases"]:
         # The files of the cases are filled in when they are placed.
-        record["cases"] = [{"number": number, "golds": [each]} for number, each in own.items()]
+        record["cases"] = [{"number": number, "golds": [gold]} for number, gold in own.items()]
         return
     record["cases"] = [
         {
             **case,
-            "golds": [_gold(each, own.get(case.get("number", n), {})) for each in case["golds"]],
+            "golds": [_gold(gold, own.get(case.get("number", n), {})) for gold in case["golds"]],
         }
         for n, case in enumerate(record["cases"], start=1)
     ]
@@ -270,21 +270,21 @@ def _put(record: Record, definition: Definition) -> None:
 def _gold(gold: str | Record, own: Record) -> Record:
     """A gold with the options of its case, in place of its former options."""
     written = {"path": gold} if isinstance(gold, str) else gold
-    return {**{name: each for name, each in written.items() if name != "options"}, **own}
+    return {**{name: value for name, value in written.items() if name != "options"}, **own}
 
 
 def _copied(files: CaseFiles, number: int, task_id: str, scratch: Path) -> list[str]:
     """Copies the files of a case; the names of inputs and gold."""
     names = []
-    for place, path in enumerate((*files.inputs, files.gold)):
+    for index, path in enumerate((*files.inputs, files.gold)):
         suffix = path.suffix.lower()
-        role = "answer" if place == len(files.inputs) else "input"
-        if (role == "answer" or place == 0) and suffix not in _SUFFIXES:
+        role = "answer" if index == len(files.inputs) else "input"
+        if (role == "answer" or index == 0) and suffix not in _SUFFIXES:
             raise UsageError(
                 f"{path}: must be an .xlsx or .xlsm workbook",
                 hint="Save an .xls as .xlsx first, in a spreadsheet program.",
             )
-        own = role == "answer" or place == 0
+        own = role == "answer" or index == 0
         name = f"{number}_{task_id}_{role}{suffix}" if own else path.name
         if not own and name in names:
             raise UsageError(f"task {task_id}: two input files are called {name}")

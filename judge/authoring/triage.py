@@ -62,12 +62,12 @@ class TriagedPost:
 
     @property
     def proposal(self) -> Proposal:
-        """What the filters propose."""
+        """The proposal of the filters."""
         return propose(self.judgements)
 
     @property
     def questions(self) -> tuple[str, ...]:
-        """What is still worth asking a chat model."""
+        """Questions still worth a request to a chat model."""
         return () if self.decision else open_questions(self.judgements)
 
 
@@ -92,16 +92,18 @@ class TriageState:
 
     def triage(self, posts: Iterable[Post]) -> list[TriagedPost]:
         """Every post with what the rules, an earlier chat model and people said about it."""
-        answered = {str(each["id"]): each for each in self._read(JUDGEMENTS_FILE)}
-        decided = {str(each["id"]): each for each in self._read(DECISIONS_FILE)}
+        answered = {str(record["id"]): record for record in self._read(JUDGEMENTS_FILE)}
+        decided = {str(record["id"]): record for record in self._read(DECISIONS_FILE)}
         triaged = []
         for post in posts:
             judgements = apply_rules(post)
-            known = answered.get(post.id)
-            if known and known["digest"] == post.digest:
+            answers = answered.get(post.id)
+            if answers and answers["digest"] == post.digest:
                 judgements |= {
-                    name: Judgement(Answer(each["answer"]), each["why"], each["source"])
-                    for name, each in known["judgements"].items()
+                    name: Judgement(
+                        Answer(judgement["answer"]), judgement["why"], judgement["source"]
+                    )
+                    for name, judgement in answers["judgements"].items()
                     # The rules may have improved since; if they answer, they take precedence.
                     if name in open_questions(judgements)
                 }
@@ -118,7 +120,7 @@ class TriageState:
         record = {
             "id": post.id,
             "digest": post.digest,
-            "judgements": {name: asdict(each) for name, each in judgements.items()},
+            "judgements": {name: asdict(judgement) for name, judgement in judgements.items()},
             "at": utc_now(),
         }
         self._store.append(JUDGEMENTS_FILE, record)
@@ -139,13 +141,13 @@ class TriageState:
         Raises:
             UsageError: a decision names a post that does not exist; nothing is recorded then.
         """
-        known = {each.post.id: each for each in triaged}
-        strangers = [name for name in decisions if name not in known]
+        by_id = {post.post.id: post for post in triaged}
+        strangers = [name for name in decisions if name not in by_id]
         if strangers:
             raise UsageError(f"there is no post with the id {', '.join(strangers[:10])}")
         fresh = 0
         for name, (decision, note) in decisions.items():
-            each = known[name]
+            each = by_id[name]
             if (each.decision, each.note) == (decision, note):
                 continue
             fresh += 1
@@ -172,23 +174,23 @@ def write_sheet(triaged: Iterable[TriagedPost]) -> str:
     text = io.StringIO()
     writer = csv.writer(text)
     writer.writerow(SHEET_COLUMNS)
-    for each in triaged:
-        reasons = (each.judgements[name] for name in QUESTIONS)
+    for post in triaged:
+        reasons = (post.judgements[name] for name in QUESTIONS)
         row = (
-            each.post.id,
-            each.proposal.value,
-            each.decision or "",
-            each.note,
-            " ".join((each.post.title or each.post.body[:80]).split()),
+            post.post.id,
+            post.proposal.value,
+            post.decision or "",
+            post.note,
+            " ".join((post.post.title or post.post.body[:80]).split()),
             *(f"{reason.answer.value}: {reason.why} ({reason.source})" for reason in reasons),
-            each.post.url or "",
+            post.post.url or "",
         )
         writer.writerow([_harmless(value) for value in row])
     return text.getvalue()
 
 
 def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
-    """What a person filled in.
+    """Reads a person's entries in a sheet.
 
     Args:
         text: the CSV; columns other than ``id``, ``decision`` and ``note`` do not matter.
@@ -278,20 +280,20 @@ async def ask_about(
     waiting = asyncio.Semaphore(choice.concurrency)
     failures: list[str] = []
 
-    async def ask(each: TriagedPost) -> None:
+    async def ask(post: TriagedPost) -> None:
         async with waiting:
             try:
-                reply = await choice.chat_model.complete(_request(each, choice))
+                reply = await choice.chat_model.complete(_request(post, choice))
             except CallError as error:
                 if error.kind == "access":
                     raise InferenceError(error.message) from error
-                failures.append(f"{each.post.id}: {error.message}")
+                failures.append(f"{post.post.id}: {error.message}")
                 return
-        judgements = read_answer(reply.text, each.questions, choice.model)
+        judgements = read_answer(reply.text, post.questions, choice.model)
         if judgements is None:
-            failures.append(f"{each.post.id}: the reply is not the JSON that was requested")
+            failures.append(f"{post.post.id}: the reply is not the JSON that was requested")
         else:
-            on_answer(each, judgements)
+            on_answer(post, judgements)
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -303,9 +305,9 @@ async def ask_about(
     return failures
 
 
-def _request(each: TriagedPost, choice: ModelChoice) -> ChatRequest:
-    questions = "\n".join(f"- {name}: {QUESTIONS[name]}" for name in each.questions)
-    text = each.post.text[:_MAX_POST_LENGTH]
+def _request(post: TriagedPost, choice: ModelChoice) -> ChatRequest:
+    questions = "\n".join(f"- {name}: {QUESTIONS[name]}" for name in post.questions)
+    text = post.post.text[:_MAX_POST_LENGTH]
     prompt = choice.template.fill({"questions": questions, "post": text})
     params = {"temperature": 0, **choice.params}
     return ChatRequest(choice.model, ({"role": "user", "content": prompt},), params)

@@ -61,7 +61,8 @@ class TypedKind(OwnKind):
         given = given_options(options)
         refuse_others(given, _OPTIONS, self.name)
         variables: dict[str, dict[str, object]] = {
-            name: dict(_variable(name, each)) for name, each in given.get("variables", {}).items()
+            name: dict(_variable(name, variable))
+            for name, variable in given.get("variables", {}).items()
         }
         pieces: tuple[tuple[str, Callable[[str], object]], ...] = (
             ("type", str),
@@ -145,19 +146,19 @@ _WRITTEN_AS_TEXT = {AnswerType.TEXT.value, AnswerType.EXPRESSION.value}
 _GUESSES = ((bool, AnswerType.BOOL), (int, AnswerType.INT), (float, AnswerType.FLOAT))
 
 
-def _answer(text: str, known: dict[str, object]) -> object:
+def _answer(text: str, variable: dict[str, object]) -> object:
     """The value that an author wrote, by its type; JSON says the type where none was given."""
-    is_list = known.get("match") == Match.ONE_OF.value
-    if known.get("type") in _WRITTEN_AS_TEXT and not is_list:
+    is_list = variable.get("match") == Match.ONE_OF.value
+    if variable.get("type") in _WRITTEN_AS_TEXT and not is_list:
         return text
     try:
         value = parse_json(text)
     except MalformedError:
         value = text
-    if "type" not in known:
+    if "type" not in variable:
         guess = next((kind for sort, kind in _GUESSES if isinstance(value, sort)), AnswerType.TEXT)
-        known["type"] = AnswerType.LIST.value if isinstance(value, list) else guess.value
-        if known["type"] == AnswerType.TEXT.value:
+        variable["type"] = AnswerType.LIST.value if isinstance(value, list) else guess.value
+        if variable["type"] == AnswerType.TEXT.value:
             return text
     return value
 
@@ -180,14 +181,14 @@ def _put_variables(record: Record, given: TypedFields) -> None:
     gold = cases[0]["golds"][0]
     rules = {} if given.only_these else dict(options.get(VARIABLES, {}))
     values = {} if given.only_these else dict(gold.get("value", {}))
-    for name, known in (given.variables or {}).items():
+    for name, variable in (given.variables or {}).items():
         rule = {
             **rules.get(name, {}),
-            **{key: each for key, each in known.items() if key != "answer"},
+            **{key: value for key, value in variable.items() if key != "answer"},
         }
         rules[name] = rule
-        if "answer" in known:
-            values[name] = known["answer"]
+        if "answer" in variable:
+            values[name] = variable["answer"]
     record["checker"] = {**checker, "options": {**options, VARIABLES: rules}}
     record["cases"] = [{**cases[0], "golds": [{**gold, "value": values}]}]
 

@@ -187,18 +187,18 @@ class WorkbookKind(DraftKind):
     def write(self, tasks: Sequence[DraftTask], source: Path, target: Path) -> int:
         """SpreadsheetBench's own format: the published fields, and workbooks with regular names."""
         records, cases = [], 0
-        for each in tasks:
-            task = each.task
+        for copied in tasks:
+            task = copied.task
             path = f"{self.folder}/{task.id}"
-            place = target / path
-            place.mkdir(parents=True)
+            destination = target / path
+            destination.mkdir(parents=True)
             for case in task.cases:
                 for workbook, role in ((case.input_path, "input"), (case.gold_path, "answer")):
                     name = f"{case.number}_{task.id}_{role}{workbook.suffix.lower()}"
-                    shutil.copyfile(workbook, place / name)
+                    shutil.copyfile(workbook, destination / name)
                 cases += 1
-            known = {key: value for key, value in each.record.items() if key in KNOWN_FIELDS}
-            records.append(known | {"spreadsheet_path": path})
+            fields = {key: value for key, value in copied.record.items() if key in KNOWN_FIELDS}
+            records.append(fields | {"spreadsheet_path": path})
         (target / self.definition).write_text(self.text_of(source, records), encoding="utf-8")
         return cases
 

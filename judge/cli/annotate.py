@@ -286,8 +286,8 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def _rows(text: str, home: str) -> tuple[str, int, int]:
-    sheet, _, place = text.rpartition("!")
-    row, _, count = place.partition(":")
+    sheet, _, cell = text.rpartition("!")
+    row, _, count = cell.partition(":")
     if not _NUMBER.fullmatch(row) or not _NUMBER.fullmatch(count or "1"):
         raise UsageError(f"{text!r} is not ROW:COUNT", hint="Write for instance 5:2 or Data!5:2.")
     return sheet.strip("'") or home, int(row), int(count or "1")
@@ -441,17 +441,19 @@ def check(suite: str, task: str | None, as_json: bool, summary: bool, sandbox: s
     data far from A1) do not change the exit code.
     """
     with annotation.Annotator(suite, sandbox=sandbox, ids=[task] if task else ()) as annotator:
-        ids = [task] if task else [each.id for each in annotator.book.suite.tasks]
-        findings = [finding for each in ids for finding in annotator.check(each)]
+        ids = [task] if task else [one.id for one in annotator.book.suite.tasks]
+        findings = [finding for task_id in ids for finding in annotator.check(task_id)]
     if as_json:
-        click.echo(json.dumps([_finding_as_json(each) for each in findings], ensure_ascii=False))
+        click.echo(
+            json.dumps([_finding_as_json(finding) for finding in findings], ensure_ascii=False)
+        )
     else:
         if not summary:
             _list(findings)
         _summarise(findings, len(ids))
-    broken = [each for each in findings if each.is_error]
+    broken = [finding for finding in findings if finding.is_error]
     if broken:
-        tasks = len({each.task_id for each in broken})
+        tasks = len({finding.task_id for finding in broken})
         raise SuiteError(f"{tasks} of {len(ids)} tasks break a rule of the manual")
 
 
@@ -523,7 +525,7 @@ def page(
             serve_page(
                 annotation.Page(session, annotator.book.suite.name, author),
                 "judge annotate",
-                said=f"task {task_id} for {author}",
+                message=f"task {task_id} for {author}",
                 port=port,
                 no_browser=no_browser,
                 on_listening=warming.start,
@@ -575,19 +577,21 @@ def strength(suite: str, as_json: bool, **options: Any) -> None:
     """
     limits = read_limits(options)
     jobs = options["jobs"] or cores()
-    wanted = split_ids(options["ids"])
-    loaded = api.load_suite(suite, ids=wanted).select(wanted)
-    pairs = _read_solutions(options["files"], loaded, wanted)
+    chosen = split_ids(options["ids"])
+    loaded = api.load_suite(suite, ids=chosen).select(chosen)
+    pairs = _read_solutions(options["files"], loaded, chosen)
     if not pairs:
         raise UsageError("none of the chosen tasks has a solution", hint="Check --ids.")
     with annotation.Annotator.engines(options["sandbox"], jobs=jobs) as (sandbox, recalculator):
         rules = api.GradingRules(api.get_profile("standard"), engines=recalculator.identity)
         settings = api.Settings(sandbox, recalculator, rules, limits, jobs=jobs)
-        found = annotation.measure(pairs, settings, options["out"], mutants=options["mutants"])
+        measured = annotation.measure(pairs, settings, options["out"], mutants=options["mutants"])
     if as_json:
-        click.echo(json.dumps([_strength_as_json(each) for each in found], ensure_ascii=False))
+        click.echo(
+            json.dumps([_strength_as_json(strength) for strength in measured], ensure_ascii=False)
+        )
     else:
-        _print_strength(found)
+        _print_strength(measured)
 
 
 def _read_solutions(files: Sequence[Path], suite: Any, ids: Sequence[str]) -> Pairs:
@@ -607,41 +611,42 @@ def _read_solutions(files: Sequence[Path], suite: Any, ids: Sequence[str]) -> Pa
     return pairs
 
 
-def _strength_as_json(each: TaskStrength) -> dict[str, object]:
+def _strength_as_json(strength: TaskStrength) -> dict[str, object]:
     return {
-        "task": each.task_id,
-        "cases": list(each.cases),
-        "solutions": list(each.solutions),
-        "kills": {str(number): sorted(names) for number, names in each.kills.items()},
-        "adds": {str(number): sorted(names) for number, names in each.adds.items()},
-        "smallest": list(each.smallest),
-        "survivors": sorted(each.survivors),
-        "unprotected": each.unprotected,
+        "task": strength.task_id,
+        "cases": list(strength.cases),
+        "solutions": list(strength.solutions),
+        "kills": {str(number): sorted(names) for number, names in strength.kills.items()},
+        "adds": {str(number): sorted(names) for number, names in strength.adds.items()},
+        "smallest": list(strength.smallest),
+        "survivors": sorted(strength.survivors),
+        "unprotected": strength.unprotected,
     }
 
 
-def _print_strength(found: Sequence[TaskStrength]) -> None:
+def _print_strength(measured: Sequence[TaskStrength]) -> None:
 
     shown = table("!task", ">solutions", "killed by case (alone)", "fewest", ">never killed", "")
-    for each in found:
+    for strength in measured:
         kills = ", ".join(
-            f"{number}: {len(each.kills[number])} ({len(each.adds[number])})"
-            for number in each.cases
+            f"{number}: {len(strength.kills[number])} ({len(strength.adds[number])})"
+            for number in strength.cases
         )
-        fewest = ", ".join(map(str, each.smallest)) or "none"
+        fewest = ", ".join(map(str, strength.smallest)) or "none"
         shown.add_row(
-            each.task_id,
-            str(len(each.solutions)),
+            strength.task_id,
+            str(len(strength.solutions)),
             kills,
             fewest,
-            str(len(each.survivors)),
-            each.unprotected,
+            str(len(strength.survivors)),
+            strength.unprotected,
         )
     print_table(shown)
     console = make_console()
-    solutions = sum(len(each.solutions) for each in found)
-    survivors = sum(len(each.survivors) for each in found)
+    solutions = sum(len(strength.solutions) for strength in measured)
+    survivors = sum(len(strength.survivors) for strength in measured)
     console.print(
-        f"{len(found)} tasks, {solutions} solutions, {solutions - survivors} killed by some case; "
-        f"{sum(bool(each.unprotected) for each in found)} tasks that no case protects"
+        f"{len(measured)} tasks, {solutions} solutions, {solutions - survivors} killed by "
+        f"some case; {sum(bool(strength.unprotected) for strength in measured)} tasks that no "
+        "case protects"
     )

@@ -145,15 +145,15 @@ def suggest(suite: str, task: str, **options: Any) -> None:
             "--decide SOURCE, or the workbook with judge hack.",
         )
     with annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
-        found: list[Suggestion] = []
+        suggestions: list[Suggestion] = []
         for suggestion in _suggestions(annotator, task, options):
-            found.append(suggestion)
+            suggestions.append(suggestion)
             if options["accept"]:
                 if suggestion.number in options["accept"]:
                     _accept(annotator, task, suggestion, options)
             elif options["show_all"] or not suggestion.rejected:
                 _show(suggestion, as_json=options["as_json"])
-    missing = sorted(set(options["accept"]) - {each.number for each in found})
+    missing = sorted(set(options["accept"]) - {suggestion.number for suggestion in suggestions})
     if missing:
         raise UsageError(
             f"there is no suggestion {', '.join(map(str, missing))}",
@@ -161,8 +161,8 @@ def suggest(suite: str, task: str, **options: Any) -> None:
         )
     if not options["accept"]:
         if not options["as_json"]:
-            _summarise(found, options)
-        _say_left_out(found)
+            _summarise(suggestions, options)
+        _say_left_out(suggestions)
 
 
 def _suggestions(annotator: Annotator, task: str, options: dict[str, Any]) -> Iterator[Suggestion]:
@@ -197,7 +197,7 @@ def _proposed(
     victims: Mapping[str, Submission],
     options: dict[str, Any],
 ) -> list[Idea]:
-    """What a chat model proposes, if one is to be asked."""
+    """Proposals of a chat model, if the options name one."""
     if not options["model"]:
         return []
 
@@ -225,62 +225,68 @@ def _proposed(
     return ideas
 
 
-def _accept(annotator: Annotator, task: str, each: Suggestion, options: dict[str, Any]) -> None:
-    if each.proposal is None or each.proposal.gold is None:
+def _accept(
+    annotator: Annotator, task: str, suggestion: Suggestion, options: dict[str, Any]
+) -> None:
+    if suggestion.proposal is None or suggestion.proposal.gold is None:
         raise UsageError(
-            f"suggestion {each.number}: {each.contested}",
+            f"suggestion {suggestion.number}: {suggestion.contested}",
             hint="Make the case with `judge annotate add … --gold CELL=VALUE`.",
         )
-    if each.contested and not options["decide"]:
-        names = ", ".join(repr(name) for side in each.proposal.sides for name in side.names)
+    if suggestion.contested and not options["decide"]:
+        names = ", ".join(repr(name) for side in suggestion.proposal.sides for name in side.names)
         raise UsageError(
-            f"suggestion {each.number} is contested: {each.contested}",
+            f"suggestion {suggestion.number} is contested: {suggestion.contested}",
             hint="Compare its cells with the question. If it is a case, name the source that is "
             f"right with --decide: {names}.",
         )
     draft = annotator.book.begin(task, options["author"], base=options["base"])
-    draft = annotator.book.extend(draft, each.idea.edits)
+    draft = annotator.book.extend(draft, suggestion.idea.edits)
     try:
         preview = annotator.preview(
             draft,
             annotator.references(task, options["references"]),
             decide=options["decide"],
-            kills=bool(each.kills),
-            same_values=each.idea.same_values,
+            kills=bool(suggestion.kills),
+            same_values=suggestion.idea.same_values,
         )
-        _check_saveable(each, preview)
+        _check_saveable(suggestion, preview)
     except BaseException:
         annotator.book.discard(draft)  # its number is free again
         raise
     facts = {
-        "mutator": each.idea.mutator,
+        "mutator": suggestion.idea.mutator,
         "seed": options["seed"],
-        "suggestion": each.number,
-        "contested": each.contested,
-        "kills": [trial.name for trial in each.kills],
+        "suggestion": suggestion.number,
+        "contested": suggestion.contested,
+        "kills": [trial.name for trial in suggestion.kills],
     }
     saved = annotator.save(draft, preview, kind="suggest", facts=facts)
-    click.echo(f"suggestion {each.number} saved: {saved.input_path.name}, {saved.gold_path.name}")
+    click.echo(
+        f"suggestion {suggestion.number} saved: {saved.input_path.name}, {saved.gold_path.name}"
+    )
 
 
-def _check_saveable(each: Suggestion, preview: Preview) -> None:
+def _check_saveable(suggestion: Suggestion, preview: Preview) -> None:
 
     refused = [preview.problem] if preview.problem else annotation.refusals(preview)
     if refused:
-        raise UsageError(f"suggestion {each.number} is not saved: {'; '.join(refused)}")
+        raise UsageError(f"suggestion {suggestion.number} is not saved: {'; '.join(refused)}")
 
 
-def _summarise(found: Sequence[Suggestion], options: dict[str, Any]) -> None:
-    states = Counter(each.state for each in found)
+def _summarise(suggestions: Sequence[Suggestion], options: dict[str, Any]) -> None:
+    states = Counter(suggestion.state for suggestion in suggestions)
     killing = ", each makes a program fail" if options["files"] else ""
     click.echo(
         f"{states['sound']} sound, {states['contested']} contested{killing}; "
         f"{states['rejected']} ideas rejected",
         err=True,
     )
-    reasons = Counter(each.rejected.partition(":")[0] for each in found if each.rejected)
+    reasons = Counter(
+        suggestion.rejected.partition(":")[0] for suggestion in suggestions if suggestion.rejected
+    )
     if not states["sound"] + states["contested"] or options["show_all"]:
-        if not found:
+        if not suggestions:
             click.echo(
                 "no mutator has anything to work on: the answer depends on no constant that it "
                 "could change",
@@ -294,33 +300,37 @@ def _summarise(found: Sequence[Suggestion], options: dict[str, Any]) -> None:
         )
 
 
-def _say_left_out(found: Sequence[Suggestion]) -> None:
+def _say_left_out(suggestions: Sequence[Suggestion]) -> None:
     """Says how many ideas were not examined, why, and how to ask for them."""
-    left_out = [suggestion for suggestion in found if not suggestion.examined]
+    left_out = [suggestion for suggestion in suggestions if not suggestion.examined]
     if left_out:
         mutators = list(dict.fromkeys(suggestion.idea.mutator for suggestion in left_out))
         click.echo(
-            f"{len(left_out)} of {len(found)} ideas were {left_out[0].rejected}. Ask for a few at "
-            f"a time: {' '.join(f'--mutator {name}' for name in mutators)}",
+            f"{len(left_out)} of {len(suggestions)} ideas were {left_out[0].rejected}. Ask for "
+            f"a few at a time: {' '.join(f'--mutator {name}' for name in mutators)}",
             err=True,
         )
 
 
-def _show(each: Suggestion, *, as_json: bool) -> None:
+def _show(suggestion: Suggestion, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(_document(each), ensure_ascii=False))
+        click.echo(json.dumps(_document(suggestion), ensure_ascii=False))
         return
 
-    head = f"{each.number}. {each.state}" if each.number else f"-  {each.state}"
-    click.echo(f"{head}, {each.idea.mutator}: {each.idea.title}")
-    for edit in each.idea.edits[:SHOWN]:
+    head = (
+        f"{suggestion.number}. {suggestion.state}"
+        if suggestion.number
+        else f"-  {suggestion.state}"
+    )
+    click.echo(f"{head}, {suggestion.idea.mutator}: {suggestion.idea.title}")
+    for edit in suggestion.idea.edits[:SHOWN]:
         click.echo(f"     {annotation.describe(edit)}")
-    if len(each.idea.edits) > SHOWN:
-        click.echo(f"     … {len(each.idea.edits)} changes in all")
-    if each.rejected:
-        click.echo(f"   why: {each.rejected}")
+    if len(suggestion.idea.edits) > SHOWN:
+        click.echo(f"     … {len(suggestion.idea.edits)} changes in all")
+    if suggestion.rejected:
+        click.echo(f"   why: {suggestion.rejected}")
         return
-    moved = each.proposal.moved if each.proposal else ()
+    moved = suggestion.proposal.moved if suggestion.proposal else ()
     for cell in moved[:SHOWN]:
         before, after = annotation.content_text(cell.before), annotation.content_text(cell.after)
         click.echo(
@@ -328,38 +338,38 @@ def _show(each: Suggestion, *, as_json: bool) -> None:
         )
     if len(moved) > SHOWN:
         click.echo(f"   … {len(moved)} cells of the answer move in all")
-    if each.contested:
-        click.echo(f"   contested: {each.contested}")
-    if each.proposal is not None:
-        _show_sources(each)
-    for doubt in each.doubts:
+    if suggestion.contested:
+        click.echo(f"   contested: {suggestion.contested}")
+    if suggestion.proposal is not None:
+        _show_sources(suggestion)
+    for doubt in suggestion.doubts:
         click.echo(f"   look: {doubt}")
 
 
-def _show_sources(each: Suggestion) -> None:
+def _show_sources(suggestion: Suggestion) -> None:
 
-    assert each.proposal is not None
-    if each.proposal.agreeing:
-        click.echo(f"   gold by: {', '.join(each.proposal.agreeing)}")
-    for source in each.proposal.disagreeing:
+    assert suggestion.proposal is not None
+    if suggestion.proposal.agreeing:
+        click.echo(f"   gold by: {', '.join(suggestion.proposal.agreeing)}")
+    for source in suggestion.proposal.disagreeing:
         click.echo(f"   against: {source.name}")
         for line in api.difference_lines(source.comparison, SHOWN):
             click.echo(f"     {line}")
-    for trial in each.kills:
+    for trial in suggestion.kills:
         click.echo(f"   kills: {trial.name} ({trial.verdict.value})")
         for line in api.difference_lines(trial.comparison, SHOWN) or [trial.cause]:
             click.echo(f"     {line}")
 
 
-def _document(each: Suggestion) -> dict[str, Any]:
+def _document(suggestion: Suggestion) -> dict[str, Any]:
 
-    proposal = each.proposal
+    proposal = suggestion.proposal
     return {
-        "number": each.number,
-        "state": each.state,
-        "mutator": each.idea.mutator,
-        "title": each.idea.title,
-        "edits": [annotation.edit_to_json(edit) for edit in each.idea.edits],
+        "number": suggestion.number,
+        "state": suggestion.state,
+        "mutator": suggestion.idea.mutator,
+        "title": suggestion.idea.title,
+        "edits": [annotation.edit_to_json(edit) for edit in suggestion.idea.edits],
         "gold_by": list(proposal.agreeing) if proposal else [],
         "sides": [
             {"sources": list(side.names), "voices": side.voices}
@@ -373,11 +383,11 @@ def _document(each: Suggestion) -> dict[str, Any]:
             }
             for cell in (proposal.moved if proposal else ())
         ],
-        "rejected": each.rejected,
-        "contested": each.contested,
-        "doubts": list(each.doubts),
+        "rejected": suggestion.rejected,
+        "contested": suggestion.contested,
+        "doubts": list(suggestion.doubts),
         "kills": [
             {"solution": trial.name, "verdict": trial.verdict.value, "cause": trial.cause}
-            for trial in each.kills
+            for trial in suggestion.kills
         ],
     }

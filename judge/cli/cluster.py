@@ -57,8 +57,10 @@ def cluster() -> None:
 @_INSECURE
 def scheduler(listen: str, certificates: Path | None, insecure_cluster: bool) -> None:
     """Run the scheduler: it assigns work and never judges."""
-    place = _place(listen, certificates, insecure=insecure_cluster)
-    run_until_signal(api.serve_scheduler(place, lambda at: click.echo(f"scheduler at {at}")))
+    cluster_place = _place(listen, certificates, insecure=insecure_cluster)
+    run_until_signal(
+        api.serve_scheduler(cluster_place, lambda at: click.echo(f"scheduler at {at}"))
+    )
 
 
 @cluster.command(examples=("cluster worker tls://head:8786 --processes 8 --certificates keys/",))
@@ -75,9 +77,9 @@ def worker(
     address: str, processes: int | None, certificates: Path | None, insecure_cluster: bool
 ) -> None:
     """Run workers for the scheduler at ADDRESS, such as tls://head:8786."""
-    place = _place(address, certificates, insecure=insecure_cluster)
-    place = replace(place, workers=processes or cores())
-    run_until_signal(api.serve_workers(place, lambda at: click.echo(f"worker at {at}")))
+    cluster_place = _place(address, certificates, insecure=insecure_cluster)
+    cluster_place = replace(cluster_place, workers=processes or cores())
+    run_until_signal(api.serve_workers(cluster_place, lambda at: click.echo(f"worker at {at}")))
 
 
 @cluster.command("certificates", examples=("cluster certificates keys/",))

@@ -113,10 +113,10 @@ def show(suite: str, task_id: str, as_json: bool) -> None:
             click.echo(f"{name.replace('_', ' ')}: {text}")
     shown = table(">case", "!input", "!gold")
     for case in cases:
-        inputs = "\n".join(each["path"] for each in case["inputs"])
+        inputs = "\n".join(file["path"] for file in case["inputs"])
         golds = "\n".join(
-            each.get("path") or json.dumps(each["value"], ensure_ascii=False)
-            for each in case["golds"]
+            gold.get("path") or json.dumps(gold["value"], ensure_ascii=False)
+            for gold in case["golds"]
         )
         shown.add_row(str(case["number"]), inputs, golds)
     print_table(shown)
@@ -314,7 +314,7 @@ def _case_record(case: TestCase) -> dict[str, Any]:
     for gold, described in zip(case.golds, golds, strict=True):
         if gold.options:
             described["options"] = dict(gold.options)
-    inputs = [{"path": str(each.path), "kind": each.kind.value} for each in case.inputs]
+    inputs = [{"path": str(file.path), "kind": file.kind.value} for file in case.inputs]
     return {
         "number": case.number,
         "input": inputs[0]["path"] if inputs else None,
@@ -402,7 +402,7 @@ def triage(posts: Path, **options: Any) -> None:
         triaged = state.triage(read)
     _write(triaged, options, lines)
     _summarise(triaged)
-    undecided = sum(each.decision is None for each in triaged)
+    undecided = sum(post.decision is None for post in triaged)
     if undecided and not options["sheet"]:
         click.echo(
             f"{undecided} posts wait for a person: judge dataset triage {posts} --sheet FILE.csv, "
@@ -418,14 +418,14 @@ def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, 
         model=options["model"], base_url=options["base_url"], api_key_env=options["api_key_env"]
     )
     template = load_template("triage")
-    number = sum(bool(each.questions) for each in triaged)
+    number = sum(bool(post.questions) for post in triaged)
 
     async def ask(chat_model: ChatModel, name: str, params: Mapping[str, Any]) -> list[str]:
         choice = ModelChoice(chat_model, name, params, template, options["jobs"])
         return await ask_about(
             triaged,
             choice,
-            lambda each, judgements: state.keep_judgements(each.post, judgements),
+            lambda post, judgements: state.keep_judgements(post.post, judgements),
         )
 
     failures = api.ask_model(asked, ask) if number else []
@@ -446,7 +446,7 @@ def _write(
         click.echo(f"{options['sheet']}: {len(triaged)} rows; fill the column decision")
     if options["kept"]:
         pairs = zip(lines, triaged, strict=True)
-        chosen = [line for (_, line), each in pairs if each.decision == "keep"]
+        chosen = [line for (_, line), post in pairs if post.decision == "keep"]
         with naming_what_is_written(options["kept"]):
             options["kept"].write_bytes(b"".join(line + b"\n" for line in chosen))
         click.echo(f"{options['kept']}: {len(chosen)} posts")
@@ -455,16 +455,16 @@ def _write(
 def _summarise(triaged: Sequence[TriagedPost]) -> None:
     shown = table("filter", ">yes", ">no", ">unsure", "by a model")
     for name in triaged[0].judgements:
-        answers = Counter(each.judgements[name].answer.value for each in triaged)
-        by_model = sum(each.judgements[name].source != "rules" for each in triaged)
+        answers = Counter(post.judgements[name].answer.value for post in triaged)
+        by_model = sum(post.judgements[name].source != "rules" for post in triaged)
         shown.add_row(
             name.replace("_", " "),
             *(str(answers[answer]) for answer in ("yes", "no", "unsure")),
             str(by_model),
         )
     print_table(shown)
-    proposals = Counter(each.proposal.value for each in triaged)
-    decided = Counter(each.decision for each in triaged if each.decision)
+    proposals = Counter(post.proposal.value for post in triaged)
+    decided = Counter(post.decision for post in triaged if post.decision)
     click.echo(
         f"{len(triaged)} posts; proposed: {proposals['keep']} keep, {proposals['drop']} drop, "
         f"{proposals['unsure']} unsure; decided: {decided['keep']} keep, {decided['drop']} drop"

@@ -86,7 +86,7 @@ proposal_options = together(
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the options say.
+    """The selection that the options make.
 
     Attributes:
         yes: whether all proposals are kept.
@@ -139,9 +139,9 @@ class Choice:
             click.echo(f"no rule says: {line}")
         asks = terminal and not self.yes and self.keep is None
         kept = tuple(
-            each
-            for number, each in enumerate(listed, start=1)
-            if _shown(f"{number}. {each.words}", asks=asks)
+            item
+            for number, item in enumerate(listed, start=1)
+            if _shown(f"{number}. {item.words}", asks=asks)
         )
         if not asks:
             kept = self._chosen(listed)
@@ -150,7 +150,7 @@ class Choice:
         return kept
 
     def _chosen(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """What the options keep."""
+        """Proposals that the options select."""
         if self.yes:
             return tuple(listed)
         if self.keep is None:
@@ -158,7 +158,7 @@ class Choice:
                 f"nobody says which of the {len(listed)} proposed rules to keep",
                 hint="--yes keeps all, --keep 1,3 some; --propose FILE writes them down.",
             )
-        words = [each.strip() for each in self.keep.split(",")]
+        words = [word.strip() for word in self.keep.split(",")]
         most = len(listed)
         if not all(word.isdecimal() and 1 <= int(word) <= most for word in words):
             raise UsageError(f"--keep {self.keep}: must be numbers from 1 to {most}, such as 1,2")
@@ -394,7 +394,7 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
 )
 @click.argument("suite", type=_FOLDER)
 @click.argument("task_id", metavar="[ID]", required=False)
-@option("--state", type=OneOf([each.value for each in State]), help="The new state.")
+@option("--state", type=OneOf([member.value for member in State]), help="The new state.")
 @option("--note", default="", help="A note on the review.")
 @by_option()
 @json_option()
@@ -419,8 +419,8 @@ def review(
     if as_json:
         click.echo(json.dumps([_json_of(task) for task in tasks], ensure_ascii=False, indent=2))
         return
-    wanted = [(name, *_ANSWERS[name]) for name in draft.kind.wanted_for_review]
-    headings = [heading for _, heading, _ in wanted]
+    questions = [(name, *_ANSWERS[name]) for name in draft.kind.wanted_for_review]
+    headings = [heading for _, heading, _ in questions]
     shown = table("!task", "state", "authors", "reviewers", *headings, "note")
     for task in tasks:
         standing = task.standing
@@ -429,7 +429,7 @@ def review(
             standing.state.value + (" (changed since)" if standing.changed_since else ""),
             ", ".join(standing.authors) or "not on record",
             ", ".join(standing.reviewers),
-            *(said[task.notes.get(name)] for name, _, said in wanted),
+            *(said[task.notes.get(name)] for name, _, said in questions),
             standing.note or "",
         )
     print_table(shown)
@@ -450,7 +450,7 @@ def review(
 @click.argument("target", type=click.Path(path_type=Path))
 @option(
     "--state",
-    type=OneOf([each.value for each in State]),
+    type=OneOf([member.value for member in State]),
     help="Tasks that have come at least so far. [accepted]",
 )
 @option(
@@ -558,8 +558,8 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
         f"{target}: {made.tasks} tasks, {made.cases} cases; corrections applied: "
         f"{made.corrections}, golds changed: {made.golds}"
     )
-    for each in corrected.unfit:
-        click.echo(f"not applied: task {each.task}: {each}", err=True)
+    for correction in corrected.unfit:
+        click.echo(f"not applied: task {correction.task}: {correction}", err=True)
 
 
 def _read(options: dict[str, Any]) -> dict[str, Any]:
@@ -597,14 +597,14 @@ def _said(standing: Standing) -> str:
     return f"{standing.state.value}{by}{changed}"
 
 
-def _json_of(each: DraftTask) -> dict[str, Any]:
-    standing = each.standing
+def _json_of(task: DraftTask) -> dict[str, Any]:
+    standing = task.standing
     return {
-        "id": each.record["id"],
+        "id": task.record["id"],
         "state": standing.state.value,
         "authors": list(standing.authors),
         "reviewers": list(standing.reviewers),
         "changed_since": standing.changed_since,
         "note": standing.note,
-        **each.notes,
+        **task.notes,
     }

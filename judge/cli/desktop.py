@@ -88,7 +88,7 @@ def _by_person(options: TrialOptions, port: int, *, no_browser: bool) -> Result 
             serve_page(
                 api.LivePage(session),
                 "judge desktop",
-                said=f"task {trial.task.id}, case {trial.case.number}",
+                message=f"task {trial.task.id}, case {trial.case.number}",
                 port=port,
                 no_browser=no_browser,
             )

@@ -26,11 +26,11 @@ def facts(file: Path, as_json: bool) -> None:
     book = api.open_workbook(file)
     try:
         with book.package.budget.working():
-            found = api.BookFacts(book)
+            facts = api.BookFacts(book)
             if as_json:
-                said = json.dumps(api.facts_to_json(found), ensure_ascii=False)
+                text = json.dumps(api.facts_to_json(facts), ensure_ascii=False)
             else:
-                said = "\n".join(api.facts_to_lines(found))
+                text = "\n".join(api.facts_to_lines(facts))
     except WorkbookError as error:
         raise WorkbookError(f"{file}: {error.message}", hint=error.hint) from error
-    click.echo(said)
+    click.echo(text)

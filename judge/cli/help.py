@@ -31,7 +31,7 @@ _METAVARS = {"INTEGER RANGE": "N", "FLOAT RANGE": "NUMBER", "INTEGER": "N", "FLO
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the help of a command shows besides its description and its options' own help.
+    """Parts of a command's help besides its description and its options' own help.
 
     Attributes:
         examples: commands as typed in a shell, without the leading ``judge``.
@@ -143,7 +143,11 @@ class HelpGroup(click.Group):
         named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(name, each.get_short_help_str(_SENTENCE)) for name, each in named if each]
+                [
+                    (name, command.get_short_help_str(_SENTENCE))
+                    for name, command in named
+                    if command
+                ]
             )
 
     def resolve_command(
@@ -243,7 +247,7 @@ def _write_options(
     command: click.Command, ctx: click.Context, formatter: click.HelpFormatter
 ) -> None:
     sections = sections_of(command)
-    shown = {title: list(_records(each, ctx)) for title, each in sections.items()}
+    shown = {title: list(_records(entries, ctx)) for title, entries in sections.items()}
     if (own := command.get_help_option(ctx)) is not None:
         last = next(reversed(shown), "Options")
         shown.setdefault(last, []).extend(_records([own], ctx))

@@ -115,7 +115,7 @@ def rejudge(
     else:
         for line in _lines(done):
             click.echo(line)
-    if unjudged := sum(each.after.verdict is Verdict.JE for each in done.cases):
+    if unjudged := sum(case.after.verdict is Verdict.JE for case in done.cases):
         raise IncompleteRunError(
             f"{done.path}: {unjudged} of {len(done.cases)} verdicts cannot be determined",
             hint="`judge score` runs a program again whose output is gone; `judge rejudge --rerun` "
@@ -143,25 +143,27 @@ def _change(
         run, task_id, int(number), code, by=by or "", why=why or "", sample=sample
     )
     if as_json:
-        said = None if change is None else asdict(change)
-        click.echo(json.dumps({"run": str(run), "case": case, "change": said}, ensure_ascii=False))
+        changed = None if change is None else asdict(change)
+        click.echo(
+            json.dumps({"run": str(run), "case": case, "change": changed}, ensure_ascii=False)
+        )
     elif change is None:
         click.echo(f"{case}: the judge's own verdict counts again")
     else:
         click.echo(f"{case}: {change.automatic} is {change.verdict} now, said {change.by}")
 
 
-def _about(each: RejudgedCase) -> str:
+def _about(case: RejudgedCase) -> str:
     """A case whose record changes or cannot be checked."""
-    after = each.after
+    after = case.after
     sample = f", sample {after.sample}" if after.sample else ""
     where = f"task {after.task_id}{sample}, case {after.case}:"
-    if each.unproven:
-        return f"{where} the record says {each.before.verdict}, not checked: {each.unproven}"
-    if each.contradicted:
-        said = f"the record says {each.before.verdict}, the comparison says {after.verdict}"
-        return f"{where} {said}  {after.cause}".rstrip()
-    return f"{where} {each.before.verdict} to {after.verdict}  {after.cause}".rstrip()
+    if case.unproven:
+        return f"{where} the record says {case.before.verdict}, not checked: {case.unproven}"
+    if case.contradicted:
+        text = f"the record says {case.before.verdict}, the comparison says {after.verdict}"
+        return f"{where} {text}  {after.cause}".rstrip()
+    return f"{where} {case.before.verdict} to {after.verdict}  {after.cause}".rstrip()
 
 
 def _without_suspects(done: Rejudgement) -> list[str]:
@@ -193,11 +195,13 @@ def _lines(done: Rejudgement) -> list[str]:
         f"  suite {done.suite}" + ("" if done.suite_is_named else ", as run.json names it"),
     ]
     departing = done.after.get("departures", ())
-    lines += [f"  departs from the suite as published: {each}" for each in departing]
-    lines += [f"  run.json says, and it does not count here: {each}" for each in done.not_taken]
+    lines += [f"  departs from the suite as published: {departure}" for departure in departing]
+    lines += [
+        f"  run.json says, and it does not count here: {setting}" for setting in done.not_taken
+    ]
     if done.not_taken:
         lines.append("  (--as-recorded has it count)")
-    lines += [f"  not in these scores: {each}" for each in done.missing]
+    lines += [f"  not in these scores: {gap}" for gap in done.missing]
     before, after = done.before["overall"], done.after["overall"]
     for label, was, now in (
         ("soft", before["soft_restriction"], after["soft_restriction"]),
@@ -215,8 +219,8 @@ def _lines(done: Rejudgement) -> list[str]:
         lines.append(f"  {wrong} records are wrong: by the same rules, the verdict is another one")
     told = [case for case in done.cases if case.changed or case.unproven]
     # What speaks against the records comes first.
-    told.sort(key=lambda each: not (each.contradicted or each.unproven))
-    lines += [f"  {_about(each)}" for each in told[:_MAX_CASES]]
+    told.sort(key=lambda case: not (case.contradicted or case.unproven))
+    lines += [f"  {_about(case)}" for case in told[:_MAX_CASES]]
     if len(told) > _MAX_CASES:
         lines.append(f"  and {len(told) - _MAX_CASES} more (--json lists all)")
     if by_hand := done.manual:

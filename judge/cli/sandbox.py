@@ -203,21 +203,21 @@ def attack_backend(kind: str, *, show: bool) -> AttackedBackend:
 def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     """Prints a table: a line for each attack, a column for each backend."""
     console = make_console()
-    shown = table("!attack", "what must hold", *(each.backend for each in attacked))
-    found = [{outcome.name: outcome for outcome in each.outcomes} for each in attacked]
-    properties = {name: one.attacked for outcomes in found for name, one in outcomes.items()}
+    shown = table("!attack", "what must hold", *(result.backend for result in attacked))
+    by_attack = [{outcome.name: outcome for outcome in result.outcomes} for result in attacked]
+    properties = {name: one.attacked for outcomes in by_attack for name, one in outcomes.items()}
     for name, attacked_property in properties.items():
-        cells = [_cell(outcomes.get(name)) for outcomes in found]
+        cells = [_cell(outcomes.get(name)) for outcomes in by_attack]
         shown.add_row(name, attacked_property, *cells)
     print_table(shown, console)
-    for each in attacked:
-        count = sum(outcome.held for outcome in each.outcomes)
-        console.print(f"{each.backend}: withstood {count} of {len(each.outcomes)} attacks")
-        for name, value in each.isolation.items():
+    for backend in attacked:
+        count = sum(outcome.held for outcome in backend.outcomes)
+        console.print(f"{backend.backend}: withstood {count} of {len(backend.outcomes)} attacks")
+        for name, value in backend.isolation.items():
             console.print(styled((f"  {name}: {value}", "dim")))
-        if each.problem:
-            console.print(styled(("  stopped before the end:", "red"), f" {each.problem}"))
-        for outcome in each.outcomes:
+        if backend.problem:
+            console.print(styled(("  stopped before the end:", "red"), f" {backend.problem}"))
+        for outcome in backend.outcomes:
             if not outcome.held:
                 console.print(styled((f"  {outcome.name}:", "red"), f" {outcome.detail}"))
 
@@ -245,8 +245,8 @@ def doctor(attack: bool, as_json: bool) -> None:
     if not as_json:
         _print_findings(findings)
         if not backends:
-            said = "No sandbox is available: programs cannot be judged here."
-            make_console().print(styled((said, "red")))
+            text = "No sandbox is available: programs cannot be judged here."
+            make_console().print(styled((text, "red")))
     attacked = [_attack(backend, show=not as_json) for backend in backends if attack]
     if as_json:
         document = {
@@ -258,11 +258,11 @@ def doctor(attack: bool, as_json: bool) -> None:
             "findings": [asdict(finding) for finding in findings],
         }
         if attack:
-            document["attacked"] = [each.as_json() for each in attacked]
+            document["attacked"] = [result.as_json() for result in attacked]
         click.echo(json.dumps(document, ensure_ascii=False))
     elif attacked:
         print_attacks(attacked)
-    if not backends or not all(each.held for each in attacked):
+    if not backends or not all(result.held for result in attacked):
         click.get_current_context().exit(SandboxError.exit_code)
 
 
@@ -282,7 +282,7 @@ def _print_findings(findings: Sequence[BackendFinding]) -> None:
     console = make_console()
     for finding in findings:
         mark = ("ok     ", "green") if finding.ok else ("missing", "yellow")
-        said = styled("  ", mark, f" {finding.name}: {finding.detail}")
-        console.print(said, soft_wrap=True)
+        line = styled("  ", mark, f" {finding.name}: {finding.detail}")
+        console.print(line, soft_wrap=True)
         if not finding.ok and finding.fix:
             console.print(styled("          ", (finding.fix, "cyan")), soft_wrap=True)

@@ -114,10 +114,10 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
 
 
 def _replay(results: Path, options: ScoreOptions, *, as_json: bool, quiet: bool) -> None:
-    found = replay_and_show(results, options, quiet=quiet or as_json)
+    episodes = replay_and_show(results, options, quiet=quiet or as_json)
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False, default=str))
-    check_replayed(results, found)
+        click.echo(json.dumps(episodes, ensure_ascii=False, default=str))
+    check_replayed(results, episodes)
 
 
 def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[dict[str, Any]]:
@@ -141,22 +141,22 @@ def replay_and_show(run: Path, options: ScoreOptions, *, quiet: bool) -> list[di
         if not quiet:
             click.echo(f"{done}/{total} episodes: {visible(episode.task_id)}", err=True)
 
-    found = api.replay(run, options, on_episode=tell)
+    episodes = api.replay(run, options, on_episode=tell)
     if not quiet:
-        tables.print_replayed(found)
-    return [_plain(each) for each in found]
+        tables.print_replayed(episodes)
+    return [_plain(episode) for episode in episodes]
 
 
-def check_replayed(run: Path, found: Sequence[dict[str, Any]]) -> None:
+def check_replayed(run: Path, episodes: Sequence[dict[str, Any]]) -> None:
     """Checks that all episodes were performed again, with the verdicts that they had.
 
     Raises:
         IncompleteRunError: some were not.
     """
-    other = sum(not each["agrees"] for each in found)
+    other = sum(not episode["agrees"] for episode in episodes)
     if other:
         raise IncompleteRunError(
-            f"{run}: {other} of {len(found)} episodes came out otherwise, or could not be "
+            f"{run}: {other} of {len(episodes)} episodes came out otherwise, or could not be "
             "performed again",
             hint="Screens differ with load and time; perform them again to see which always do.",
         )

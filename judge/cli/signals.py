@@ -65,12 +65,12 @@ def ending_in(error: BaseException) -> KeyboardInterrupt | None:
     seen: set[int] = set()
     todo: list[BaseException | None] = [error]
     while todo:
-        each = todo.pop()
-        if isinstance(each, KeyboardInterrupt):
-            return each
-        if each is not None and id(each) not in seen:
-            seen.add(id(each))
-            todo += [each.__cause__, each.__context__]
+        process = todo.pop()
+        if isinstance(process, KeyboardInterrupt):
+            return process
+        if process is not None and id(process) not in seen:
+            seen.add(id(process))
+            todo += [process.__cause__, process.__context__]
     return None
 
 

@@ -18,6 +18,7 @@ from judge.console import Piece, make_console, styled, visible
 from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
+from judge.report.checklists import points_lines
 from judge.report.counts import chart_lines, scope_lines, share_lines
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
     if not run.suite_is_named and (suite := identity.get("suite")):
         console.print(styled((f"suite {suite.get('source')}, as run.json names it", "dim")))
     for line in run.not_taken:
-        said = "run.json said, and this command did not:"
-        console.print(styled((said, "yellow"), f" {line}"))
+        heading = "run.json said, and this command did not:"
+        console.print(styled((heading, "yellow"), f" {line}"))
     for line in report.get("departures", ()):
         console.print(styled(("departs from the suite as published:", "yellow"), f" {line}"))
     console.print(styled((_title(run, identity), "bold")), soft_wrap=True)
@@ -106,9 +107,9 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
         (f"{run.path.name}: {failed} of {overall['cases']} cases failed:", "bold"), f" {listed}"
     )
     first = [
-        each
-        for each in itertools.islice(run.results, _MAX_LOOKED_AT)
-        if each.verdict.is_scored and each.verdict is not Verdict.AC
+        result
+        for result in itertools.islice(run.results, _MAX_LOOKED_AT)
+        if result.verdict.is_scored and result.verdict is not Verdict.AC
     ][:_MAX_FAILURES]
     for each in first:
         sample = f", sample {each.sample}" if each.sample else ""
@@ -211,6 +212,8 @@ def _print_scope(console: Console, report: ReportDocument) -> None:
     if (charts := report.get("charts")) is not None:
         for line in chart_lines(charts):
             console.print(styled((line, "dim")))
+    for line in points_lines(report.get("points")):
+        console.print(styled((line, "dim")))
     if "shares" in report["overall"]:
         groups = {**report["by_instruction_type"], "Overall": report["overall"]}
         for line in share_lines({name: group.get("shares") for name, group in groups.items()}):
@@ -239,15 +242,16 @@ def _print_not_calculated(console: Console, run: ScoredRun, identity: RunDocumen
 
 
 def _print_usage(console: Console, report: ReportDocument) -> None:
-    for each in report.get("published_figures", ()):
+    for figures in report.get("published_figures", ()):
         actions = (
             "no A50 and A90, since no task that passed has a log of actions"
-            if each["a50"] is None or each["a90"] is None
-            else f"A50 {each['a50']:.2f}, A90 {each['a90']:.2f}"
+            if figures["a50"] is None or figures["a90"] is None
+            else f"A50 {figures['a50']:.2f}, A90 {figures['a90']:.2f}"
         )
         console.print(
-            f"as published, repeat {each['repeat']}: Exec@1 {100 * each['exec_at_1']:.1f} % and "
-            f"Pass@1 {100 * each['pass_at_1']:.1f} % of {each['tasks']} tasks with a log, {actions}"
+            f"as published, repeat {figures['repeat']}: "
+            f"Exec@1 {100 * figures['exec_at_1']:.1f} % and Pass@1 "
+            f"{100 * figures['pass_at_1']:.1f} % of {figures['tasks']} tasks with a log, {actions}"
         )
     if repeated := report.get("repeated_runs"):
         shares = [f"pass@{k} {100 * share:.2f} %" for k, share in repeated["pass_at"].items()]
@@ -273,8 +277,8 @@ def _print_expectations(console: Console, run: ScoredRun) -> None:
         return
     met = expected - len(mismatches)
     colour = "red" if mismatches else "green"
-    said = f"{met} of {expected} cases have the verdict that they must get."
-    console.print(styled((said, colour)))
+    text = f"{met} of {expected} cases have the verdict that they must get."
+    console.print(styled((text, colour)))
     for mismatch in mismatches:
         console.print(
             styled(
@@ -285,32 +289,32 @@ def _print_expectations(console: Console, run: ScoredRun) -> None:
         )
 
 
-def print_replayed(found: Sequence[ReplayedEpisode]) -> None:
+def print_replayed(episodes: Sequence[ReplayedEpisode]) -> None:
     """Prints what differs where the episodes of a run were performed again."""
-    click.echo(f"{len(found)} episodes performed again")
+    click.echo(f"{len(episodes)} episodes performed again")
     shown = table("!task", ">case", ">turns", "before", "now", "file", "what differs")
-    for each in found:
-        sample = f" #{each.sample}" if each.sample else ""
+    for episode in episodes:
+        sample = f" #{episode.sample}" if episode.sample else ""
         shown.add_row(
-            styled(f"{each.task_id}{sample}"),
-            str(each.case),
-            str(each.turns),
+            styled(f"{episode.task_id}{sample}"),
+            str(episode.case),
+            str(episode.turns),
             *(
                 styled(verdict_piece(None if x is None else str(x)))
-                for x in (each.before, each.after)
+                for x in (episode.before, episode.after)
             ),
-            "same" if each.same_file else "other",
-            styled(each.problem or _differing(each)),
+            "same" if episode.same_file else "other",
+            styled(episode.problem or _differing(episode)),
         )
     print_table(shown)
 
 
 def _differing(episode: ReplayedEpisode) -> str:
-    said = []
+    causes = []
     for turn in episode.differing[:_MAX_TURNS]:
         parts = [f"{turn.lines} lines of the tree"] if turn.lines else []
         parts += [f"action {number}" for number in turn.outcomes]
-        said.append(f"turn {turn.number}: {', '.join(parts)}")
+        causes.append(f"turn {turn.number}: {', '.join(parts)}")
     if len(episode.differing) > _MAX_TURNS:
-        said.append(f"and {len(episode.differing) - _MAX_TURNS} more turns")
-    return "; ".join(said) or "nothing"
+        causes.append(f"and {len(episode.differing) - _MAX_TURNS} more turns")
+    return "; ".join(causes) or "nothing"

@@ -23,7 +23,7 @@ def serve_page(
     page: LocalPage,
     title: str,
     *,
-    said: str,
+    message: str,
     port: int,
     no_browser: bool,
     on_listening: Callable[[], None] = lambda: None,
@@ -33,7 +33,7 @@ def serve_page(
     Args:
         page: the page.
         title: of the file that sends the browser on.
-        said: what is printed in front of the address.
+        message: what is printed in front of the address.
         port: 0 for any free one.
         no_browser: whether the address is only printed.
         on_listening: called once the address is known.
@@ -45,7 +45,7 @@ def serve_page(
     from judge.web import local_page  # noqa: PLC0415  `--help` needs none of it
 
     listener = local_page.listen(page, port)
-    click.echo(f"{said}: {page.address}\nCtrl-C ends it.")
+    click.echo(f"{message}: {page.address}\nCtrl-C ends it.")
     on_listening()
     try:
         with contextlib.closing(listener), api.redirect_to(page.address, title) as redirect:
@@ -87,5 +87,5 @@ def view(results: Path, port: int, dataset: str | None) -> None:
     progress of runs that have not finished.
     """
     page = api.ViewPage(results, dataset)
-    serve_page(page, "judge view", said=f"runs of {results}", port=port, no_browser=True)
+    serve_page(page, "judge view", message=f"runs of {results}", port=port, no_browser=True)
     raise KeyboardInterrupt

@@ -91,7 +91,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.address or f"{self.kind}:{self.workers}"
 
 

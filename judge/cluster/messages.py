@@ -1,4 +1,4 @@
-"""What client and workers send each other, as bytes: the handshake, requests and answers.
+"""Messages between client and workers, as bytes: the handshake, requests and answers.
 
 A worker is asked who it is before it gets its first case. Its answer is compared field by field; a
 worker that differs in what could change a verdict is refused by its name.
@@ -247,7 +247,7 @@ def _checked(work: Job | Check, text: bytes) -> CaseCheck:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a verdict depends on besides the case.
+    """Everything besides the case that a verdict depends on.
 
     Attributes:
         judge: version of the judge.
@@ -327,7 +327,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Introduction:
-    """What a worker says of itself.
+    """A worker's description of itself.
 
     Attributes:
         identity: what its verdicts depend on.
@@ -375,7 +375,7 @@ class Introduction:
 
 
 def introduce(question: Question, settings: Settings) -> Introduction:
-    """What this worker says of itself; a missing suite is a problem, not an exception."""
+    """This worker's description of itself; a missing suite is a problem, not an exception."""
     try:
         identity = Identity.of(settings, question.suite_digest())
     except JudgeError as error:

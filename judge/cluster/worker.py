@@ -95,7 +95,7 @@ class Workplace:
         return None if busy is None else busy[0]
 
     def introduce(self, recipe: WorkerRecipe, question: Question) -> Introduction:
-        """What this worker says of itself."""
+        """This worker's description of itself."""
         try:
             return introduce(question, self.open(recipe))
         except JudgeError as error:

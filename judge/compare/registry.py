@@ -15,6 +15,7 @@ _HOMES = {
     "boards": "judge.compare.boards.checker",
     "cell_range": "judge.compare.cells.checker",
     "charts": "judge.compare.charts",
+    "checklist": "judge.compare.checklists.checker",
     "metrics": "judge.compare.files.checker",
     "rules": "judge.compare.rules.checker",
     "typed_answer": "judge.compare.values.checker",

@@ -122,7 +122,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """What the requests for one submission took.
+    """Cost of the requests for one submission.
 
     Attributes:
         model: the chat model.
@@ -179,15 +179,15 @@ def asking_of(record: Mapping[str, object]) -> Asking:
         is_truncated=record.get("truncated") is True,
         stands_alone=stands_alone if isinstance(stands_alone, bool) else None,
         calls=tuple(
-            _call(each)
-            for each in (calls if isinstance(calls, list) else ())
-            if isinstance(each, Mapping)
+            _call(call)
+            for call in (calls if isinstance(calls, list) else ())
+            if isinstance(call, Mapping)
         ),
     )
 
 
 def fault_of_asking(record: Mapping[str, object]) -> str | None:
-    """What is wrong with the numbers of a record about the requests; None if nothing is.
+    """Fault in the numbers of a record about the requests; None if there is none.
 
     They are added up, and what no measurement comes near would overflow there. A field of another
     form counts as unknown, and is accepted.
@@ -202,9 +202,9 @@ def fault_of_asking(record: Mapping[str, object]) -> str | None:
     numbers = [(name, record.get(name)) for name in ("rounds", "cost", "seconds")]
     if isinstance(tokens, Mapping):
         numbers += [(f"tokens.{name}", tokens.get(name)) for name in ("prompt", "completion")]
-    for place, call in enumerate(calls if isinstance(calls, list) else ()):
+    for index, call in enumerate(calls if isinstance(calls, list) else ()):
         if isinstance(call, Mapping):
-            numbers += [(f"calls[{place}].{name}", call.get(name)) for name in _CALL_NUMBERS]
+            numbers += [(f"calls[{index}].{name}", call.get(name)) for name in _CALL_NUMBERS]
     for name, value in numbers:
         number = _number(value)
         if number is not None and not abs(number) < _MOST:

@@ -1,4 +1,4 @@
-"""What a checker found about an answer: whether it agrees, and where it does not."""
+"""A checker's finding about an answer: whether it agrees, and where it does not."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_VALUES_LENGTH = 120
 
 
 class PlaceKind(enum.StrEnum):
-    """What kind of place a difference is at."""
+    """Kinds of location that a difference can have."""
 
     CELL = "cell"
     SHEET = "sheet"
@@ -50,7 +50,7 @@ class DifferencePlace:
 
 
 class Subject(enum.StrEnum):
-    """What a difference is about, if workbooks can show it."""
+    """The subject of a difference, if workbooks can show it."""
 
     SHEETS = "sheets"
     CELLS = "cells"
@@ -100,18 +100,18 @@ def differing_cell(
 def about(
     subject: Subject,
     expected: SheetRecord | None = None,
-    found: SheetRecord | None = None,
+    actual: SheetRecord | None = None,
     asked: Sequence[str] = (),
     decimals: int | None = None,
     cells: Sequence[DifferingCellRecord] = (),
     all_cells: int = 0,
 ) -> AboutRecord:
-    """What a difference is about, for pages that show it from the workbooks.
+    """The subject of a difference, for pages that show it from the workbooks.
 
     Args:
         subject: what kind of thing it is.
         expected: the sheet that shows what is right; None without one.
-        found: the sheet that is judged; None if there is no such sheet.
+        actual: the sheet that is judged; None if there is no such sheet.
         asked: names of the properties that are compared, in the checker's own words.
         decimals: to how many decimals numbers are compared, if all values of sheets are.
         cells: the first cells that differ.
@@ -120,7 +120,7 @@ def about(
     record: AboutRecord = {
         "subject": subject.value,
         "expected": expected,
-        "found": found,
+        "found": actual,
         "asked": list(asked),
     }
     if decimals is not None:
@@ -142,9 +142,9 @@ def in_words(value: object) -> str:
             return str(value["date"]).removesuffix("T00:00:00").replace("T", " ")
         if value.keys() == {"error"}:
             return str(value["error"])
-        return ", ".join(f"{name} {in_words(each)}" for name, each in value.items()) or "nothing"
+        return ", ".join(f"{name} {in_words(item)}" for name, item in value.items()) or "nothing"
     if isinstance(value, list | tuple):
-        nested = any(isinstance(each, list | tuple | dict) and len(each) > 1 for each in value)
+        nested = any(isinstance(item, list | tuple | dict) and len(item) > 1 for item in value)
         return ("; " if nested else ", ").join(map(in_words, value)) or "nothing"
     return repr(value)
 
@@ -177,20 +177,20 @@ class FoundDifference:
         values = f"expected {in_words(self.expected)}, found {in_words(self.actual)}"
         has_values = (self.expected, self.actual) != (None, None)
         if not self.words:
-            said = f"{self.place}: {self.kind.replace('_', ' ')}"
-            said = f"{said}: {values}" if has_values else said
-            return f"{said} ({self.detail})" if self.detail else said
+            text = f"{self.place}: {self.kind.replace('_', ' ')}"
+            text = f"{text}: {values}" if has_values else text
+            return f"{text} ({self.detail})" if self.detail else text
         parts = [self.detail] if self.detail else []
         # Objects are long as JSON; the sentence says what is compared, and the detail where.
         if has_values and len(values) <= _MAX_VALUES_LENGTH:
             parts.append(values)
-        said = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
-        return f"{said} ({'; '.join(parts)})" if parts else said
+        text = f"rule {self.number} does not hold: {self.words.removesuffix('.')}"
+        return f"{text} ({'; '.join(parts)})" if parts else text
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a checker says about an answer.
+    """A checker's finding about an answer.
 
     Attributes:
         agrees: whether the answer is right.
@@ -253,16 +253,16 @@ def finding_of(
 
 
 def _as_json(difference: FoundDifference) -> DifferenceRecord:
-    place = difference.place
+    location = difference.place
     record: DifferenceRecord = {
         "kind": difference.kind,
-        "sheet": place.sheet,
-        "cell": place.name if place.kind is PlaceKind.CELL else "",
+        "sheet": location.sheet,
+        "cell": location.name if location.kind is PlaceKind.CELL else "",
         "expected": difference.expected,
         "actual": difference.actual,
     }
-    if place.kind is not PlaceKind.CELL:
-        record["place"] = {"kind": place.kind.value, "name": place.name}
+    if location.kind is not PlaceKind.CELL:
+        record["place"] = {"kind": location.kind.value, "name": location.name}
     if difference.detail:
         record["detail"] = difference.detail
     if difference.words:
@@ -285,19 +285,19 @@ def nearest(findings: Sequence[tuple[str, Finding]]) -> Finding:
     Returns:
         That finding; with several golds, its notes name the gold.
     """
-    name, found = next(
-        ((name, found) for name, found in findings if found.agrees),
-        min(findings, key=lambda each: each[1].differing_share),
+    name, finding = next(
+        ((name, finding) for name, finding in findings if finding.agrees),
+        min(findings, key=lambda named_finding: named_finding[1].differing_share),
     )
     if len(findings) == 1:
-        return found
-    said = f"agrees with {name}" if found.agrees else f"{name} is the nearest"
-    notes = found.record.get("notes")
+        return finding
+    text = f"agrees with {name}" if finding.agrees else f"{name} is the nearest"
+    notes = finding.record.get("notes")
     noted = [
-        f"of {len(findings)} golds, the answer {said}"
-        if found.agrees
-        else f"of {len(findings)} golds, {said}"
+        f"of {len(findings)} golds, the answer {text}"
+        if finding.agrees
+        else f"of {len(findings)} golds, {text}"
     ]
     noted += list(notes) if isinstance(notes, list | tuple) else []
-    record: CaseComparison = {**found.record, "notes": noted, "gold": name}
-    return Finding(found.agrees, found.cause, record, found.undecided)
+    record: CaseComparison = {**finding.record, "notes": noted, "gold": name}
+    return Finding(finding.agrees, finding.cause, record, finding.undecided)

@@ -1,4 +1,4 @@
-"""What one run of a solution may use."""
+"""Limits on the resources of one run of a solution."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Section(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What the declaration of an option says besides the name, the type and the default.
+    """The declaration of an option apart from its name, type and default.
 
     Attributes:
         help: what the command line says about it; ``{default}`` is replaced by the default.
@@ -118,7 +118,7 @@ class Declaration:
 
     @property
     def usual(self) -> Any:
-        """What holds if nobody gives a value."""
+        """The value that applies if nobody sets one."""
         return self.option.usual if self.default is None else self.default
 
     def choices(self) -> tuple[str, ...]:

@@ -24,8 +24,11 @@ class SubmissionScore:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
         verdicts: one per test case, in case order; None if the case was not run.
-        soft: share of the scored cases that are accepted, from 0 to 1; None if none is scored.
+        soft: mean over the scored cases of what each counts, from 0 to 1: 1 if it is accepted,
+            otherwise the share of points that it earned, if its checker gives points; None if none
+            is scored.
         hard: 1.0 if all scored cases are accepted, otherwise 0.0; None if none is scored.
+        earned: what each case counts, in case order, scored or not.
     """
 
     task_id: str
@@ -33,27 +36,56 @@ class SubmissionScore:
     verdicts: tuple[Verdict | None, ...]
     soft: float | None
     hard: float | None
+    earned: tuple[float, ...] = ()
 
 
 def score_submission(
-    task_id: str, sample: int, verdicts: Sequence[Verdict | None]
+    task_id: str, sample: int, results: Sequence[CaseResult | None]
 ) -> SubmissionScore:
-    """Scores one submission from the verdicts of its test cases.
+    """Scores one submission from the results of its test cases.
 
     Args:
         task_id: the task's id as text.
         sample: 0-based number among several solutions of the same task.
-        verdicts: one per test case of the task, in case order; None if it was not run.
+        results: one per test case of the task, in case order; None if it was not run.
     """
-    scored = [verdict for verdict in verdicts if verdict is not None and verdict.is_scored]
-    accepted = sum(verdict is Verdict.AC for verdict in scored)
+    return score_verdicts(
+        task_id,
+        sample,
+        [None if result is None else result.verdict for result in results],
+        [0.0 if result is None else earned_share(result) for result in results],
+    )
+
+
+def score_verdicts(
+    task_id: str, sample: int, verdicts: Sequence[Verdict | None], earned: Sequence[float]
+) -> SubmissionScore:
+    """Scores one submission from the verdicts of its test cases, and from what each counts."""
+    pairs = zip(verdicts, earned, strict=True)
+    scored = [(code, share) for code, share in pairs if code is not None and code.is_scored]
     return SubmissionScore(
         task_id=task_id,
         sample=sample,
         verdicts=tuple(verdicts),
-        soft=accepted / len(scored) if scored else None,
-        hard=float(accepted == len(scored)) if scored else None,
+        soft=_mean([share for _, share in scored]) if scored else None,
+        hard=float(all(code is Verdict.AC for code, _ in scored)) if scored else None,
+        earned=tuple(earned),
     )
+
+
+def earned_share(result: CaseResult) -> float:
+    """What a case counts in the soft score, from 0 to 1.
+
+    An accepted case counts 1. Any other counts the share of points that it earned, if its checker
+    gives points, and 0 otherwise, or if somebody took its points away by changing the verdict.
+    """
+    if result.verdict is Verdict.AC:
+        return 1.0
+    share = result.comparison.get("earned_share")
+    if share is None or result.comparison.get("equal") or not result.verdict.is_scored:
+        return 0.0
+    # Below 1, which says that the case is accepted.
+    return min(max(share, 0.0), math.nextafter(1.0, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +142,16 @@ class TaskScores:
     @property
     def soft(self) -> list[float | None]:
         """The soft score of each sample; None where no case is scored."""
-        return [None if math.isnan(each) else each for each in self._soft]
+        return [None if math.isnan(score) else score for score in self._soft]
 
     @property
     def hard(self) -> list[float | None]:
         """The hard score of each sample; None where no case is scored."""
-        return [None if math.isnan(each) else each for each in self._hard]
+        return [None if math.isnan(score) else score for score in self._hard]
 
     @property
     def accepted(self) -> list[float]:
-        """The share of all cases of each sample that are accepted."""
+        """What all cases of each sample count, unscored ones nothing: 1 if all are accepted."""
         return list(self._accepted)
 
 
@@ -141,14 +173,14 @@ def score_tasks(tasks: Iterable[TaskScores]) -> GroupScore:
     soft, hard, soft_of_all, hard_of_all = [], [], [], []
     cases = all_cases = 0
     for task in tasks:
-        scored = [each for each in task.soft if each is not None]
+        scored = [score for score in task.soft if score is not None]
         if scored:
             soft.append(_mean(scored))
-            hard.append(_mean([each for each in task.hard if each is not None]))
+            hard.append(_mean([score for score in task.hard if score is not None]))
         cases += task.cases
         all_cases += task.all_cases
         soft_of_all.append(_mean(task.accepted))
-        hard_of_all.append(_mean([float(each == 1.0) for each in task.accepted]))
+        hard_of_all.append(_mean([float(share == 1.0) for share in task.accepted]))
     return GroupScore(
         tasks=len(soft),
         cases=cases,
@@ -172,7 +204,7 @@ def best_samples(submissions: Iterable[SubmissionScore]) -> set[tuple[str, int]]
         other = best.get(submission.task_id)
         if other is None or _rank(submission) > _rank(other):
             best[submission.task_id] = submission
-    return {(each.task_id, each.sample) for each in best.values()}
+    return {(submission.task_id, submission.sample) for submission in best.values()}
 
 
 def _rank(submission: SubmissionScore) -> tuple[float, float, int]:
@@ -189,8 +221,7 @@ def _scored_cases(submission: SubmissionScore) -> int:
 def _accepted_share(submission: SubmissionScore) -> float:
     if not submission.verdicts:
         return 0.0
-    accepted = sum(verdict is Verdict.AC for verdict in submission.verdicts)
-    return accepted / len(submission.verdicts)
+    return _mean(submission.earned)
 
 
 def _mean(numbers: Sequence[float]) -> float:

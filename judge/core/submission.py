@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class KeptOutput:
-    """What an episode on a desktop left for one case; its file is kept in a results directory.
+    """Output of an episode on a desktop for one case; its file is kept in a results directory.
 
     Attributes:
         folder: the results directory.
@@ -68,12 +68,12 @@ class Submission:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What makes a submission distinct within a run: (task id, sample)."""
+        """Key that makes a submission distinct within a run: (task id, sample)."""
         return (self.task_id, self.sample)
 
 
 class AnswerForm(enum.StrEnum):
-    """What a task expects as its answer."""
+    """The form of answer that a task expects."""
 
     WORKBOOK = "workbook"
     TABLE = "table"
@@ -89,7 +89,7 @@ class AnswerForm(enum.StrEnum):
 
     @property
     def unit(self) -> str:
-        """What is compared one by one, in the plural."""
+        """The units that are compared one by one, in the plural."""
         return "cells" if self.is_file else "values"
 
     @property
@@ -141,7 +141,7 @@ class AnswerFile:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a submission left for one test case.
+    """A submission's answer for one test case.
 
     Attributes:
         origin: where it comes from.

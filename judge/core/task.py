@@ -27,7 +27,7 @@ _OF_THE_MACHINE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO
 
 
 class FileKind(enum.StrEnum):
-    """What sort of file an input is."""
+    """The kind of an input file."""
 
     WORKBOOK = "workbook"
     TABLE = "table"
@@ -45,11 +45,19 @@ class InputFile:
         kind: what sort of file it is.
         media_type: of a picture by its content, whatever its name is, such as ``image/webp``; None
             if it is not known.
+        below: path below the folder that the work is done in, with ``/``, where a task starts from
+            a folder; empty where the name of the file is enough.
     """
 
     path: Path
     kind: FileKind = FileKind.WORKBOOK
     media_type: str | None = None
+    below: str = ""
+
+    @property
+    def name(self) -> str:
+        """The path below the folder that the work is done in."""
+        return self.below or self.path.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ class AbsentInput:
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What a right answer is compared with: a file, or a value that the suite states.
+    """The right answer to compare with: a file, or a value that the suite states.
 
     Attributes:
         path: the file, if the gold is one.
@@ -111,7 +119,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class CaseInput:
-    """What may be shown of a test case: its number and its inputs, never its golds.
+    """The part of a test case that may be shown: its number and its inputs, never its golds.
 
     Attributes:
         number: 1-based number of the case within its task.
@@ -196,7 +204,7 @@ class TestCase:
     def paths(self) -> tuple[Path, ...]:
         """All files of the case: its inputs, then its golds."""
         golds = (gold.path for gold in self.golds if gold.path is not None)
-        return (*(each.path for each in self.inputs), *golds)
+        return (*(question.path for question in self.inputs), *golds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +332,7 @@ class Task:
 
     @property
     def details(self) -> Mapping[str, str]:
-        """What the suite states in addition to the instruction, and may be shown with it."""
+        """Further statements of the suite that may be shown with the instruction."""
         options = self.checker.options
         stated = {name: options[name] for name in self.checker.public if name in options}
         return {name: str(value) for name, value in stated.items()} | dict(self.context)

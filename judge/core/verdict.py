@@ -91,7 +91,7 @@ _UNSCORED = frozenset({Verdict.SK, Verdict.BT, Verdict.JE})
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What the judge says about one submission on one test case.
+    """The judge's result for one submission on one test case.
 
     Attributes:
         task_id: the task's id as text.
@@ -144,7 +144,14 @@ def _differences(result: CaseResult) -> str:
     told = [f"{number} {kind.replace('_', ' ')}" for kind, number in sorted(counts.items())]
     if (cells := comparison.get("cells")) and (differing := comparison.get("differing_cells")):
         told.insert(0, f"{differing} of {cells} differ")
-    first = next((each["cell"] for each in comparison.get("differences", ()) if each["cell"]), "")
+    first = next(
+        (
+            difference["cell"]
+            for difference in comparison.get("differences", ())
+            if difference["cell"]
+        ),
+        "",
+    )
     if first:
         told.append(f"first at {first}")
     return ", ".join(told) or result.verdict.description

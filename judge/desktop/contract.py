@@ -168,7 +168,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a desktop shows at one moment.
+    """The state of a desktop at one moment.
 
     Attributes:
         screenshot: PNG with the cursor, and with the marks if they were requested; None if it was
@@ -288,7 +288,7 @@ class Desktop(Protocol):
     def observe(
         self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
     ) -> Observation:
-        """What it shows now.
+        """Observes its present state.
 
         Args:
             screenshot: whether to take a screenshot.
@@ -320,11 +320,11 @@ class Desktop(Protocol):
         """
         ...
 
-    def frame(self, known: str = "") -> Frame:
+    def frame(self, digest: str = "") -> Frame:
         """The screen, immediately and without the tree.
 
         Args:
-            known: digest of the frame that the caller has; its picture is not sent again.
+            digest: digest of the frame that the caller has; its picture is not sent again.
 
         Raises:
             SandboxError: the desktop broke.

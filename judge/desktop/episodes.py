@@ -94,7 +94,7 @@ class EpisodeHead(TypedDict):
 
 
 class SeenRecord(TypedDict):
-    """What a desktop showed in a turn, whether or not the setting shows it to the model."""
+    """The state of a desktop in a turn, whether or not the setting shows it to the model."""
 
     screenshot: Sha256 | None
     """SHA-256 of the PNG, with marks if the setting has them; None if there was none."""

@@ -1,4 +1,4 @@
-"""What a chat model is shown of a desktop: the contract of observation forms, and their tables.
+"""Observations for a chat model: the contract of observation forms, and their tables.
 
 A form of observation is a subclass of :class:`ObservationForm` in a module of its own, and a line
 in :mod:`judge.desktop.observation_forms`. This module has what forms are made of: the accessibility
@@ -51,7 +51,7 @@ class TreeTable:
 
 
 class ObservationForm(ABC):
-    """What a chat model is shown of a desktop in each turn.
+    """The form in which a chat model sees a desktop in each turn.
 
     Whatever a form shows, the screenshot and the table of every turn are on record.
 

@@ -101,13 +101,13 @@ class SandboxDesktop(Closable):
 
     @property
     def info(self) -> DesktopInfo:
-        """What it is."""
+        """Description of the backend."""
         return self._info
 
     def observe(
         self, *, screenshot: bool = True, tree: bool = True, marks: bool = False
     ) -> Observation:
-        """What it shows now."""
+        """Observes its present state."""
         header = {"op": "observe", "screenshot": screenshot, "tree": tree, "marks": marks}
         return _answered(_observation, *self._link.ask(header, [], _OBSERVE_S))
 
@@ -128,9 +128,9 @@ class SandboxDesktop(Closable):
             some = rows[start : start + _MAX_EVENTS]
             self._link.ask({"op": "feed", "events": some}, [], _FEED_S)
 
-    def frame(self, known: str = "") -> Frame:
+    def frame(self, digest: str = "") -> Frame:
         """The screen, immediately and without the tree."""
-        answer, blobs = self._link.ask({"op": "frame", "known": known}, [], _OBSERVE_S)
+        answer, blobs = self._link.ask({"op": "frame", "known": digest}, [], _OBSERVE_S)
         return _answered(_frame, answer, blobs)
 
     def save(self) -> Collected:

@@ -32,7 +32,7 @@ _HINT = "docs/desktop-people.md says what a step list looks like."
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a step is about.
+    """The target of a step.
 
     Attributes:
         role: of the element, or the end of the role: ``button`` matches ``push-button``.
@@ -368,7 +368,7 @@ def _prepared(
     screenshots: bool,
     pause: Callable[[float], None],
 ) -> tuple[Observation, Action]:
-    """What the desktop shows once the elements of a step are there, and the action of the step."""
+    """Waits for the elements of a step; returns the observation, and the action of the step."""
     if not screenshots and isinstance(step, Type | Keys | GoTo | Say):
         return Observation(None, None), action_of(
             step, ()
@@ -477,7 +477,7 @@ def _fits(target: Target, element: Element) -> bool:
 
 
 def _hint(target: Target, elements: Sequence[Element], windows: Sequence[str]) -> str:
-    """What the tree has instead of an element that is missing."""
+    """Similar elements of the tree, as a hint where an element is missing."""
     names = list(dict.fromkeys(one.name for one in _of_role(target.role, elements) if one.name))
     shown = ", ".join(map(repr, names[:_MAX_NAMED])) + (" …" if names[_MAX_NAMED:] else "")
     window = f"The window {windows[0]!r} is open; " if windows else ""

@@ -39,7 +39,7 @@ BOM = b"\xef\xbb\xbf"
 
 
 class MalformedError(Exception):
-    """What is wrong with a document; the caller adds in which file."""
+    """A document is malformed; the caller adds in which file."""
 
 
 def read_regular(
@@ -150,8 +150,10 @@ def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
     try:
         document = json.loads(shown, parse_constant=_nothing, parse_float=_number)
     except json.JSONDecodeError as problem:
-        place = f"line {problem.lineno}, " if problem.lineno > 1 else ""
-        raise MalformedError(f"not JSON at {place}column {problem.colno}: {problem.msg}") from None
+        position = f"line {problem.lineno}, " if problem.lineno > 1 else ""
+        raise MalformedError(
+            f"not JSON at {position}column {problem.colno}: {problem.msg}"
+        ) from None
     except RecursionError:
         raise MalformedError(_DEEP) from None
     except ValueError as problem:  # a number with thousands of digits
@@ -191,7 +193,7 @@ def dump_json(document: object, *, indent: int | None = None, spaced: bool = Fal
 
 
 def json_type(value: object) -> str:
-    """What JSON calls a value."""
+    """JSON's name for the type of a value."""
     if value is None or isinstance(value, bool):
         return "null" if value is None else "true or false"
     names = {str: "text", dict: "an object", list: "an array", int: "a number", float: "a number"}
@@ -237,10 +239,12 @@ def _number(text: str) -> float | None:
 def _depth(document: Any) -> int:
     """How deep objects and arrays are nested, counted level by level."""
     level, depth = [document], 0
-    while level := [each for each in level if isinstance(each, dict | list)]:
+    while level := [child for child in level if isinstance(child, dict | list)]:
         depth += 1
         level = [
-            inner for each in level for inner in (each.values() if isinstance(each, dict) else each)
+            inner
+            for parent in level
+            for inner in (parent.values() if isinstance(parent, dict) else parent)
         ]
     return depth
 
@@ -323,7 +327,7 @@ def _check_regular(
 
 
 def kind_of(mode: int) -> str:
-    """What something other than a regular file is, for messages."""
+    """The kind of something other than a regular file, for messages."""
     for is_kind, name in (
         (stat.S_ISDIR, "a folder"),
         (stat.S_ISLNK, "a link"),
@@ -336,7 +340,7 @@ def kind_of(mode: int) -> str:
 
 
 def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError:
-    """What to raise for a file that is longer than it may be."""
+    """The exception to raise for a file that is longer than it may be."""
     return error(
         f"{path}: longer than {most_bytes // MIB:,} MiB",
         hint="The judge does not write such long files.",

@@ -72,10 +72,10 @@ def read_placed_lines(
     with opened_regular(path, error, MAX_LINES_BYTES) as file:
         if file is None:
             return
-        number, place = 0, 0
+        number, offset = 0, 0
         while line := file.readline(MAX_LINE_BYTES + 2):
-            start, place, number = place, place + len(line), number + 1
-            if place > MAX_LINES_BYTES:  # a file that grows while it is read, or has no size
+            start, offset, number = offset, offset + len(line), number + 1
+            if offset > MAX_LINES_BYTES:  # a file that grows while it is read, or has no size
                 raise too_long(path, error, MAX_LINES_BYTES)
             if len(line) > MAX_LINE_BYTES + 1:
                 raise error(
@@ -107,7 +107,7 @@ class LinesAt:
         self._opening = threading.Lock()
         self._file: IO[bytes] | None = None
 
-    def read(self, place: int, length: int) -> bytes:
+    def read(self, offset: int, length: int) -> bytes:
         """A line by the place at which it begins, and its length.
 
         Raises:
@@ -118,7 +118,7 @@ class LinesAt:
                 opened = opened_regular(self.path, self._error, MAX_LINES_BYTES)
                 self._file = self._stack.enter_context(opened)
             file = self._file
-        data = b"" if file is None else os.pread(file.fileno(), length, place)
+        data = b"" if file is None else os.pread(file.fileno(), length, offset)
         if len(data) < length:
             raise self._error(
                 f"{self.path}: has changed while it was in use", hint="Run the command again."
@@ -147,7 +147,7 @@ def read_placed_json_lines(
     path: Path, error: type[JudgeError], *, whole: bool = False
 ) -> Iterator[tuple[int, int, int, dict[str, Any]]]:
     """The same with the place at which each line begins, and its length."""
-    for number, place, line in read_placed_lines(path, error, whole=whole):
+    for number, offset, line in read_placed_lines(path, error, whole=whole):
         try:
             record = as_object(parse_json(line, most_values=MAX_LINE_VALUES))
         except MalformedError as problem:
@@ -156,7 +156,7 @@ def read_placed_json_lines(
                 hint="It was not written by the judge. Remove the line and run the "
                 "command again: what is missing is made again.",
             ) from problem
-        yield number, place, len(line), record
+        yield number, offset, len(line), record
 
 
 class GrowingLines:
@@ -171,7 +171,7 @@ class GrowingLines:
         self._offset = 0
 
     def read(self, error: type[JudgeError]) -> tuple[list[bytes], bool]:
-        """What was appended since the last call.
+        """Reads the lines appended since the last call.
 
         Args:
             error: what to raise.
@@ -253,7 +253,7 @@ class LineAppender:
             self._new_in = None
 
     def status(self) -> os.stat_result:
-        """What the file is that was opened, whatever has its name now."""
+        """Status of the file that was opened, whatever has its name now."""
         assert self._descriptor is not None
         return os.fstat(self._descriptor)
 
@@ -269,9 +269,9 @@ def _cut_torn_line(descriptor: int) -> None:
     size = end = os.fstat(descriptor).st_size
     while end:
         start = max(end - MIB, 0)
-        found = os.pread(descriptor, end - start, start).rfind(b"\n")
-        if found >= 0:
-            end = start + found + 1
+        line_end = os.pread(descriptor, end - start, start).rfind(b"\n")
+        if line_end >= 0:
+            end = start + line_end + 1
             break
         end = start
     if end < size:

@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes: names of files lie. Pure."""
+"""The type of a file by its first bytes: names of files lie. Pure."""
 
 from __future__ import annotations
 

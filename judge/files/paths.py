@@ -80,6 +80,6 @@ def shipped_folder(name: str, marker: str) -> Path | None:
 
 
 def state_folder() -> Path:
-    """What the judge remembers of its user: ``judge`` in the user's state folder (XDG)."""
+    """Folder of the judge's memory of its user: ``judge`` in the user's state folder (XDG)."""
     base = os.environ.get("XDG_STATE_HOME")
     return (Path(base).expanduser() if base else Path.home() / ".local" / "state") / "judge"

@@ -29,7 +29,7 @@ _TEXT = "tag:yaml.org,2002:str"
 
 
 class MalformedYamlError(Exception):
-    """What is wrong with a document; the caller adds in which file."""
+    """A YAML document is malformed; the caller adds in which file."""
 
 
 def read_yaml(path: Path, error: type[JudgeError]) -> Any:
@@ -64,15 +64,15 @@ def parse_yaml(text: str) -> Any:
         raise MalformedYamlError(f"not YAML: {visible(_said(problem))}") from problem
     except (ValueError, OverflowError, RecursionError) as problem:
         # A date without such a day, a number with thousands of digits.
-        said = visible(str(problem)) or type(problem).__name__
-        raise MalformedYamlError(f"not YAML: {said}") from problem
+        message = visible(str(problem)) or type(problem).__name__
+        raise MalformedYamlError(f"not YAML: {message}") from problem
     finally:
         if loader is not None:
             loader.dispose()
 
 
 def _said(problem: yaml.YAMLError) -> str:
-    """What is wrong, and where, without the name that the parser has for its input."""
+    """The fault and its position, without the name that the parser has for its input."""
     if isinstance(problem, yaml.reader.ReaderError):
         return f"character {problem.position + 1}: {problem.reason}"
     if not isinstance(problem, yaml.MarkedYAMLError):
@@ -83,8 +83,8 @@ def _said(problem: yaml.YAMLError) -> str:
         (problem.problem_mark, problem.problem),
     ):
         if words:
-            place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
-            parts.append(place + words)
+            position = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+            parts.append(position + words)
     return "; ".join(parts)
 
 

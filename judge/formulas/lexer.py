@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """What a token is.
+    """The kind of a token.
 
     ``CELL`` is one corner: ``A1:B2`` has three tokens, and so has a range with a computed corner.
     ``COLUMNS`` and ``ROWS`` are a whole ``A:C`` or ``1:5``. Whether a worksheet has that many rows
@@ -71,8 +71,8 @@ def tokens(formula: str) -> list[Token]:
     """
     kinds = _KINDS
     return [
-        Token(kinds[found.lastgroup], found[0], found.start())
-        for found in _token().finditer(formula)
+        Token(kinds[match.lastgroup], match[0], match.start())
+        for match in _token().finditer(formula)
     ]
 
 

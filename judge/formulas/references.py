@@ -99,7 +99,7 @@ def references(formula: str) -> tuple[Reference, ...]:
 
 
 def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
-    """What a formula's text says, and the rectangles that it names outright.
+    """Reads a formula's text, and the rectangles that it names outright.
 
     Formulas of a column differ only in their row numbers: what they have in common is read once.
 
@@ -113,15 +113,15 @@ def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
     rows = parts[1::2]
     if form.places is None or any(len(row) > _ROW_DIGITS for row in rows):
         return form.traits, tuple(_references(formula))
-    found = []
-    for place in form.places:
-        first, last = place.first, place.last
-        low = int(rows[first]) if place.moves else first
-        high = int(rows[last]) if place.moves else last
+    references = []
+    for at in form.places:
+        first, last = at.first, at.last
+        low = int(rows[first]) if at.moves else first
+        high = int(rows[last]) if at.moves else last
         if low > high:
             low, high = high, low
-        found.append(Reference(place.sheet, low, place.min_column, high, place.max_column))
-    return form.traits, found
+        references.append(Reference(at.sheet, low, at.min_column, high, at.max_column))
+    return form.traits, references
 
 
 class _Place(NamedTuple):
@@ -136,7 +136,7 @@ class _Place(NamedTuple):
 
 
 class _Form(NamedTuple):
-    """What formulas that differ only in row numbers have in common.
+    """The common part of formulas that differ only in row numbers.
 
     Attributes:
         traits: what their text says.
@@ -161,29 +161,29 @@ def _form(parts: tuple[str, ...]) -> _Form:
     for index, part in enumerate(parts[1:]):
         index_at[len(text)] = index
         text += "1" + part
-    said = traits(text)
+    formula_traits = traits(text)
     places: list[_Place] = []
     for area in areas(text):
         if area.sheet is not None and any(
             at in index_at for at in range(area.sheet.start, area.sheet.end)
         ):
-            return _Form(said, None)
+            return _Form(formula_traits, None)
         if area.first.kind is Kind.CELL:
             first, last = (
                 index_at.get(cell.end - len(corner(cell)[1])) for cell in (area.first, area.last)
             )
             if first is None or last is None:
-                return _Form(said, None)
+                return _Form(formula_traits, None)
             named = reference(area)
             places.append(
                 _Place(named.sheet, named.min_column, named.max_column, first, last, moves=True)
             )
         else:
             if any(at in index_at for at in range(area.first.start, area.first.end)):
-                return _Form(said, None)
+                return _Form(formula_traits, None)
             sheet, low, left, high, right = reference(area)
             places.append(_Place(sheet, left, right, low, high, moves=False))
-    return _Form(said, tuple(places))
+    return _Form(formula_traits, tuple(places))
 
 
 def _references(formula: str) -> list[Reference]:
@@ -222,7 +222,9 @@ _PARTS_OF_RANGES = frozenset(("INDEX", "XLOOKUP", "TAKE", "DROP", "TRIMRANGE"))
 """Functions that give a part of a range as a reference."""
 
 
-def readable(formula: str, said: FormulaTraits, named: Sequence[Reference]) -> Sequence[Reference]:
+def readable(
+    formula: str, formula_traits: FormulaTraits, named: Sequence[Reference]
+) -> Sequence[Reference]:
     """The rectangles that hold everything that a formula can read.
 
     Where a function extends a range, these are at times more than it reads. Of a formula that is
@@ -230,24 +232,24 @@ def readable(formula: str, said: FormulaTraits, named: Sequence[Reference]) -> S
 
     Args:
         formula: its text.
-        said: what its text says.
+        formula_traits: what its text says.
         named: the rectangles that it names.
     """
-    if not said.reaches_further or not named:
+    if not formula_traits.reaches_further or not named:
         return named
-    boxes = _boxes(named) if said.spans else []
+    boxes = _boxes(named) if formula_traits.spans else []
     calls = list(_PLAIN_CALL.finditer(formula))
     if len(calls) == len(_EXTENDING_CALL.findall(formula)):
-        return [*named, *boxes, *(each for call in calls for each in _sums(call))]
-    high = max(each.max_row - each.min_row for each in named)
-    wide = max(each.max_column - each.min_column for each in named)
-    inside = said.spans or bool(said.functions & _PARTS_OF_RANGES)
-    grown = [_grown(each, high, wide, inside=inside) for each in named]
-    return [*grown, *_boxes(grown)] if said.spans else grown
+        return [*named, *boxes, *(reference for call in calls for reference in _sums(call))]
+    high = max(reference.max_row - reference.min_row for reference in named)
+    wide = max(reference.max_column - reference.min_column for reference in named)
+    inside = formula_traits.spans or bool(formula_traits.functions & _PARTS_OF_RANGES)
+    grown = [_grown(reference, high, wide, inside=inside) for reference in named]
+    return [*grown, *_boxes(grown)] if formula_traits.spans else grown
 
 
 def _sums(call: re.Match[str]) -> list[Reference]:
-    """What a sum range is extended to, if its shape is not that of the range that is searched."""
+    """The extended sum range, if its shape is not that of the range that is searched."""
     if call["sums"] is None:
         return []
     (cells, *_), (sums, *_) = references(call["cells"]), references(call["sums"])
@@ -261,16 +263,16 @@ def _sums(call: re.Match[str]) -> list[Reference]:
     return [] if grown == sums else [grown]
 
 
-def _grown(each: Reference, high: int, wide: int, *, inside: bool) -> Reference:
+def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Reference:
     """A rectangle and what follows it, as far as another one that starts in it may reach."""
-    row = each.max_row if inside else each.min_row
-    column = each.max_column if inside else each.min_column
+    row = reference.max_row if inside else reference.min_row
+    column = reference.max_column if inside else reference.min_column
     return Reference(
-        each.sheet,
-        each.min_row,
-        each.min_column,
-        min(max(each.max_row, row + high), MAX_ROW),
-        min(max(each.max_column, column + wide), MAX_COLUMN),
+        reference.sheet,
+        reference.min_row,
+        reference.min_column,
+        min(max(reference.max_row, row + high), MAX_ROW),
+        min(max(reference.max_column, column + wide), MAX_COLUMN),
     )
 
 
@@ -279,10 +281,10 @@ def _boxes(named: Sequence[Reference]) -> list[Reference]:
     return [
         Reference(
             sheet,
-            min(each.min_row for each in named if each.sheet == sheet),
-            min(each.min_column for each in named if each.sheet == sheet),
-            max(each.max_row for each in named if each.sheet == sheet),
-            max(each.max_column for each in named if each.sheet == sheet),
+            min(reference.min_row for reference in named if reference.sheet == sheet),
+            min(reference.min_column for reference in named if reference.sheet == sheet),
+            max(reference.max_row for reference in named if reference.sheet == sheet),
+            max(reference.max_column for reference in named if reference.sheet == sheet),
         )
-        for sheet in dict.fromkeys(each.sheet for each in named)
+        for sheet in dict.fromkeys(reference.sheet for reference in named)
     ]

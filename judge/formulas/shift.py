@@ -53,7 +53,7 @@ def _with_sheet(text: str, old: str, new: str) -> str:
     names = text[:-1].strip("'").replace("''", "'").split(":")
     if folded(old) not in map(folded, names):
         return text
-    name = ":".join(new if folded(each) == folded(old) else each for each in names)
+    name = ":".join(new if folded(part) == folded(old) else part for part in names)
     return "'" + name.replace("'", "''") + "'!"
 
 
@@ -76,7 +76,7 @@ _AS_WRITTEN = (Kind.TEXT, Kind.QUOTED, Kind.BRACKETS)
 
 
 def shape_of(token: Token) -> str:
-    """What is left of a token in the shape of its formula: of a reference ``#``."""
+    """A token's part in the shape of its formula: ``#`` for a reference."""
     if token.kind in _AS_WRITTEN:
         return token.text
     if token.kind is Kind.SHEET:

@@ -1,4 +1,4 @@
-"""What a formula's text says about how it must be computed: functions, references, arrays.
+"""Traits of a formula's text that decide how to compute it: functions, references, arrays.
 
 Reads only what the choice of an engine depends on; nothing is computed here.
 """
@@ -25,7 +25,7 @@ _PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class FormulaTraits:
-    """What the text of a formula says, except for its references.
+    """Traits of a formula's text, except for its references.
 
     Attributes:
         functions: names of the functions called, upper case, without prefix; uses at which
@@ -66,7 +66,7 @@ class FormulaTraits:
 
 
 def traits(formula: str) -> FormulaTraits:
-    """What a formula's text says.
+    """Derives the traits of a formula's text.
 
     Args:
         formula: with or without its leading ``=``; never rejected, however broken.
@@ -365,7 +365,7 @@ class _Reading:
 
 
 def _whole(words: Sequence[Token], index: int, last_brace: int) -> tuple[str, int]:
-    """What begins with a token, and the index behind it: a range or an array is read as one.
+    """The operand that begins with a token, and the index behind it; a range or an array is one.
 
     Args:
         words: the tokens of a formula.

@@ -22,7 +22,7 @@ SandboxName = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradingOptions:
-    """What rules, engines and sandbox are opened from.
+    """Options that rules, engines and sandbox are opened from.
 
     Attributes:
         profile: comparison profile.

@@ -25,7 +25,7 @@ _STEP_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTime:
-    """What the reference solution of a task takes on its slowest case.
+    """Time that the reference solution of a task takes on its slowest case.
 
     Attributes:
         digest: of the solution and its inputs; another one is measured again.
@@ -100,7 +100,7 @@ def measure(sandbox: Sandbox, task: Task, submission: Submission, limits: Limits
 
 @dataclass(frozen=True, slots=True)
 class ReferenceTimes:
-    """What was measured for a run: the document of reference.json.
+    """Reference times measured for a run: the document of reference.json.
 
     Attributes:
         host: the machine that it was measured on.

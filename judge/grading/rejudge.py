@@ -182,7 +182,7 @@ class _Rejudging:
             yield Job(task, author, (CaseJob(case, keys, outcome),), self._limits)
 
     def conclude(self, judged: JudgedCase) -> RejudgedCase:
-        """What judging an answer again has changed."""
+        """Compares an answer's old and new result."""
         after = judged.result
         before, same_rules = self._same_rules[after.task_id, after.sample, after.case]
         return _compared(judged.keys, before, after, same_rules, "")
@@ -233,7 +233,7 @@ _OF_OUTPUTS = frozenset({Verdict.AC, Verdict.WA, Verdict.NC})
 
 
 def _unproven(before: CaseResult, why: str) -> tuple[CaseResult, str]:
-    """What happens to a verdict that cannot be proven.
+    """Result for a verdict that cannot be proven.
 
     One that costs its author the case stands. One that would win something (an accepted answer, a
     case that is not scored) is not believed.

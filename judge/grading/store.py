@@ -98,7 +98,7 @@ def _workbook_places(run: Path, digest: str) -> tuple[Path, Path]:
 
 
 def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
-    """What is raised instead of writing what no command would read again."""
+    """The exception raised in place of writing a line that no command would read again."""
     return StoreError(
         f"{path}: what is to be written has more than {most_bytes // MIB} MiB, and no command "
         "would read it",
@@ -107,7 +107,7 @@ def too_long_to_read(path: Path, most_bytes: int) -> StoreError:
 
 
 class WatchedFolder:
-    """What a command has used: a folder, and files in it that only grow.
+    """A folder that a command has used, and files in it that only grow.
 
     Somebody may remove or replace them meanwhile. What was read, or written, is then no longer
     what is there, and nothing that is made of it may be left as if it were.

@@ -138,7 +138,7 @@ def _key_of(call: Mapping[str, Any]) -> CallKey:
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """What the calls of all tasks of a run share.
+    """Context that the calls of all tasks of a run share.
 
     Attributes:
         chat_model: the model.
@@ -310,7 +310,7 @@ class TaskClient:
 
 
 def custom_id_of(key: CallKey) -> str:
-    """What a request is called in a batch: 64 hexadecimal digits.
+    """Id of a request in a batch: 64 hexadecimal digits.
 
     It depends on the task and sample as well as on the request: two samples may send equal ones.
     """

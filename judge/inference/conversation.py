@@ -116,7 +116,7 @@ class Conversation:
 
 
 class Environment(ABC):
-    """What a chat model talks to, for one conversation: it shows something and acts on replies.
+    """The other side of a conversation with a chat model: it shows something and acts on replies.
 
     Args:
         conversation: filled as the conversation proceeds, so that it is there if a call fails.
@@ -147,7 +147,7 @@ class Environment(ABC):
         """
 
     def round_facts(self, number: int) -> dict[str, Any]:
-        """What the record of a round holds besides the reply."""
+        """Fields of a round's record besides the reply."""
         del number
         return {}
 
@@ -387,7 +387,7 @@ def _says_done(text: str) -> bool:
 
 
 def execution_record(execution: Execution) -> dict[str, Any]:
-    """What a conversation keeps of the outcome of a program."""
+    """A conversation's record of the outcome of a program."""
     return {
         "failed": execution.failed,
         "stopped": execution.stopped,
@@ -524,7 +524,7 @@ class AnswerEnvironment(_TextEnvironment):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a reply is in a conversation that ends with an answer.
+    """The role of a reply in a conversation that ends with an answer.
 
     Attributes:
         program: the program that it holds, which may be none.

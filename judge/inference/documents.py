@@ -101,7 +101,7 @@ class DocumentFolder:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What the folder holds and how it is searched, for ``run.json``."""
+        """The folder's contents and its kind of search, for ``run.json``."""
         digest = hashlib.sha256()
         for chunk in self.chunks:
             digest.update(f"{chunk.file}\0{chunk.part}\0{chunk.sha256}\n".encode())

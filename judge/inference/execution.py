@@ -195,7 +195,7 @@ class FreshProcessRunner:
 
 
 def execution_of_run(result: RunResult) -> Execution:
-    """What the facts of a run mean for the conversation."""
+    """Turns the facts of a run into an execution of the conversation."""
     stderr = result.stderr.decode("utf-8", "replace")
     stdout = result.stdout.decode("utf-8", "replace")
     failed = result.status in _PROGRAM_ERRORS

@@ -375,7 +375,7 @@ def _members(file: IO[bytes]) -> Iterator[tuple[str, bytes]]:
 
 
 def _header(log: dict[str, Any]) -> dict[str, Any]:
-    """What is read of the header of a log."""
+    """Reads the fields of a log's header that the judge uses."""
     spec = log.get("eval")
     if not isinstance(spec, dict):
         raise MalformedError("it does not say what was evaluated")
@@ -400,7 +400,7 @@ def _summaries(samples: object) -> list[dict[str, Any]]:
 
 
 def _sample(sample: dict[str, Any]) -> dict[str, Any]:
-    """What is read of a sample.
+    """Reads the fields of a sample that the judge uses.
 
     Raises:
         MalformedError: it has too many messages, parts of messages, or models.

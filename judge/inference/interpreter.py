@@ -26,7 +26,7 @@ PROGRAM = "/tmp/data/solution.py"  # noqa: S108  a name in tracebacks, inside th
 
 
 class Capture:
-    """What is written to a descriptor while it is open: the beginning, and how much in all."""
+    """Text written to a descriptor while it is open: the beginning, and the length of all."""
 
     def __init__(self, descriptor: int, limit: int) -> None:
         self._descriptor = descriptor
@@ -149,7 +149,7 @@ def add_picture(
 
 
 def state_of(path: str | None) -> tuple[int, int, int] | None:
-    """What changes when a file is written; None where there is no file."""
+    """Fingerprint that changes when a file is written; None where there is no file."""
     if path is None:
         return None
     try:

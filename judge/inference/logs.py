@@ -43,7 +43,7 @@ def empty_records(store: RunDirectory) -> Iterator[InferenceRecords]:
 def imported_run(
     log: Path, suite: Suite, source: str, *, model: str | None, setting: str | None
 ) -> RunDocument:
-    """What run.json says of a run that comes from a log.
+    """The content of run.json for a run that comes from a log.
 
     Args:
         log: the log.

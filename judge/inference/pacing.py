@@ -139,7 +139,7 @@ def _bucket(limit: int | None, period_s: float) -> AsyncLimiter | None:
 
 @dataclass(slots=True)
 class Budget:
-    """What a run may spend, earlier commands of the same run included.
+    """Spending limits of a run, earlier commands of the same run included.
 
     Attributes:
         max_cost: US dollars; None for no bound.

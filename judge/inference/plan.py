@@ -21,7 +21,7 @@ from judge.inference.prompt import Feedback, Template, load_feedback
 
 @dataclass(frozen=True, slots=True)
 class Background:
-    """What prompts add to the question: the plan of an expert, and quotations from documents.
+    """Additions to the question in prompts: the plan of an expert, and quotations from documents.
 
     Attributes:
         oracle_plan: whether prompts give the steps of an expert, if the suite has them.
@@ -34,7 +34,7 @@ class Background:
     words: Feedback = field(default_factory=lambda: load_feedback("background"))
 
     def identity(self, questions: Iterable[TaskQuestion]) -> dict[str, object]:
-        """What must not change between two parts of a run; empty if nothing is added."""
+        """Settings that must not change between two parts of a run."""
         identity: dict[str, object] = {}
         if self.oracle_plan:
             digest = hashlib.sha256()
@@ -141,7 +141,7 @@ class TypedMode:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What must not change between two parts of a run."""
+        """Settings that must not change between two parts of a run."""
         setting = {name: _plain(value) for name, value in asdict(self.setting).items()}
         return {
             "setting": setting,
@@ -246,7 +246,7 @@ class InferencePlan:
 
     @property
     def identity(self) -> InferenceIdentity:
-        """What must not change between two parts of a run: it would mix two experiments."""
+        """Settings that must not change between two parts of a run."""
         return {
             "model": self.model.name,
             "model_name": self.model_name,

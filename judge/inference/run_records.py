@@ -1,4 +1,4 @@
-"""What a run of inference writes and reports: submissions, conversations, failures, progress."""
+"""Records and reports of a run of inference: submissions, conversations, failures, progress."""
 
 from __future__ import annotations
 

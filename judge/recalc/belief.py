@@ -24,9 +24,9 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from judge.formulas.references import Reference
+from judge.formulas.shapes import Call
 from judge.recalc.agreement import same_value, with_logical
 from judge.recalc.names import LIBREOFFICE
-from judge.recalc.shapes import Call
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 
@@ -111,7 +111,7 @@ def believe(
         calls: what the formula calls.
         trust: the records.
         instead: what the formula gives instead of an error, by
-            :func:`judge.recalc.shapes.fallback`.
+            :func:`judge.formulas.shapes.fallback`.
     """
     weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
     found = verdicts(words, weights)

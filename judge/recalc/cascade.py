@@ -14,18 +14,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from judge.formulas.functions import RARE
+from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
 from judge.recalc.belief import Overruled, believe, possible_words
 from judge.recalc.contract import Engine
+from judge.recalc.explaining import Explanation, address
 from judge.recalc.ground import Ground
 from judge.recalc.names import FORMULAS, LIBREOFFICE
-from judge.recalc.shapes import Call, calls, fallback
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
-from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
 
@@ -35,6 +36,16 @@ _IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
 
 _OPEN = "open"
 """Stands, among engines that were overruled, for a cell whose value depends on what is missing."""
+
+_SURE = (
+    "the two agree, and were always right where they agreed on the functions that the cell depends "
+    "on (the cell is sure)"
+)
+_UNDISPUTED = "no engine that has a value contradicts it"
+_HEAVIEST = "its record for the calls of the formula is better than that of the others"
+_HEAVIER = "they agree, and by their records for the calls of the formula they are right"
+_READ_OTHERWISE = "LibreOffice reads something that the cell depends on differently from Excel"
+_CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
 
 
 @dataclass(slots=True)
@@ -59,25 +70,19 @@ class CascadeResult:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What the engines say of a cell, and what becomes of it.
+    """The answers of engines for a cell.
 
     Attributes:
         formula: its formula.
         calls: what the formula calls.
         words: engine -> its value, if that is a usable one.
         typed: the same values as the reader would return them.
-        value: the value that is taken.
-        engines: whose value that is; none if none is taken.
-        why_not: why none is taken.
     """
 
     formula: str
     calls: tuple[Call, ...]
     words: Mapping[str, CellValue]
     typed: Mapping[str, CellValue]
-    value: CellValue = None
-    engines: tuple[str, ...] = ()
-    why_not: str = ""
 
 
 class Cascade:
@@ -100,6 +105,14 @@ class Cascade:
         """
         return _Inquiry(self._engines, self._trust, question).run()
 
+    def explain(self, question: Question, cell: CellRef) -> Explanation:
+        """As :meth:`compute` for one of the cells; then the engines that were not needed are asked.
+
+        Raises:
+            EngineUnavailableError: an engine cannot be started.
+        """
+        return _Inquiry(self._engines, self._trust, question).explained(cell)
+
     def hear(self, question: Question) -> dict[CellRef, Heard]:
         """Computes some cells with every engine but the slow one, and tells what each one says.
 
@@ -117,11 +130,13 @@ class _Choice:
         value: its value.
         engines: whose value that is.
         against: engine -> what it says, if they disagree and that is worth a note.
+        why: why that is believed, for people; only if it is not simply that engines agree.
     """
 
     value: CellValue
     engines: tuple[str, ...]
     against: Mapping[str, CellValue] | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,23 +193,34 @@ class _Inquiry:
         )
         return self._outcome
 
+    def explained(self, cell: CellRef) -> Explanation:
+        """The engines' answers for a cell, and what was made of them."""
+        outcome, choice = self.run(), self._decided[cell]
+        answers = {name: self._asked(name, cell) for name in _IN_ORDER if name in self._engines}
+        for name, asked in answers.items():
+            # The slowest engine is not asked for a cell that is decided without it.
+            if name != FORMULAS:
+                asked.ask(name, self._question.timeout_s)
+        return Explanation(
+            cell,
+            self._question.formulas[cell],
+            outcome.values.get(cell),
+            choice.engines if isinstance(choice, _Choice) else (),
+            choice.why if isinstance(choice, _Choice) else outcome.failed[cell],
+            {name: asked.word_of(name, cell) for name, asked in answers.items()},
+            tuple(outcome.notes),
+        )
+
     def hear(self) -> dict[CellRef, Heard]:
         """What each engine says; see :meth:`Cascade.hear`."""
         for name in sorted(self._engines.keys() - {FORMULAS}):
             self._asking.ask(name, self._question.timeout_s)
             if name in self._pair:
                 self._apart.ask(name, self._question.timeout_s)
-        self._ask()
         found = {}
         for cell in self._question.requested:
-            choice = self._decided[cell]
             words = self._results(cell)
-            heard = Heard(self._question.formulas[cell], self._called(cell), words, words)
-            if isinstance(choice, _Choice):
-                heard = replace(heard, value=choice.value, engines=choice.engines)
-            else:
-                heard = replace(heard, why_not=self._why_not(cell, choice))
-            found[cell] = heard
+            found[cell] = Heard(self._question.formulas[cell], self._called(cell), words, words)
         return found
 
     def _sure_cells(self) -> AbstractSet[CellRef]:
@@ -344,11 +370,18 @@ class _Inquiry:
         if name != LIBREOFFICE and self._question.formulas[cell] == DATA_TABLE:
             return None  # the others know no data tables, and repeat what is stored
         if isinstance(value, ErrorValue):
-            if value.code == "#NAME?" and not self._ground.is_nameless(cell):
+            if value.code == "#NAME?" and (
+                not self._ground.is_nameless(cell) or self._is_rare(cell)
+            ):
                 return ErrorValue("#REF!") if self._ground.is_broken(cell) else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
                 return None
         return value
+
+    def _is_rare(self, cell: CellRef) -> bool:
+        """Whether a formula calls a function that engines show ``#NAME?`` for, and Excel knows."""
+        rare = RARE | self._question.lambdas
+        return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
     def _decide(
         self, cell: CellRef, doubted: AbstractSet[str] = frozenset()
@@ -368,7 +401,7 @@ class _Inquiry:
         if len(self._engines) == 1:
             # An engine that is the only one was requested by name, and is believed.
             for name, value in results.items():
-                return _Choice(value, (name,))
+                return _Choice(value, (name,), why="it is the only engine that may answer")
             return _Open(missing) if missing else None
         words = {name: word for name, word in results.items() if name != FORMULAS}
         agreed = self._agreed_by_pair(cell, words)
@@ -398,7 +431,7 @@ class _Inquiry:
         said = [words[name] for name in PAIR_ENGINES]
         if any(map(is_doubtful, said)) or not same_value(*said):
             return None
-        return _Choice(said[0], PAIR_ENGINES)
+        return _Choice(said[0], PAIR_ENGINES, why=_SURE)
 
     def _chosen(
         self, cell: CellRef, words: Mapping[str, CellValue], doubted: AbstractSet[str]
@@ -408,7 +441,9 @@ class _Inquiry:
         if agreed is not None:
             return agreed
         if self._question.formulas[cell] == DATA_TABLE:
-            return _Choice(words[LIBREOFFICE], (LIBREOFFICE,)) if LIBREOFFICE in words else None
+            office = words.get(LIBREOFFICE)
+            why = "only LibreOffice computes data tables"
+            return None if office is None else _Choice(office, (LIBREOFFICE,), why=why)
         if LIBREOFFICE in words:
             spilled = self._ground.reads_spilled(cell)
             if spilled or self._ground.reads_logical(cell):
@@ -426,7 +461,11 @@ class _Inquiry:
         if believed is None:
             return None
         others = any(name not in believed.engines for name in words)
-        return _Choice(believed.value, tuple(believed.engines), words if others else None)
+        engines = tuple(believed.engines)
+        if not others:
+            return _Choice(believed.value, engines, why=_UNDISPUTED)
+        why = _HEAVIER if len(engines) > 1 else _HEAVIEST
+        return _Choice(believed.value, engines, words, why)
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """What the formula of a cell calls."""
@@ -448,10 +487,11 @@ class _Inquiry:
         for word in quick:
             likewise = with_logical(office, word)
             if same_value(likewise, word):
-                return _Choice(likewise, (LIBREOFFICE,))
+                return _Choice(likewise, (LIBREOFFICE,), why=_CONFIRMED)
         if len(quick) < len(PAIR_ENGINES) or any(map(is_doubtful, quick)):
             return None
-        return _Choice(quick[0], PAIR_ENGINES, words) if same_value(*quick) else None
+        why = f"they agree, and {_READ_OTHERWISE}"
+        return _Choice(quick[0], PAIR_ENGINES, words, why) if same_value(*quick) else None
 
     def _with_the_last(
         self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
@@ -463,7 +503,7 @@ class _Inquiry:
             return _Open(frozenset((FORMULAS,)))
         for name, word in results.items():
             if name != FORMULAS and FORMULAS in results and same_value(word, results[FORMULAS]):
-                return _Choice(word, (name, FORMULAS), results)
+                return _Choice(word, (name, FORMULAS), results, _HEAVIER)
         return None
 
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
@@ -518,8 +558,3 @@ def _are_alike(first: _Choice | None, second: _Choice | None) -> bool:
 
 def _shown(value: CellValue) -> str:
     return value.code if isinstance(value, ErrorValue) else repr(value)[:60]
-
-
-def address(cell: CellRef) -> str:
-    """A cell in the usual notation: ``Sheet1!B7``."""
-    return f"{cell.sheet}!{cell_name(cell.row, cell.column)}"

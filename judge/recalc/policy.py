@@ -7,7 +7,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import judge.formulas
@@ -20,12 +20,14 @@ from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
+from judge.recalc.agreement import same_value
 from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult, Heard, address
+from judge.recalc.cascade import Cascade, CascadeResult, Heard
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
-from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
+from judge.recalc.expansion import expanded
+from judge.recalc.explaining import Explanation, address
 from judge.recalc.footing import (
     is_ascii_only,
     logical_constants,
@@ -34,8 +36,10 @@ from judge.recalc.footing import (
     slimmed,
     spills,
     text_beyond_ascii,
+    with_known,
 )
-from judge.recalc.names import Mode
+from judge.recalc.names import JUDGE, Mode
+from judge.recalc.own import followed_values, own_values
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, wanted_cells
@@ -50,6 +54,8 @@ from judge.workbook.cell import (
     ErrorValue,
     WorkbookFacts,
 )
+from judge.workbook.cell_values import written_controls
+from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import whole_number
@@ -86,7 +92,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 7
+RULES = 8
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
@@ -143,6 +149,23 @@ OLDEST_EXCEL = 9
 
 CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
 """Other programs that calculate, by the names that they write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is asked about some cells.
+
+    Attributes:
+        question: the question to the engines.
+        index: the formulas of the workbook.
+        known: cells that are computed without any engine, asked for or not -> their values.
+        notes: what a person should know of the question.
+    """
+
+    question: Question
+    index: FormulaIndex
+    known: Mapping[CellRef, CellValue]
+    notes: tuple[str, ...]
 
 
 class Recalculator:
@@ -238,17 +261,23 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
+        cells, refused, unseen = self._computable(workbook, ranges, origin)
+        computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
+        if refused:
+            return replace(computed, not_calculated={**computed.not_calculated, **refused})
+        return computed
+
+    def _computable(
+        self, workbook: Workbook, ranges: Sequence[CellRange], origin: Origin
+    ) -> tuple[list[WantedCell], dict[CellRef, str], list[str]]:
+        """The cells to compute, those that nobody can compute with the reason, and notes."""
         cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
         refused = replaced_cells(workbook, ranges, self._mode, origin)
         cells = [cell for cell in cells if cell.ref not in refused]
         refused |= _too_long(cells)
         if origin is not Origin.GOLD:
             refused |= uncomputed_cells(cells)
-        cells = [cell for cell in cells if cell.ref not in refused]
-        computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
-        if refused:
-            return replace(computed, not_calculated={**computed.not_calculated, **refused})
-        return computed
+        return [cell for cell in cells if cell.ref not in refused], refused, unseen
 
     def _known(
         self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]
@@ -287,12 +316,47 @@ class Recalculator:
         asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
         return hashlib.sha256(asked.encode()).hexdigest()
 
+    def explain(self, workbook: Workbook, ref: CellRef, *, origin: Origin) -> Explanation:
+        """Computes one cell as :meth:`fill` does, and keeps the answers of all engines.
+
+        Nothing is taken from the cache, and engines that the decision does not need are asked.
+
+        Args:
+            workbook: an open workbook.
+            ref: the cell, on a sheet by its real name.
+            origin: where the workbook comes from.
+
+        Raises:
+            WorkbookError: the workbook cannot be read.
+            EngineUnavailableError: an installed engine cannot be started.
+        """
+        area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
+        cells, refused, _ = self._computable(workbook, [area], origin)
+        if not cells:
+            stored = workbook.cells(area).get((ref.row, ref.column))
+            formula, value = (stored.formula, stored.value) if stored else (None, None)
+            if ref in refused:
+                return Explanation(ref, formula, None, (), refused[ref])
+            why = "no formula gives it a value that is computed, so the value in the file counts"
+            return Explanation(ref, formula, value, (), why)
+        (cell,) = cells
+        if not self._engines:
+            why = _NOBODY + self._install_hint()
+            return Explanation(ref, cell.source.formula, None, (), why)
+        asked = self._prepared(workbook, cells)
+        answer = self._cascade.explain(asked.question, ref)
+        corrected = dict(asked.known)
+        corrected |= self._corrected(workbook, cells, asked, {ref: answer.value})
+        if ref in corrected:
+            why = "conversions and criteria are computed by the judge itself"
+            answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
+        value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
+        return replace(answer, value=value, notes=(*asked.notes, *answer.notes))
+
     def hear(
         self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
     ) -> dict[CellRef, Heard]:
-        """What each engine says of the formula cells of some ranges, and which is believed.
-
-        Computes them again, with every engine but the slow one.
+        """The answers of every engine but the slow one for the formula cells of some ranges.
 
         Raises:
             WorkbookError: the ranges cannot be read.
@@ -303,24 +367,82 @@ class Recalculator:
         cells = [cell for cell in cells if cell.ref not in refused]
         if not cells or not self._engines:
             return {}
-        question, _ = self._question(workbook, cells)
-        formats = {cell.ref: cell.number_format for cell in cells}
-        read = functools.partial(
-            _typed, formats=formats, question=question, date_1904=workbook.facts.date_1904
-        )
+        question = self._prepared(workbook, cells).question
+        finished = {
+            cell.ref: functools.partial(_finished, cell=cell, date_1904=workbook.facts.date_1904)
+            for cell in cells
+        }
         return {
             ref: replace(
-                heard,
-                typed={name: read(ref, word) for name, word in heard.words.items()},
-                value=read(ref, heard.value),
+                heard, typed={name: finished[ref](word) for name, word in heard.words.items()}
             )
             for ref, heard in self._cascade.hear(question).items()
         }
 
-    def _question(
+    def _compute(
         self, workbook: Workbook, cells: Sequence[WantedCell]
-    ) -> tuple[Question, list[str]]:
-        """What the engines are asked, and notes on it."""
+    ) -> tuple[ComputedValues, bool]:
+        """Values, and whether another run would compute the same."""
+        asked = self._prepared(workbook, cells)
+        left = asked.question.requested - asked.known.keys()
+        outcome = CascadeResult()
+        if left:
+            outcome = _nobody(left)
+            if self._engines:
+                outcome = self._cascade.compute(replace(asked.question, wanted=left))
+        wanted = {cell.ref: cell for cell in cells}
+        own = {ref: value for ref, value in asked.known.items() if ref in wanted}
+        own |= self._corrected(workbook, cells, asked, own | outcome.values)
+        values = outcome.values | own
+        failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
+        used = outcome.used | ({JUDGE} if own else set())
+        date_1904 = workbook.facts.date_1904
+        hint = self._install_hint() if failed else ""
+        computed = ComputedValues(
+            values=MappingProxyType(
+                {
+                    ref: _finished(value, wanted[ref], date_1904=date_1904)
+                    for ref, value in sorted(values.items())
+                }
+            ),
+            not_calculated=MappingProxyType({ref: why + hint for ref, why in failed.items()}),
+            engines=self._used(used),
+            notes=(*asked.notes, *outcome.notes),
+        )
+        return computed, outcome.complete and not asked.question.dependencies.volatile
+
+    def _corrected(
+        self,
+        workbook: Workbook,
+        cells: Sequence[WantedCell],
+        asked: _Prepared,
+        believed: Mapping[CellRef, CellValue],
+    ) -> dict[CellRef, CellValue]:
+        """The cells whose values are computed here from those that are believed by now."""
+        if not self._computes_itself:
+            return {}
+
+        def is_suspect(ref: CellRef) -> bool:
+            return isinstance(believed.get(ref, _NO_VALUE), ErrorValue)
+
+        left = {cell.ref: cell.source for cell in cells if cell.ref not in asked.known}
+        others = {ref: value for ref, value in believed.items() if value is not None}
+        corrected = {}
+        for ref, value in own_values(
+            workbook, asked.index, left, others, suspects=is_suspect
+        ).items():
+            before = believed.get(ref)
+            if before is None or not same_value(before, value):
+                corrected[ref] = value
+        return corrected
+
+    @property
+    def _computes_itself(self) -> bool:
+        # A single engine was requested by name, and is to be seen as it is.
+        return len(self._engines) > 1
+
+    def _prepared(self, workbook: Workbook, cells: Sequence[WantedCell]) -> _Prepared:
+        """The question to the engines about some cells, and what is known without them."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         sources = {cell.ref: cell.source for cell in cells}
         rests_on = dependencies_or_doubt(
@@ -337,6 +459,17 @@ class Recalculator:
                 f"{address(min(requested))}"
             )
         package = reduced(workbook, rests_on, index)
+        named: frozenset[str] = frozenset()
+        if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
+            worksheets = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+            package, named = expanded(package, worksheets, index)
+        known: dict[CellRef, CellValue] = {}
+        if self._computes_itself:
+            alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
+            known, is_read = followed_values(workbook, index, alone, rests_on.walk)
+            if is_read:
+                parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+                package = with_known(package, parts, known)
         slim = slimmed(package)
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = Question(
@@ -354,33 +487,9 @@ class Recalculator:
             reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
+            lambdas=named,
         )
-        return question, notes
-
-    def _compute(
-        self, workbook: Workbook, cells: Sequence[WantedCell]
-    ) -> tuple[ComputedValues, bool]:
-        """Values, and whether another run would compute the same."""
-        question, notes = self._question(workbook, cells)
-        rests_on = question.dependencies
-        outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
-        formats = {cell.ref: cell.number_format for cell in cells}
-        date_1904 = workbook.facts.date_1904
-        hint = self._install_hint() if outcome.failed else ""
-        computed = ComputedValues(
-            values=MappingProxyType(
-                {
-                    ref: _typed(ref, value, formats, question, date_1904=date_1904)
-                    for ref, value in outcome.values.items()
-                }
-            ),
-            not_calculated=MappingProxyType(
-                {ref: why + hint for ref, why in outcome.failed.items()}
-            ),
-            engines=self._used(outcome.used),
-            notes=(*notes, *outcome.notes),
-        )
-        return computed, outcome.complete and not rests_on.volatile
+        return _Prepared(question, index, known, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}
@@ -452,24 +561,25 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     }
 
 
-def _nobody(cells: Sequence[WantedCell]) -> CascadeResult:
-    return CascadeResult(failed={cell.ref: "no calculation engine is available" for cell in cells})
+def _nobody(cells: Iterable[CellRef]) -> CascadeResult:
+    return CascadeResult(failed=dict.fromkeys(cells, _NOBODY))
+
+
+def _is_alone(cell: WantedCell) -> bool:
+    """Whether a cell has a formula of its own, which fills no other cell."""
+    source = cell.source
+    return source.array_range is None and (source.row, source.column) == cell.ref[1:]
+
+
+_NO_VALUE = ErrorValue("#VALUE!")
+"""Stands for a missing value where errors are looked for."""
+
+
+_NOBODY = "no calculation engine is available"
 
 
 def _prefixed(name: str) -> str:
     return f"_xlfn._xlws.{name}" if name in WORKSHEET_PREFIXED else f"_xlfn.{name}"
-
-
-def _typed(
-    ref: CellRef,
-    value: CellValue,
-    formats: Mapping[CellRef, str],
-    question: Question,
-    *,
-    date_1904: bool,
-) -> CellValue:
-    """A computed value as the reader would return it, by the formula and format of its cell."""
-    return as_read(_logical(value, question.formulas[ref]), formats[ref], date_1904=date_1904)
 
 
 def _logical(value: CellValue, formula: str) -> CellValue:
@@ -479,8 +589,16 @@ def _logical(value: CellValue, formula: str) -> CellValue:
     return value
 
 
+def _finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellValue:
+    """A value of the engines as the reader would return it from the cell."""
+    logical = _logical(value, cell.source.formula or "")
+    return as_read(logical, cell.number_format, date_1904=date_1904)
+
+
 def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
     """A computed value as the reader would return it if it were in the file."""
+    if isinstance(value, str):
+        return written_controls(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     if not is_date_format(number_format):

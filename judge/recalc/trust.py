@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from judge.formulas.shapes import OF_ARRAYS, Call
 from judge.recalc.names import FORMUALIZER, IRONCALC
-from judge.recalc.shapes import OF_ARRAYS, Call
 
 PAIR = "pair"
 """Name under which the table counts the cells on which IronCalc and formualizer agree."""

@@ -1,4 +1,4 @@
-"""What a chat model's reply holds: the program or the answer. Pure; nothing is run here.
+"""The program or the answer in a chat model's reply. Pure; no program runs here.
 
 - :mod:`judge.replies.extract`: the program of a reply, or of a record of solutions; the one place
   that decides.

@@ -35,7 +35,7 @@ _MAX_REREAD_CHARS = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class StatedAnswer:
-    """What a reply answers.
+    """The answer that a reply states.
 
     Attributes:
         values: name of a variable -> its value; None if the reply has no such object.

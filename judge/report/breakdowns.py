@@ -11,7 +11,7 @@ from judge.report.shapes import MIN_COLUMNS, MIN_ROWS, MIN_SHARE, WorkbookShape
 
 @dataclass(frozen=True, slots=True)
 class TaskFacts:
-    """What decides which part of a division a task is in.
+    """Facts that decide which part of a division a task is in.
 
     Attributes:
         instruction_type: in the benchmark's words.

@@ -25,6 +25,7 @@ from judge.report.breakdowns import (
     aspect_divisions,
     divisions_for,
 )
+from judge.report.checklists import points_lines
 from judge.report.counts import (
     DifferenceTally,
     chart_lines,
@@ -198,7 +199,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
 
 
 def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
-    """What a reader has to know of a run."""
+    """Notes that a reader of a run needs."""
     yield from run.notes
     if run.is_large:
         yield LARGE_NOTE.format(cases=tally.cases, most=MAX_SHOWN_CASES)
@@ -212,10 +213,11 @@ def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
             }
         )
     yield from chart_lines(tally.charts.report())
+    yield from points_lines(tally.points.report())
 
 
 def _identity(run: RunDocument) -> RunDocument:
-    """What the run is, without the paths of its files on the machine that made it."""
+    """The identity of the run, without the paths of its files on the machine that made it."""
     identity: RunDocument = {
         # Every report has these fields, empty if the run does not have them.
         "model": None,

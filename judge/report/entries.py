@@ -140,6 +140,9 @@ def _case_entry(
         output_sha256=run.get("output_sha256"),
         suspects=suspects,
         episode=submission.episodes.get(number),
+        items=tuple(comparison.get("items", ())),
+        damage=comparison["collateral"].get("damage") if "collateral" in comparison else None,
+        dynamic=comparison["dynamic"]["class"] if "dynamic" in comparison else None,
     )
 
 
@@ -182,7 +185,7 @@ _WITHOUT_SUM = frozenset({"peak_memory_bytes"})
 
 
 class Measured:
-    """What was measured, collected submission by submission; eight bytes for each number."""
+    """Measurements, collected submission by submission; eight bytes for each number."""
 
     def __init__(self) -> None:
         self._of_cases = [array("d") for _ in _OF_CASES]

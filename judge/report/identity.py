@@ -24,7 +24,7 @@ _MAX_NAMED = 5
 
 
 def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
-    """What decides the verdicts of a run and is not in the suite as published: a line for each.
+    """Settings that decide a run's verdicts and depart from the published suite: a line for each.
 
     The profile is not among them: it is named wherever scores are.
 
@@ -43,7 +43,7 @@ def trusted_values(run: RunDocument) -> bool:
 
 
 def not_taken(before: RunDocument, now: RunDocument) -> tuple[str, ...]:
-    """What run.json says that would decide verdicts, but does not count now: a line for each.
+    """Settings in run.json that would decide verdicts, but do not count now: a line for each.
 
     Args:
         before: the run.json that a command found.

@@ -63,6 +63,7 @@ LARGE_NOTE = (
 _OF_RUN = ("cpu_s", "wall_s", "peak_memory_bytes", "output_bytes")
 _OF_COMPARISON = (
     "equal", "official_equal", "cells", "difference_counts", "shares", "kept", "formula_asked",
+    "collateral", "dynamic",
 )  # fmt: skip
 _OF_SUBMISSION = (
     "id", "sample", "instruction_type", "calls", "model", "setting", "rounds", "tokens", "cost",
@@ -140,12 +141,12 @@ class LoadedSubmission:
 
     @property
     def key(self) -> tuple[str, int]:
-        """What makes the submission distinct within a run: (task id, sample)."""
+        """Key that makes the submission distinct within a run: (task id, sample)."""
         return (self.task_id, self.sample)
 
     @property
     def tallied(self) -> TalliedTask:
-        """What the numbers of the run depend on of the task."""
+        """The parts of the task that the numbers of the run depend on."""
         written_id = self.task_id if self.task is None else self.task.written_id
         groups = {} if self.task is None else self.task.groups
         return TalliedTask(self.task_id, written_id, self.instruction_type, self.cases, groups)
@@ -274,7 +275,7 @@ _SubmissionKey = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """What a results directory holds, and the suite that it is for.
+    """The contents of a results directory, and the suite that it is for.
 
     Attributes:
         run: the document of run.json.

@@ -18,7 +18,7 @@ from judge.report.model import (
     Scores,
     TableOfScores,
 )
-from judge.report.pairing import RunComparison
+from judge.report.pairing import FIGURES, RunComparison, RunScores
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MAX_EXCLUSIONS = 50
@@ -418,12 +418,16 @@ def comparison_markdown(comparison: RunComparison) -> str:
     """The comparison as Markdown: scores, desktop episodes by setting, a list for each pair."""
     named = " and ".join(escape(run.name) for run in comparison.runs)
     scores = markdown_table(
-        ("run", "model", "profile", "recalc", "soft % [interval]", "hard % [interval]"),
+        (
+            *("run", "model", "profile", "recalc", "soft % [interval]", "hard % [interval]"),
+            *(f"{heading} % [interval]" for heading in figure_headings(comparison)),
+        ),
         [
             (
                 *(escape(name or "-") for name in (run.name, run.model, run.profile, run.recalc)),
                 with_interval(run.soft_restriction),
                 with_interval(run.hard_restriction),
+                *figure_cells(comparison, run),
             )
             for run in comparison.runs
         ],
@@ -448,8 +452,19 @@ def comparison_markdown(comparison: RunComparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def figure_headings(comparison: RunComparison) -> list[str]:
+    """The headings of the two figures that some run has, none without one."""
+    return [FIGURES[name] for name in comparison.figures]
+
+
+def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
+    """The two figures of a run, with their intervals, under :func:`figure_headings`."""
+    shares = (getattr(run, name) for name in comparison.figures)
+    return ["-" if share is None else with_interval(share) for share in shares]
+
+
 def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
-    """What a comparison says of two runs: a heading, then a line for each number or two.
+    """The comparison of two runs: a heading, then a line for each number or two.
 
     Args:
         comparison: all of it.
@@ -479,7 +494,7 @@ def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
 
 
 def head_lines(comparison: RunComparison) -> list[str]:
-    """What decided verdicts of the runs and is not in the suite as published; often nothing."""
+    """Settings that decided verdicts and depart from the suite as published; often none."""
     return [
         f"{run.name} {DEPARTS}: {departure}"
         for run in comparison.runs

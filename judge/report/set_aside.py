@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from judge.core.records.runs import RunDocument
-from judge.core.score import SubmissionScore, TaskScores, score_submission
+from judge.core.score import SubmissionScore, TaskScores, score_verdicts
 from judge.core.verdict import Verdict
 from judge.report.tally import TalliedTask, TaskGroup, by_code
 from judge.suspects.decisions import Standing, Suspicions
@@ -28,7 +28,7 @@ def suspicions_of_run(suspicions: Suspicions, run: RunDocument) -> Suspicions:
 
 
 class LevelTally:
-    """What is left if suspects of one certainty, and surer ones, are set aside.
+    """The results that remain if suspects of one certainty, and surer ones, are set aside.
 
     Attributes:
         set_aside_cases: scored cases that are set aside.
@@ -41,19 +41,21 @@ class LevelTally:
         self._tasks: dict[str, TaskScores] = {}
         self._verdicts: Counter[Verdict] = Counter()
 
-    def add(self, score: SubmissionScore, verdicts: Sequence[Verdict | None]) -> None:
+    def add(self, score: SubmissionScore, left: Sequence[int]) -> None:
         """Adds a submission.
 
         Args:
             score: its scores with all cases.
-            verdicts: the verdicts of the cases that are left.
+            left: the places of the cases that are left, from 0.
         """
+        verdicts = [score.verdicts[place] for place in left]
         if fewer := _count_scored(score.verdicts) - _count_scored(verdicts):
             self.set_aside_cases += fewer
             self.set_aside_tasks.add(score.task_id)
         if verdicts:
-            left = self._tasks.setdefault(score.task_id, TaskScores())
-            left.add(score_submission(score.task_id, score.sample, verdicts))
+            earned = [score.earned[place] for place in left]
+            scores = self._tasks.setdefault(score.task_id, TaskScores())
+            scores.add(score_verdicts(score.task_id, score.sample, verdicts, earned))
             self._verdicts.update(verdict for verdict in verdicts if verdict is not None)
 
     def group(self) -> TaskGroup:
@@ -86,12 +88,12 @@ class SuspectsTally:
         """Adds a submission."""
         self.written_ids[task.id] = task.written_id
         for least, level in self.levels.items():
-            verdicts = [
-                verdict
-                for number, verdict in zip(task.cases, score.verdicts, strict=True)
+            left = [
+                index
+                for index, number in enumerate(task.cases)
                 if not self.suspicions.is_set_aside(task.id, number, least)
             ]
-            level.add(score, verdicts)
+            level.add(score, left)
 
     def standing(self) -> dict[str, int]:
         """Standing -> suspects about these tasks, in the order of the standings; no zeros."""

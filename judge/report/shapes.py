@@ -1,4 +1,4 @@
-"""What a report knows of a run's workbooks: their sizes, the kinds of their tables.
+"""Shapes of a run's workbooks: their sizes, the kinds of their tables.
 
 The published suites do not say which tasks are in the eight subsets of the paper's Table 3, so this
 module finds out from the workbooks. docs/reports.md describes the rules, and

@@ -137,7 +137,7 @@ class RunShelf:
         return run
 
     def load(self, name: str) -> LoadedRun:
-        """What is on record of a run.
+        """Loads the records of a run.
 
         Raises:
             StoreError: there is no run of that name, or nothing of it has been judged yet.

@@ -31,7 +31,7 @@ SOURCE = "judge verify --review"
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What a reviewer typed as right instead; every field is empty if the gold is right.
+    """A reviewer's corrections as typed; every field is empty if the gold is right.
 
     Attributes:
         cells: case number -> lines such as ``Sheet1!C8=BBB``.
@@ -116,15 +116,15 @@ def _entries(
         if not text.strip():
             continue
         cells = typed_cells(_known(cases, number, task), text)
-        found = [cell.to_json() for cell in cells]
-        entries.append(signed.entry(task.id, "gold", **_bound(files, number), cells=found))
+        listed = [cell.to_json() for cell in cells]
+        entries.append(signed.entry(task.id, "gold", **_bound(files, number), cells=listed))
     if position := typed.position.strip():
         was = task.checker.options.get("answer_position")
         if position == was:
             raise UsageError("the position is the suite's own: type another one, or none")
         _check_position(task, position)
         entries.append(signed.entry(task.id, "answer_position", was=was, now=position))
-    if styles := [each.strip() for each in typed.style.split(",") if each.strip()]:
+    if styles := [part.strip() for part in typed.style.split(",") if part.strip()]:
         entries.append(signed.entry(task.id, "style", now=styles))
     for number in typed.left_out:
         _known(cases, number, task)
@@ -155,11 +155,13 @@ def _known(cases: Mapping[int, TestCase], number: int, task: Task) -> TestCase:
 
 
 def _bound(files: Mapping[int, CaseFiles], number: int) -> dict[str, object]:
-    known = files.get(number)
-    if known is None or known.gold_sha256 is None:
+    existing = files.get(number)
+    if existing is None or existing.gold_sha256 is None:
         raise UsageError(f"case {number} has no gold that is a file, or was not audited")
-    bound: dict[str, object] = {"case": number, "gold_sha256": known.gold_sha256}
-    return bound if known.input_sha256 is None else {**bound, "input_sha256": known.input_sha256}
+    bound: dict[str, object] = {"case": number, "gold_sha256": existing.gold_sha256}
+    return (
+        bound if existing.input_sha256 is None else {**bound, "input_sha256": existing.input_sha256}
+    )
 
 
 def typed_cells(case: TestCase, text: str) -> tuple[CellCorrection, ...]:

@@ -55,10 +55,10 @@ class ReviewPage(LocalPage):
                 return self._session.overview()
             case "GET", "/api/suspect":
                 query = request.query_params
-                place, case, output = (_number(query.get(n)) for n in ("place", "case", "output"))
-                if place is None:
+                index, case, output = (_number(query.get(n)) for n in ("place", "case", "output"))
+                if index is None:
                     raise UsageError("which suspect?")
-                return self._session.suspect(place, case, output)
+                return self._session.suspect(index, case, output)
             case "POST", "/api/decide":
                 self._decide(object_of(body))
                 return self._session.overview()
@@ -90,7 +90,7 @@ def _typed(body: Mapping[str, Any]) -> Typed:
         cells={number: text for number, text in numbers.items() if number is not None},
         position=_text(body, "position"),
         style=_text(body, "style"),
-        left_out=tuple(each for each in left_out if isinstance(each, int)),
+        left_out=tuple(number for number in left_out if isinstance(number, int)),
         task_left_out=body.get("task_left_out") is True,
     )
 
@@ -100,10 +100,10 @@ def _text(body: Mapping[str, Any], name: str) -> str:
 
 
 def _place(body: Mapping[str, Any]) -> int:
-    place = body.get("place")
-    if not isinstance(place, int) or isinstance(place, bool):
+    index = body.get("place")
+    if not isinstance(index, int) or isinstance(index, bool):
         raise UsageError("which suspect?")
-    return place
+    return index
 
 
 def _number(text: str | None) -> int | None:

@@ -66,7 +66,7 @@ _PANES = {EvidenceFile.INPUT: "input", EvidenceFile.GOLD: "gold", EvidenceFile.S
 
 @dataclass(frozen=True, slots=True)
 class ShownCase:
-    """What is shown next to a suspect.
+    """The files and values on the page next to a suspect.
 
     Attributes:
         number: number of the case.
@@ -94,15 +94,15 @@ def show_case(task: Task, suspect: Suspect, shown: ShownCase) -> dict[str, Any]:
     Raises:
         UsageError: the task has no such case.
     """
-    case = next((each for each in task.cases if each.number == shown.number), None)
+    case = next((candidate for candidate in task.cases if candidate.number == shown.number), None)
     if case is None:
         raise UsageError(f"task {task.id} has no case {shown.number}")
-    evidence = [_evidence(each, suspect, shown.number) for each in suspect.evidence]
+    evidence = [_evidence(item, suspect, shown.number) for item in suspect.evidence]
     places = [
-        CellRef(each["sheet"], row, column)
-        for each in evidence
-        if each["pane"]
-        for row, column in each["places"]
+        CellRef(item["sheet"], row, column)
+        for item in evidence
+        if item["pane"]
+        for row, column in item["places"]
     ]
     grid = _grid(task, case, shown.output, places[:MAX_PLACES])
     return {"case": shown.number, "grid": grid, "marks": MARKS, "evidence": evidence}
@@ -184,7 +184,7 @@ def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
         suspicions: the suspects with what was decided.
         suite_format: the format of the suite.
     """
-    found: dict[_Key, Correction] = {}
+    corrections: dict[_Key, Correction] = {}
     conflicts: dict[_Key, str] = {}
     broken: list[str] = []
     for point in suspicions.points:
@@ -194,20 +194,24 @@ def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
             broken.append(f"{named}: reviewers contradict each other on {sign}")
         if point.standing is not Standing.FAULT:
             continue
-        for each in _corrections(point.decisions, suite_format, broken):
-            key = (each.task, each.case, each.field)
-            known = found.get(key)
-            merged = each if known is None else _merge(known, each)
+        for correction in _corrections(point.decisions, suite_format, broken):
+            key = (correction.task, correction.case, correction.field)
+            earlier = corrections.get(key)
+            merged = correction if earlier is None else _merge(earlier, correction)
             if merged is None:
-                conflicts[key] = f"{_named(each)}: two decisions give different {_what(each)}"
+                conflicts[key] = (
+                    f"{_named(correction)}: two decisions give different {_what(correction)}"
+                )
             else:
-                found[key] = merged
-    for task, case, field in list(found):
-        excluded = (task, case, "exclude") in found
-        if field == "gold" and (excluded or (task, None, "exclude") in found):
-            each = found[task, case, field]
-            conflicts[task, case, field] = f"{_named(each)}: it is both corrected and left out"
-    kept = tuple(each for key, each in found.items() if key not in conflicts)
+                corrections[key] = merged
+    for task, case, field in list(corrections):
+        excluded = (task, case, "exclude") in corrections
+        if field == "gold" and (excluded or (task, None, "exclude") in corrections):
+            correction = corrections[task, case, field]
+            conflicts[task, case, field] = (
+                f"{_named(correction)}: it is both corrected and left out"
+            )
+    kept = tuple(correction for key, correction in corrections.items() if key not in conflicts)
     return Merged(kept, (*broken, *conflicts.values()))
 
 
@@ -250,12 +254,14 @@ def _both(first: str, second: str) -> str:
     return first if second in first else f"{first} / {second}"
 
 
-def _named(each: Correction) -> str:
-    return f"task {each.task}" + ("" if each.case is None else f", case {each.case}")
+def _named(correction: Correction) -> str:
+    return f"task {correction.task}" + (
+        "" if correction.case is None else f", case {correction.case}"
+    )
 
 
-def _what(each: Correction) -> str:
-    return "values of a cell" if each.field == "gold" else f"values of {each.field}"
+def _what(correction: Correction) -> str:
+    return "values of a cell" if correction.field == "gold" else f"values of {correction.field}"
 
 
 Outputs = Mapping[tuple[str, int], Sequence[Output]]
@@ -303,7 +309,9 @@ class ReviewSession:
         self.left_out = len(audit.suspects) - len(fitting.suspects)
         self._audit = fitting
         self._places = [
-            place for place, each in enumerate(fitting.suspects) if not ids or each.task in ids
+            index
+            for index, suspect in enumerate(fitting.suspects)
+            if not ids or suspect.task in ids
         ]
         self.suspicions()
         _check_replaceable(corrections)
@@ -311,10 +319,10 @@ class ReviewSession:
     @cached_property
     def suspects(self) -> tuple[Suspect, ...]:
         """The suspects that can be reviewed, the surest first; their places name them."""
-        return tuple(self._audit.suspects[place] for place in self._places)
+        return tuple(self._audit.suspects[index] for index in self._places)
 
     def _points(self, suspicions: Suspicions) -> list[Standpoint]:
-        return [suspicions.points[place] for place in self._places]
+        return [suspicions.points[index] for index in self._places]
 
     def suspicions(self) -> Suspicions:
         """The suspects with all decisions that are on the disk now."""
@@ -347,34 +355,34 @@ class ReviewSession:
             ],
         }
 
-    def suspect(self, place: int, case: int | None, output: int | None) -> dict[str, Any]:
+    def suspect(self, index: int, case: int | None, output: int | None) -> dict[str, Any]:
         """One suspect with its evidence and the workbooks of a case.
 
         Args:
-            place: the suspect's place.
+            index: the suspect's place.
             case: number of the case to show; None for its own, or the first.
             output: which output of the case to show; None for the first.
 
         Raises:
             UsageError: there is no such suspect or case.
         """
-        suspect = self._suspect(place)
+        suspect = self._suspect(index)
         task = self.suite.task(suspect.task)
-        point = self._points(self.suspicions())[place]
+        point = self._points(self.suspicions())[index]
         number = case or suspect.case or task.cases[0].number
-        found = self._outputs.get((task.id, number), ())
+        outputs = self._outputs.get((task.id, number), ())
         chosen = output or 0
-        shown = ShownCase(number, found[chosen].path if chosen < len(found) else None)
+        shown = ShownCase(number, outputs[chosen].path if chosen < len(outputs) else None)
         mine = self._mine(point)
         return {
-            "place": place,
+            "place": index,
             "task": {
                 "id": task.id,
                 "instruction": task.instruction,
                 "kind": task.kind,
                 "position": task.details.get("answer_position", ""),
             },
-            "cases": [each.number for each in task.cases],
+            "cases": [candidate.number for candidate in task.cases],
             "suspect": {
                 "case": suspect.case,
                 "sign": suspect.sign,
@@ -383,7 +391,7 @@ class ReviewSession:
                 "why": suspect.why,
                 "evidence_count": suspect.evidence_count,
             },
-            "outputs": [each.run for each in found],
+            "outputs": [shown.run for shown in outputs],
             "output": chosen,
             "mine": None if mine is None else _shown_decision(mine),
             # What others found would sway a reviewer who has not decided.
@@ -403,16 +411,16 @@ class ReviewSession:
             return Standing.OPEN
         return point.standing
 
-    def _suspect(self, place: int) -> Suspect:
-        if not 0 <= place < len(self.suspects):
-            raise UsageError(f"there is no suspect {place + 1}")
-        return self.suspects[place]
+    def _suspect(self, index: int) -> Suspect:
+        if not 0 <= index < len(self.suspects):
+            raise UsageError(f"there is no suspect {index + 1}")
+        return self.suspects[index]
 
     # -- decisions --------------------------------------------------------------------------------
 
     def decide(
         self,
-        place: int,
+        index: int,
         finding: Finding,
         *,
         reason: str,
@@ -422,7 +430,7 @@ class ReviewSession:
         """Keeps a decision, and writes the corrections that follow from all of them.
 
         Args:
-            place: the suspect's place.
+            index: the suspect's place.
             finding: what was found.
             reason: what a reader sees in the question.
             evidence: what the cells show.
@@ -433,7 +441,7 @@ class ReviewSession:
             StoreError: the decision cannot be written; then nothing of it counts.
             SuiteError: it is kept, but the file of corrections cannot be written.
         """
-        suspect = self._suspect(place)
+        suspect = self._suspect(index)
         reason, evidence = " ".join(reason.split()), " ".join(evidence.split())
         if not reason:
             raise UsageError("why? Say what a reader sees in the question.")
@@ -452,15 +460,15 @@ class ReviewSession:
         self._keep(decision)
         return decision
 
-    def withdraw(self, place: int) -> None:
+    def withdraw(self, index: int) -> None:
         """Takes the reviewer's own decision back.
 
         Raises:
             UsageError: there is none.
             StoreError: it cannot be written.
         """
-        suspect = self._suspect(place)
-        if self._mine(self._points(self.suspicions())[place]) is None:
+        suspect = self._suspect(index)
+        if self._mine(self._points(self.suspicions())[index]) is None:
             raise UsageError("you have not decided about this suspect")
         at = utc_now()
         self._keep(Decision(suspect.key, None, self.by, at))

@@ -28,7 +28,7 @@ from judge.sandbox.contract import RunStatus
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the warden saw of one run.
+    """The warden's facts about one run.
 
     Attributes:
         compiled: False if the program does not compile; then none of it ran.

@@ -1,4 +1,4 @@
-"""What a sandbox does: ``run(RunRequest) -> RunResult``, which contains only facts.
+"""The contract of sandboxes: ``run(RunRequest) -> RunResult``, which contains only facts.
 
 A backend never names a verdict. What a solution did is in the result; an
 exception (:class:`judge.errors.SandboxError`) means that *we* failed.
@@ -36,7 +36,7 @@ class RunStatus(enum.StrEnum):
 
 
 class OutputStatus(enum.StrEnum):
-    """What was at the output path after the run."""
+    """The state of the output path after the run."""
 
     COLLECTED = "collected"
     MISSING = "missing"
@@ -113,7 +113,7 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class SandboxInfo:
-    """What a backend is, for ``run.json`` and for reuse keys.
+    """Description of a backend, for ``run.json`` and for reuse keys.
 
     Attributes:
         backend: ``docker`` or ``bubblewrap``.
@@ -194,7 +194,7 @@ class Sandbox(Protocol):
 
     @property
     def info(self) -> SandboxInfo:
-        """What this backend is; needs no running program."""
+        """Description of this backend; needs no running program."""
         ...
 
     def session(self) -> SandboxSession:

@@ -1,4 +1,4 @@
-"""What every sandbox looks like from inside, whichever backend makes it."""
+"""The layout of every sandbox from inside, whichever backend makes it."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from judge.errors import SandboxError
 
 
 class Closable(Protocol):
-    """What a pool holds."""
+    """An object that a pool can hold."""
 
     def close(self) -> None:
         """Destroys it; safe to call twice."""

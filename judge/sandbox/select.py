@@ -129,5 +129,5 @@ def check_runs_solutions(sandbox: Sandbox) -> None:
 
 
 def probe_sandboxes() -> list[BackendFinding]:
-    """What this machine has for running isolated programs, and how to get what it lacks."""
+    """Lists this machine's means to run isolated programs, and how to get those it lacks."""
     return [finding for row in BACKENDS.values() for finding in row.load().probe()]

@@ -341,7 +341,7 @@ def _run(session: SandboxSession, program: str, wall_s: float = _LIMITS.wall_s) 
 
 
 def _reached(result: RunResult) -> str:
-    """What the program reports that it reached; empty if nothing."""
+    """Resources that the program reports as reached; empty if there are none."""
     for line in result.stdout.decode(errors="replace").splitlines():
         if line.startswith("REACHED"):
             return line

@@ -292,7 +292,7 @@ def _head(path: Path) -> bytes:
 
 
 def _advice(folder: str, name: str) -> str:
-    """What to fetch in place of a file that is not there."""
+    """Advice on the file to fetch in place of a missing one."""
     blob = blob_of(f"{folder}/{name}")
     checksum = f"git blob {blob}" if blob else "its checksum is not known to the judge"
     return f"fetch data/{folder}/{name} of {SOURCE} ({checksum})"

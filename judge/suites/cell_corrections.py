@@ -22,7 +22,7 @@ from judge.workbook.editing.contents import (
 
 
 class UnfitCellsError(Exception):
-    """What is wrong with the cells of a correction, or why they do not fit a file."""
+    """The cells of a correction are faulty, or do not fit a file."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class Correction:
 
     @property
     def key(self) -> tuple[str, str, int | None, str]:
-        """What may be corrected once: format, task, case and field."""
+        """Key that may be corrected once: format, task, case and field."""
         return (self.format, self.task, self.case, self.field)
 
     def __str__(self) -> str:

@@ -50,7 +50,7 @@ OnProgress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What a fetch did.
+    """The result of a fetch.
 
     Attributes:
         folder: where the suite is now.

@@ -19,7 +19,7 @@ _MAX_SHOWN = 60
 
 
 class FieldError(Exception):
-    """What is wrong with a field of a record: one line that names the field."""
+    """A field of a record is faulty: one line that names the field."""
 
 
 @dataclass(frozen=True, slots=True)

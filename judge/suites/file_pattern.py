@@ -25,7 +25,7 @@ _MAX_LENGTH = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PathFields:
-    """What the path of a file says; None for what the pattern does not ask for."""
+    """Fields in the path of a file; None for those that the pattern does not have."""
 
     task: str | None
     case: int | None
@@ -71,7 +71,7 @@ class FilePattern:
             raise UsageError(f"the pattern {text!r} cannot be read: {error}") from error
 
     def match(self, path: str) -> PathFields | None:
-        """What a path with slashes says, or None if it does not match.
+        """Fields in a path with slashes, or None if it does not match.
 
         A task that is not among the known ones is taken from the path all the same.
         """

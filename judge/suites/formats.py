@@ -33,14 +33,14 @@ class Row(NamedTuple):
         names: its :attr:`SuiteFormat.names`.
         definition: its :attr:`SuiteFormat.definition`.
         home: the module, and the name of the format in it; or the format itself.
-        marker: a path below the folder, perhaps with ``*``, that every suite of the format has;
-            empty if that is the definition.
+        markers: paths below the folder, perhaps with ``*``, of which every suite of the format has
+            one; none if that is the definition.
     """
 
     names: tuple[str, ...]
     definition: str
     home: str | SuiteFormat
-    marker: str = ""
+    markers: tuple[str, ...] = ()
 
     def load(self) -> SuiteFormat:
         """Imports the format."""
@@ -51,14 +51,17 @@ class Row(NamedTuple):
         return suite_format
 
     def may_be_in(self, root: Path) -> bool:
-        """Whether a folder has the marker; one that cannot be listed has none."""
-        marker = self.marker or self.definition
+        """Whether a folder has a marker; one that cannot be listed has none."""
         try:
-            if "*" in marker:
-                return any(True for _ in root.glob(marker))
-            return (root / marker).exists()
+            return any(_is_there(root, marker) for marker in self.markers or (self.definition,))
         except OSError:
             return False
+
+
+def _is_there(root: Path, marker: str) -> bool:
+    if "*" in marker:
+        return any(True for _ in root.glob(marker))
+    return (root / marker).exists()
 
 
 _EXAMPLES = "evaluation_examples/examples"
@@ -74,19 +77,38 @@ ROWS = (
         ("spreadsheetbench-2",),
         "{category}/dataset.json",
         "judge.suites.spreadsheetbench2:FORMAT",
-        marker="*/dataset.json",
+        markers=("*/dataset.json",),
     ),
     Row(("dabench",), "da-dev-questions.jsonl", "judge.suites.dabench:FORMAT"),
     Row(("spider2v",), f"{_EXAMPLES}/excel", "judge.suites.desktop:SPIDER2V"),
     Row(("osworld",), f"{_EXAMPLES}/libreoffice_calc", "judge.suites.desktop:OSWORLD"),
     Row(("sheetcopilot",), "dataset.xlsx", "judge.suites.sheetcopilot:FORMAT"),
+    Row(
+        ("opencomputer",),
+        "tasks/calc_*/task.json",
+        "judge.suites.published.opencomputer:FORMAT",
+        markers=("tasks/calc_*/task.json", "task_generator/tasks/calc_*/task.json"),
+    ),
+    Row(
+        ("ib-bench",),
+        "tasks/*/rubric.json",
+        "judge.suites.published.ib_bench:FORMAT",
+        markers=("tasks/*/rubric.json", "eval/tasks/*/rubric.json"),
+    ),
+    Row(("officebench",), "tasks/*/subtasks/*.json", "judge.suites.published.officebench:FORMAT"),
+    Row(("skillsbench",), "tasks/*/task.toml", "judge.suites.published.skillsbench:FORMAT"),
+    Row(
+        ("waa-v2",),
+        "examples/libreoffice_calc",
+        "judge.suites.published.waa:FORMAT",
+    ),
 )
 """The formats of the judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What was read of a suite's folder.
+    """The contents of a suite's folder.
 
     Attributes:
         format: which of the format's names the suite goes by.
@@ -117,7 +139,7 @@ class SolutionPaths:
 
 
 class FileRole(enum.Enum):
-    """What a file is to a program."""
+    """The role of a file for a program."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -171,7 +193,7 @@ class SuiteFormat(ABC):
         """
 
     def alias_of(self, record: Mapping[str, object]) -> str | None:  # noqa: ARG002
-        """What a record of answers names its task by if it has no id; None if it does not."""
+        """Name of a task in a record of answers without an id; None if it has none."""
         return None
 
     def output_of(
@@ -184,8 +206,27 @@ class SuiteFormat(ABC):
         """
         return None
 
+    def folder_answers(
+        self,
+        folder: Path,  # noqa: ARG002
+        tasks: Mapping[str, str],  # noqa: ARG002
+    ) -> Mapping[str, Path]:
+        """Answers in a folder of finished outputs that are not one file each, by task id.
+
+        Args:
+            folder: where to look.
+            tasks: what answers name a task by -> its id.
+
+        Returns:
+            Folders, or files that :func:`judge.suites.answer_files.read_answer` reads with others.
+
+        Raises:
+            SubmissionError: the folder cannot be listed.
+        """
+        return {}
+
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
-        """What a file is to a program of the task, by its name; None for files of others.
+        """The role of a file for a program of the task, by its name; None for files of others.
 
         Prompts and programs of other people name their files; this says which to look for.
         """

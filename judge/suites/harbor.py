@@ -371,7 +371,7 @@ class HarborJob:
         )
 
     def records(self) -> list[dict[str, object]]:
-        """What is known of each trial; tokens, costs and seconds as ``judge infer`` has them."""
+        """Records of the trials; tokens, costs and seconds as ``judge infer`` has them."""
         return [
             {
                 "id": task.written_id,
@@ -439,7 +439,7 @@ class HarborJob:
 
 
 def _facts_of(trial: Trial) -> dict[str, object]:
-    """What is known of a trial, with the names that records of ``judge infer`` have."""
+    """Facts about a trial, with the names that records of ``judge infer`` have."""
     tokens = {"prompt": trial.prompt_tokens, "completion": trial.completion_tokens}
     has_tokens = any(token is not None for token in tokens.values())
     return {
@@ -469,7 +469,7 @@ class Jobs(LayoutKind):
         return HarborJob(folder, suite, pattern).programs()
 
     def attempts(self, folder: Path, suite: Suite, pattern: str | None) -> list[dict[str, object]]:
-        """What each trial took."""
+        """The cost of each trial."""
         return HarborJob(folder, suite, pattern).records()
 
 

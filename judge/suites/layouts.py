@@ -73,7 +73,7 @@ class LayoutKind(ABC):
         suite: Suite,  # noqa: ARG002
         pattern: str | None,  # noqa: ARG002
     ) -> list[dict[str, object]]:
-        """What each attempt used, such as tokens, as records of ``submissions.jsonl``.
+        """The usage of each attempt, such as tokens, as records of ``submissions.jsonl``.
 
         Raises:
             SubmissionError: an attempt cannot be read, or is about tasks that the suite does not
@@ -170,7 +170,7 @@ def outputs_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> Found
 
 
 def attempts_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> list[dict[str, object]]:
-    """What each attempt took, in the form of records of ``submissions.jsonl``.
+    """The cost of each attempt, in the form of records of ``submissions.jsonl``.
 
     Raises:
         SubmissionError: there is no such layout, or the job cannot be read or is of other tasks.

@@ -93,7 +93,7 @@ def remember_suite(suite: Suite, source: str) -> None:
 
 
 def source_of_digest(digest: str, name: str) -> str | None:
-    """What a suite can be loaded from on this machine; None if that is not known.
+    """A source that the suite can be loaded from on this machine; None if none is known.
 
     It may have changed since: compare the digests.
 

@@ -22,7 +22,7 @@ from judge.suites.formats import SuiteFormat, definition_names, format_of_folder
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
 
-SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-desktop")
+SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-checklist", "sample-desktop")
 """All suites that ship with it: of cell ranges, of typed answers, of rules, for desktops."""
 
 _MAX_DEPTH = 2
@@ -66,7 +66,7 @@ def fetched_folder(name: str) -> Path:
 
 
 def said_source(root: Path) -> str:
-    """What a person types to name the suite in a folder: its name if the judge knows it.
+    """The name that a person types for the suite in a folder: its name if the judge knows it.
 
     Nobody would recognise a folder inside the installation or the cache.
     """
@@ -78,7 +78,7 @@ def said_source(root: Path) -> str:
 
 
 def whole_source(source: str | Path) -> str:
-    """What a suite is loaded from, as records have it: a full path, or a name as it is."""
+    """The source of a suite as records have it: a full path, or a name as it is."""
     path = Path(source)
     return str(path.resolve() if path.exists() else source)
 

@@ -292,7 +292,7 @@ _MAX_ENTRIES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class ActionLog:
-    """What the log of a task says.
+    """The contents of a task's log.
 
     Attributes:
         successes: how many repeats ended with a workbook.

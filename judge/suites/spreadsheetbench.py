@@ -105,7 +105,7 @@ _NOT_A_SUITE_FILE = (".", "~$")
 
 
 class Role(enum.Enum):
-    """What a workbook is to its case."""
+    """The role of a workbook in its case."""
 
     INPUT = "input"
     GOLD = "gold"
@@ -271,7 +271,7 @@ def _missing(
 
 @dataclass
 class Reading:
-    """What was read of a suite.
+    """The contents of a suite.
 
     Attributes:
         tasks: the tasks that could be read.

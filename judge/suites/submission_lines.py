@@ -70,7 +70,7 @@ class TakenKeys:
 
 
 class LineError(Exception):
-    """What is wrong with one line."""
+    """A line is faulty."""
 
 
 class LineReader:
@@ -277,7 +277,7 @@ def _kept(task_id: str, record: Mapping[str, object], suite: Suite, folder: Path
 def _without_program(
     task_id: str, record: Mapping[str, object], suite: Suite, own: Collection[str]
 ) -> Submission:
-    """What records of both kinds have in common; other than ``own`` fields are provenance."""
+    """Common fields of records of both kinds; other than ``own`` fields are provenance."""
     paths = suite.conventions.default_paths(suite.task(task_id).question)
     return Submission(
         task_id=task_id,

@@ -275,7 +275,7 @@ _SAMPLE_BITS = 64
 
 @dataclass(slots=True)
 class SubmissionFacts:
-    """What all submissions of a file have in common.
+    """Common facts of all submissions of a file.
 
     Attributes:
         models: the chat models that are named.

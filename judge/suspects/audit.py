@@ -19,7 +19,7 @@ MAX_SUMMARY = 300
 
 @dataclass(frozen=True, slots=True)
 class TaskFindings:
-    """What an audit found in one task.
+    """Findings of an audit in one task.
 
     Attributes:
         task: the task.
@@ -57,25 +57,27 @@ def audit_suite(
         submissions: the runs that ``tools`` has outputs of, as they were named.
         on_task: called with the findings of each task, in order, and with how many tasks there are.
     """
-    found: list[TaskFindings] = []
+    per_task: list[TaskFindings] = []
     with ThreadPoolExecutor(jobs) as pool:
         for findings in pool.map(lambda task: examine_task(task, tools, signs), tasks):
-            found.append(findings)
+            per_task.append(findings)
             on_task(findings, len(tasks))
-    examined = sum(not each.not_examined for each in found)
-    suspects = ranked(suspect for findings in found for suspect in findings.suspects)
+    examined = sum(not finding.not_examined for finding in per_task)
+    suspects = ranked(suspect for findings in per_task for suspect in findings.suspects)
     return Audit(
         suite=suite.name,
         format=suite.format,
         digest=suite.digest,
         tasks=examined,
-        cases=sum(len(each.task.cases) for each in found if not each.not_examined),
+        cases=sum(len(finding.task.cases) for finding in per_task if not finding.not_examined),
         suspects=suspects,
-        files=tuple(_suspected(found)),
+        files=tuple(_suspected(per_task)),
         signs=tuple(SignRun(sign.name, sign.title, sign.blind_spots, examined) for sign in signs),
         submissions=tuple(submissions),
-        not_examined={each.task.id: each.not_examined for each in found if each.not_examined},
-        problems=tuple(problem for findings in found for problem in findings.problems),
+        not_examined={
+            finding.task.id: finding.not_examined for finding in per_task if finding.not_examined
+        },
+        problems=tuple(problem for findings in per_task for problem in findings.problems),
     )
 
 
@@ -85,18 +87,18 @@ def ranked(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     The surest come first; among those that are equally sure, cases that several signs
     are about.
     """
-    known = list(suspects)
+    listed = list(suspects)
     votes: dict[tuple[str, int | None], int] = {}
-    for each in known:
-        votes[each.task, each.case] = votes.get((each.task, each.case), 0) + 1
-    order = {id(each): number for number, each in enumerate(known)}
+    for suspect in listed:
+        votes[suspect.task, suspect.case] = votes.get((suspect.task, suspect.case), 0) + 1
+    order = {id(suspect): number for number, suspect in enumerate(listed)}
     return tuple(
         sorted(
-            known,
-            key=lambda each: (
-                each.certainty.rank,
-                -votes[each.task, each.case],
-                order[id(each)],
+            listed,
+            key=lambda suspect: (
+                suspect.certainty.rank,
+                -votes[suspect.task, suspect.case],
+                order[id(suspect)],
             ),
         )
     )
@@ -135,8 +137,8 @@ def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFinding
     whole = TaskMaterial(task, tuple(opened), tools)
     for sign in signs:
         try:
-            for each in sign.examine(whole):
-                suspects.setdefault(each.key, _bounded(each))
+            for suspect in sign.examine(whole):
+                suspects.setdefault(suspect.key, _bounded(suspect))
         except JudgeError as error:
             problems.append(Problem(task.id, None, error.message, sign.name))
         except Exception as error:  # noqa: BLE001  a fault of one sign, on a file of a stranger
@@ -145,11 +147,11 @@ def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFinding
     files = tuple(
         CaseFiles(
             task.id,
-            each.number,
-            each.input.workbook.digest,
-            each.gold.workbook.digest,
+            case.number,
+            case.input.workbook.digest,
+            case.gold.workbook.digest,
         )
-        for each in opened
+        for case in opened
     )
     return TaskFindings(task, tuple(suspects.values()), files, tuple(problems))
 

@@ -22,7 +22,7 @@ NOISE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class CellAddress:
     """A cell: its sheet, and its key (:func:`judge.workbook.address.cell_key`)."""
 
     sheet: str
@@ -49,9 +49,9 @@ class Place:
         return CellRef(self.sheet, self.row, self.column)
 
     @staticmethod
-    def of(ref: CellRef) -> Place:
-        """The place of a reference."""
-        return Place(ref.sheet, ref.row << COLUMN_BITS | ref.column)
+    def of(ref: CellRef) -> CellAddress:
+        """The address of a reference."""
+        return CellAddress(ref.sheet, ref.row << COLUMN_BITS | ref.column)
 
 
 class Book:
@@ -91,43 +91,43 @@ class Book:
     def formulas(self, sheet: str) -> Mapping[int, str]:
         """Formulas of a sheet by key, each with its leading ``=``."""
         if sheet not in self._formulas:
-            found: dict[int, str] = {}
+            strings: dict[int, str] = {}
             if sheet in self:
                 cells = self.workbook.sheet(sheet)
                 for key in cells.formula_keys(WHOLE_SHEET):
                     text = cells.formula(key)
                     if text is not None:
-                        found[key] = text
-            self._formulas[sheet] = found
+                        strings[key] = text
+            self._formulas[sheet] = strings
         return self._formulas[sheet]
 
-    def value(self, place: Place) -> CellValue:
+    def value(self, address: CellAddress) -> CellValue:
         """The value of a cell; None if it is blank."""
-        return self.values(place.sheet).get(place.key)
+        return self.values(address.sheet).get(address.key)
 
-    def formula(self, place: Place) -> str | None:
+    def formula(self, address: CellAddress) -> str | None:
         """The formula of a cell, if it holds one."""
-        return self.formulas(place.sheet).get(place.key)
+        return self.formulas(address.sheet).get(address.key)
 
-    def is_array(self, place: Place) -> bool:
+    def is_array(self, address: CellAddress) -> bool:
         """Whether a cell holds an array formula, which another formula cannot simply replace."""
-        if place.key not in self.formulas(place.sheet):
+        if address.key not in self.formulas(address.sheet):
             return False
-        raw = self.workbook.sheet(place.sheet).raw_formula(place.key)
+        raw = self.workbook.sheet(address.sheet).raw_formula(address.key)
         return raw is not None and raw.kind == "array"
 
     def __contains__(self, sheet: str) -> bool:
         return sheet in self.workbook.sheet_names
 
 
-def differing(first: Book, second: Book, sheet: str) -> Iterator[Place]:
+def differing(first: Book, second: Book, sheet: str) -> Iterator[CellAddress]:
     """Cells of a sheet in which two workbooks differ, in reading order."""
     old, new = first.values(sheet), second.values(sheet)
     old_formulas, new_formulas = first.formulas(sheet), second.formulas(sheet)
     for key in sorted(old.keys() | new.keys() | old_formulas.keys() | new_formulas.keys()):
         was, now = old_formulas.get(key), new_formulas.get(key)
         if was != now or (was is None and not same_constant(old.get(key), new.get(key))):
-            yield Place(sheet, key)
+            yield CellAddress(sheet, key)
 
 
 def same_looks(first: Book, second: Book) -> bool:
@@ -144,9 +144,13 @@ def same_looks(first: Book, second: Book) -> bool:
 def _looks(book: Book, sheet: str) -> dict[int, CellStyle]:
     """The looks of the stored cells that do not look as cells usually do, by key."""
     styles = book.workbook.sheet(sheet).styles(WHOLE_SHEET)
-    known = {index: book.workbook.style(index) for index in set(styles.values())}
+    styles_by_index = {index: book.workbook.style(index) for index in set(styles.values())}
     plain = book.workbook.style(0)
-    return {key: known[index] for key, index in styles.items() if known[index] != plain}
+    return {
+        key: styles_by_index[index]
+        for key, index in styles.items()
+        if styles_by_index[index] != plain
+    }
 
 
 def same_constant(first: CellValue, second: CellValue) -> bool:

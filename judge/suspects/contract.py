@@ -9,7 +9,7 @@ from typing import Protocol
 
 from judge.compare.cells.render import value_to_json
 from judge.errors import UsageError
-from judge.suspects.books import Book, Place
+from judge.suspects.books import Book, CellAddress
 from judge.suspects.material import TaskMaterial
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
@@ -28,12 +28,12 @@ class Sign(Protocol):
 
     @property
     def title(self) -> str:
-        """What it says, in one line."""
+        """The sign in one line."""
         ...
 
     @property
     def blind_spots(self) -> tuple[str, ...]:
-        """What it cannot see, and what misleads it, one line each."""
+        """Things that it cannot see, and that mislead it, one line each."""
         ...
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
@@ -48,7 +48,7 @@ class Sign(Protocol):
 
 def evidence(
     file: EvidenceFile,
-    place: Place,
+    address: CellAddress,
     *,
     expected: CellValue = None,
     found: CellValue = None,
@@ -58,8 +58,8 @@ def evidence(
     """Evidence in one cell."""
     return Evidence(
         file=file,
-        sheet=place.sheet,
-        cell=place.name,
+        sheet=address.sheet,
+        cell=address.name,
         expected=value_to_json(expected),
         found=value_to_json(found),
         note=note,
@@ -74,7 +74,7 @@ def suspect(
     certainty: Certainty,
     summary: str,
     why: str,
-    found: Sequence[Evidence],
+    evidence_items: Sequence[Evidence],
 ) -> Suspect:
     """A suspect of a sign."""
     return Suspect(
@@ -84,8 +84,8 @@ def suspect(
         certainty=certainty,
         summary=summary,
         why=why,
-        evidence=tuple(found),
-        evidence_count=len(found),
+        evidence=tuple(evidence_items),
+        evidence_count=len(evidence_items),
     )
 
 
@@ -104,9 +104,9 @@ def shown(value: CellValue) -> str:
     return f"'{cut}'" if isinstance(value, str) else cut
 
 
-def place_in(book: Book, place: Place) -> str:
+def address_in(book: Book, address: CellAddress) -> str:
     """The address of a cell for a message, with its sheet if the workbook has several."""
-    return place.name if len(book.sheet_names) == 1 else f"'{place.sheet}'!{place.name}"
+    return address.name if len(book.sheet_names) == 1 else f"'{address.sheet}'!{address.name}"
 
 
 def counted(number: int, noun: str) -> str:
@@ -144,10 +144,10 @@ def register(sign: Sign) -> None:
     Raises:
         UsageError: another sign has that name.
     """
-    known = {all_sign.name: all_sign for all_sign in all_signs()}
-    if known.get(sign.name, sign) is not sign:
+    by_name = {all_sign.name: all_sign for all_sign in all_signs()}
+    if by_name.get(sign.name, sign) is not sign:
         raise UsageError(f"a sign {sign.name!r} already exists")
-    if sign.name not in known:
+    if sign.name not in by_name:
         _REGISTERED[sign.name] = sign
 
 

@@ -1,4 +1,4 @@
-"""What people decided about suspects, the status that follows, and which cases it sets aside.
+"""People's decisions about suspects, the status that follows, and the cases that it sets aside.
 
 Decisions are in an append-only log next to ``suspects.json``. Each line is one decision of one
 reviewer about one suspect. The last one of each reviewer counts; the earlier ones stay. A decision
@@ -37,7 +37,7 @@ SuspectKey = tuple[str, int | None, str]
 
 
 class Finding(enum.StrEnum):
-    """What a reviewer found."""
+    """A reviewer's finding."""
 
     FAULT = "fault"
     """The suite is at fault; the decision holds what is right."""
@@ -72,7 +72,7 @@ class DecisionRecord(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one reviewer found out about one suspect.
+    """One reviewer's decision about one suspect.
 
     Attributes:
         key: which suspect.
@@ -126,24 +126,24 @@ def decision_of(record: object) -> Decision:
     Raises:
         MalformedError: names what does not fit.
     """
-    known = checked(record, DecisionRecord)
-    finding = known["finding"]
+    fields = checked(record, DecisionRecord)
+    finding = fields["finding"]
     if finding is not None and finding not in set(Finding):
         raise MalformedError(
             f"field finding: expected one of {', '.join(Finding)}, found {written(finding)}"
         )
     return Decision(
-        key=(known["task"], known["case"], known["sign"]),
+        key=(fields["task"], fields["case"], fields["sign"]),
         finding=None if finding is None else Finding(finding),
-        by=known["by"],
-        at=known["at"],
-        reason=known["reason"],
-        evidence=known["evidence"],
+        by=fields["by"],
+        at=fields["at"],
+        reason=fields["reason"],
+        evidence=fields["evidence"],
         files=tuple(
-            CaseFiles(known["task"], each["case"], each["input_sha256"], each["gold_sha256"])
-            for each in known["files"]
+            CaseFiles(fields["task"], file["case"], file["input_sha256"], file["gold_sha256"])
+            for file in fields["files"]
         ),
-        corrections=tuple(known.get("corrections", ())),
+        corrections=tuple(fields.get("corrections", ())),
     )
 
 
@@ -174,13 +174,13 @@ def _decisions(path: Path) -> Iterator[Decision]:
 
 def latest(decisions: Iterable[Decision]) -> dict[SuspectKey, dict[str, Decision]]:
     """Suspect -> reviewer -> the decision that counts; those taken back are left out."""
-    found: dict[SuspectKey, dict[str, Decision]] = {}
+    latest: dict[SuspectKey, dict[str, Decision]] = {}
     for decision in decisions:
-        by_reviewer = found.setdefault(decision.key, {})
+        by_reviewer = latest.setdefault(decision.key, {})
         by_reviewer.pop(decision.by, None)
         if decision.finding is not None:
             by_reviewer[decision.by] = decision
-    return {key: by_reviewer for key, by_reviewer in found.items() if by_reviewer}
+    return {key: by_reviewer for key, by_reviewer in latest.items() if by_reviewer}
 
 
 def files_of(audit: Audit, suspect: Suspect) -> tuple[CaseFiles, ...]:
@@ -203,7 +203,7 @@ DECISIONS_FILE = "suspects.decisions.jsonl"
 
 
 class Standing(enum.StrEnum):
-    """What is known about a suspect."""
+    """The status of a suspect."""
 
     OPEN = "open"
     """Nobody has decided."""
@@ -282,7 +282,9 @@ class Suspicions:
     ) -> Standpoint:
         files = files_of(self.audit, suspect)
         counting = tuple(
-            each for each in decided.get(suspect.key, {}).values() if still_counts(each, files)
+            decision
+            for decision in decided.get(suspect.key, {}).values()
+            if still_counts(decision, files)
         )
         standing = standing_of(counting)
         if self._is_corrected(suspect, standing):
@@ -300,21 +302,21 @@ class Suspicions:
 
     @cached_property
     def _by_case(self) -> Mapping[tuple[str, int | None], Sequence[Standpoint]]:
-        found: dict[tuple[str, int | None], list[Standpoint]] = {}
+        by_case: dict[tuple[str, int | None], list[Standpoint]] = {}
         for point in self.points:
-            found.setdefault((point.suspect.task, point.suspect.case), []).append(point)
-        return found
+            by_case.setdefault((point.suspect.task, point.suspect.case), []).append(point)
+        return by_case
 
     def of_case(self, task: str, case: int) -> tuple[Standpoint, ...]:
         """The suspects that are about a case, or about its task as a whole, the surest first."""
-        found = (*self._by_case.get((task, case), ()), *self._by_case.get((task, None), ()))
-        return tuple(sorted(found, key=lambda each: each.certainty.rank))
+        standpoints = (*self._by_case.get((task, case), ()), *self._by_case.get((task, None), ()))
+        return tuple(sorted(standpoints, key=lambda standpoint: standpoint.certainty.rank))
 
     def is_set_aside(self, task: str, case: int, least: Certainty) -> bool:
         """Whether a case is left out of the scores without suspects that are this sure or surer."""
         return any(
-            each.standing.counts and each.certainty.rank <= least.rank
-            for each in self.of_case(task, case)
+            standpoint.standing.counts and standpoint.certainty.rank <= least.rank
+            for standpoint in self.of_case(task, case)
         )
 
     def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> Suspicions:
@@ -372,20 +374,20 @@ def fit_to_suite(suspicions: Suspicions, suite: Suite, named: str) -> Suspicions
 
 def _same_files(audit: Audit, suite: Suite) -> set[tuple[str, int]]:
     digests = FileDigests()
-    known = {(task.id, case.number): case for task in suite.tasks for case in task.cases}
+    cases = {(task.id, case.number): case for task in suite.tasks for case in task.cases}
     same = set()
     for file in audit.files:
-        case = known.get((file.task, file.case))
+        case = cases.get((file.task, file.case))
         if case is None:
             continue
         gold = case.golds[0].path if case.golds else None
-        found = CaseFiles(
+        case_files = CaseFiles(
             file.task,
             file.case,
             digests.of(case.inputs[0].path) if case.inputs else None,
             None if gold is None else digests.of(gold),
         )
-        if found == file:
+        if case_files == file:
             same.add((file.task, file.case))
     return same
 

@@ -22,7 +22,7 @@ from judge.core.task import Task, TestCase
 from judge.errors import JudgeError, SuiteError, WorkbookError
 from judge.files.documents import read_regular
 from judge.recalc.policy import Recalculator
-from judge.suspects.books import Book, Place, agree, differing
+from judge.suspects.books import Book, CellAddress, agree, differing
 from judge.workbook.address import COLUMN_MASK
 from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
@@ -103,48 +103,48 @@ class CaseMaterial:
     input_ranges: tuple[CellRange | None, ...]
     tools: Tools
 
-    def in_answer(self, place: Place) -> bool:
+    def in_answer(self, address: CellAddress) -> bool:
         """Whether a cell of the gold belongs to the answer."""
-        return holds(self.ranges, place)
+        return holds(self.ranges, address)
 
     @functools.cached_property
-    def answer_places(self) -> tuple[Place, ...]:
+    def answer_addresses(self) -> tuple[CellAddress, ...]:
         """Cells of the answer that hold a value or a formula, in reading order."""
-        found: list[Place] = []
+        addresses: list[CellAddress] = []
         for area in self.ranges:
             for key in sorted(
                 self.gold.values(area.sheet).keys() | self.gold.formulas(area.sheet).keys()
             ):
-                place = Place(area.sheet, key)
-                if holds((area,), place):
-                    found.append(place)
-        return tuple(dict.fromkeys(found))
+                address = CellAddress(area.sheet, key)
+                if holds((area,), address):
+                    addresses.append(address)
+        return tuple(dict.fromkeys(addresses))
 
     @functools.cached_property
-    def answer(self) -> Mapping[Place, CellValue]:
+    def answer(self) -> Mapping[CellAddress, CellValue]:
         """Values of the answer as the judge compares them; blank cells are left out.
 
         Raises:
             WorkbookError, RecalcError: a value cannot be read or computed.
         """
         computed = self.tools.recalculator.fill(self.gold.workbook, self.ranges, origin=Origin.GOLD)
-        found: dict[Place, CellValue] = {}
+        values: dict[CellAddress, CellValue] = {}
         for area in self.ranges:
             side = RangeSide(self.gold.workbook, area, computed)
             unknown = side.uncomputed()
-            found |= {
-                Place(area.sheet, key): value
+            values |= {
+                CellAddress(area.sheet, key): value
                 for key, value in side.values().items()
                 if value is not None
                 and value != ""
                 and key not in unknown
-                and holds((area,), Place(area.sheet, key))
+                and holds((area,), CellAddress(area.sheet, key))
             }
-        return found
+        return values
 
     @functools.cached_property
-    def recomputed(self) -> Mapping[Place, CellValue]:
-        """What the gold's own formulas give now, for the cells of the answer that hold a formula.
+    def recomputed(self) -> Mapping[CellAddress, CellValue]:
+        """Present values of the gold's own formulas, for the answer's cells with a formula.
 
         Raises:
             WorkbookError, RecalcError: nothing could be computed.
@@ -152,65 +152,65 @@ class CaseMaterial:
         if not any(self.gold.formulas(area.sheet) for area in self.ranges):
             return {}
         computed = self.tools.compute(self.gold.workbook, self.ranges)
-        return {Place.of(ref): value for ref, value in computed.values.items()}
+        return {CellAddress.of(ref): value for ref, value in computed.values.items()}
 
     @functools.cached_property
-    def answer_formulas(self) -> Mapping[Place, str]:
+    def answer_formulas(self) -> Mapping[CellAddress, str]:
         """Formulas of the answer."""
         return {
-            place: formula
-            for place in self.answer_places
-            if (formula := self.gold.formula(place)) is not None
+            address: formula
+            for address in self.answer_addresses
+            if (formula := self.gold.formula(address)) is not None
         }
 
     @functools.cached_property
-    def changing(self) -> frozenset[Place]:
+    def changing(self) -> frozenset[CellAddress]:
         """Formula cells of the answer that depend on a function whose value changes by itself.
 
         Raises:
             WorkbookError: the cells cannot be read.
         """
-        refs = [place.ref for place in self.answer_formulas]
+        refs = [address.ref for address in self.answer_formulas]
         if not refs:
             return frozenset()
-        found = self.tools.recalculator.changing_cells(self.gold.workbook, refs)
-        return frozenset(map(Place.of, found))
+        changing = self.tools.recalculator.changing_cells(self.gold.workbook, refs)
+        return frozenset(map(CellAddress.of, changing))
 
-    def is_given(self, place: Place) -> bool:
+    def is_given(self, address: CellAddress) -> bool:
         """Whether a cell holds a constant that the input has in its column: data, maybe moved."""
-        value = self.gold.value(place)
-        if value is None or self.gold.formula(place) is not None:
+        value = self.gold.value(address)
+        if value is None or self.gold.formula(address) is not None:
             return False
-        return _plain(value) in self._given.get((place.sheet, place.column), ())
+        return _plain(value) in self._given.get((address.sheet, address.column), ())
 
     @functools.cached_property
     def _given(self) -> Mapping[tuple[str, int], set[str]]:
         """The constants of each column of the input."""
-        found: dict[tuple[str, int], set[str]] = defaultdict(set)
+        columns: dict[tuple[str, int], set[str]] = defaultdict(set)
         for sheet in self.input.sheet_names:
             formulas = self.input.formulas(sheet)
             for key, value in self.input.values(sheet).items():
                 if key not in formulas:
-                    found[sheet, key & COLUMN_MASK].add(_plain(value))
-        return found
+                    columns[sheet, key & COLUMN_MASK].add(_plain(value))
+        return columns
 
     @functools.cached_property
-    def differences(self) -> Sequence[Place]:
+    def differences(self) -> Sequence[CellAddress]:
         """Cells outside the answer whose content differs between input and gold.
 
         Constants differ by value, formulas by text; sheets that only one of the two has are not
         compared.
         """
-        found = []
+        addresses = []
         for sheet in self.gold.sheet_names:
             if sheet not in self.input:
                 continue
-            found += [
-                place
-                for place in differing(self.input, self.gold, sheet)
-                if not self.in_answer(place)
+            addresses += [
+                address
+                for address in differing(self.input, self.gold, sheet)
+                if not self.in_answer(address)
             ]
-        return found
+        return addresses
 
 
 @dataclass
@@ -229,16 +229,16 @@ class TaskMaterial:
 
     def case(self, number: int) -> CaseMaterial | None:
         """A case by its number."""
-        return next((each for each in self.cases if each.number == number), None)
+        return next((case for case in self.cases if case.number == number), None)
 
 
-def holds(ranges: Collection[CellRange | None], place: Place) -> bool:
+def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
     """Whether a cell is within one of some rectangles."""
     return any(
         area is not None
-        and area.sheet == place.sheet
-        and area.min_row <= place.row <= area.max_row
-        and area.min_column <= place.column <= area.max_column
+        and area.sheet == address.sheet
+        and area.min_row <= address.row <= area.max_row
+        and area.min_column <= address.column <= area.max_column
         for area in ranges
     )
 
@@ -279,27 +279,31 @@ MAX_REWRITTEN = 5_000
 """Most formulas that are replaced in one workbook."""
 
 
-def what_formulas_give(case: CaseMaterial, formulas: Mapping[Place, str]) -> dict[Place, CellValue]:
-    """What some formulas give in a case's gold; nothing where that cannot be computed."""
+def what_formulas_give(
+    case: CaseMaterial, formulas: Mapping[CellAddress, str]
+) -> dict[CellAddress, CellValue]:
+    """Values of some formulas in a case's gold; none where they cannot be computed."""
     if not formulas or len(formulas) > MAX_REWRITTEN:
         return {}
     try:
         filled = case.tools.edit(
             case.gold.workbook.data,
             {},
-            {place.ref: text.removeprefix("=") for place, text in formulas.items()},
+            {address.ref: text.removeprefix("=") for address, text in formulas.items()},
         )
         computed = case.tools.compute(filled, case.ranges)
     except JudgeError:
         return {}
     return {
-        place: value
+        address: value
         for ref, value in computed.values.items()
-        if (place := Place.of(ref)) in formulas
+        if (address := CellAddress.of(ref)) in formulas
     }
 
 
-def apart_by_rewriting(case: CaseMaterial, formulas: Mapping[Place, str]) -> dict[Place, CellValue]:
+def apart_by_rewriting(
+    case: CaseMaterial, formulas: Mapping[CellAddress, str]
+) -> dict[CellAddress, CellValue]:
     """Cells of the answer that other formulas would change, with what these give.
 
     The engines have to give the gold's value for the formulas that are there, so that a fault of
@@ -310,25 +314,25 @@ def apart_by_rewriting(case: CaseMaterial, formulas: Mapping[Place, str]) -> dic
         return {}
     baseline = case.recomputed
     trusted = {
-        place: text
-        for place, text in formulas.items()
-        if not case.gold.is_array(place)
+        address: text
+        for address, text in formulas.items()
+        if not case.gold.is_array(address)
         and (
-            case.gold.formula(place) is None
-            or (place in baseline and agree(case.answer.get(place), baseline[place]))
+            case.gold.formula(address) is None
+            or (address in baseline and agree(case.answer.get(address), baseline[address]))
         )
     }
     given = what_formulas_give(case, trusted)
     return {
-        place: value
-        for place, value in sorted(given.items())
-        if not isinstance(value, ErrorValue) and not _alike(case.answer.get(place), value)
+        address: value
+        for address, value in sorted(given.items())
+        if not isinstance(value, ErrorValue) and not _alike(case.answer.get(address), value)
     }
 
 
 def _alike(stored: CellValue, value: CellValue) -> bool:
     first, second = (
-        None if isinstance(each, str) and not each.strip() else each for each in (stored, value)
+        None if isinstance(item, str) and not item.strip() else item for item in (stored, value)
     )
     return agree(first, second)
 
@@ -378,15 +382,15 @@ class Traces:
 
     def holds(self, value: CellValue) -> bool:
         """Whether a value is there, alone or within a string."""
-        known = trace(value)
-        if known is None:
+        traced = trace(value)
+        if traced is None:
             return False
-        return known in self.whole or (isinstance(value, str) and known in self.text)
+        return traced in self.whole or (isinstance(value, str) and traced in self.text)
 
 
 def traces_of(values: Iterable[CellValue]) -> Traces:
     """The recognizable values of some cells."""
-    known = list(values)
-    whole = {found for value in known if (found := trace(value)) is not None}
-    texts = (" ".join(value.split()).casefold() for value in known if isinstance(value, str))
+    listed = list(values)
+    whole = {traced for value in listed if (traced := trace(value)) is not None}
+    texts = (" ".join(value.split()).casefold() for value in listed if isinstance(value, str))
     return Traces(frozenset(whole), "\n".join(texts))

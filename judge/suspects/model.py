@@ -1,4 +1,4 @@
-"""What an audit of a suite finds: suspects, their evidence, and what was not examined.
+"""The results of auditing a suite: suspects, their evidence, and parts not examined.
 
 These types are also the records of ``suspects.json``, which is written and read here.
 """
@@ -48,7 +48,7 @@ class EvidenceFile(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One place that supports a suspicion.
+    """One cell or file that supports a suspicion.
 
     Attributes:
         file: which file it is in.
@@ -100,7 +100,7 @@ class Suspect:
 
     @property
     def key(self) -> tuple[str, int | None, str]:
-        """What makes a suspect distinct within an audit, which has at most one of each."""
+        """Key that makes a suspect distinct within an audit, which has at most one of each."""
         return (self.task, self.case, self.sign)
 
 

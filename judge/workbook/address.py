@@ -52,7 +52,9 @@ def folded(name: str) -> str:
 
 
 def _folded_letter(letter: str) -> str:
-    return next((each for each in (letter.casefold(), letter.lower()) if len(each) == 1), letter)
+    return next(
+        (folded for folded in (letter.casefold(), letter.lower()) if len(folded) == 1), letter
+    )
 
 
 class Rectangle:

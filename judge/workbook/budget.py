@@ -1,4 +1,4 @@
-"""What reading a workbook may cost, and what is left of it."""
+"""The budget for reading a workbook, and its remainder."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ DEFAULT_LIMITS = ReadLimits()
 
 
 class Budget:
-    """What is left of a workbook's bounds; shared by everything that reads from it."""
+    """The remainder of a workbook's bounds; shared by everything that reads from it."""
 
     def __init__(self, limits: ReadLimits) -> None:
         self.limits = limits

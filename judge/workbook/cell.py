@@ -105,7 +105,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class WorkbookFacts:
-    """What a workbook says about itself that decides whether its cached values can be trusted.
+    """Facts of a workbook that decide whether its cached values can be trusted.
 
     Attributes:
         application: ``Application`` of ``docProps/app.xml``, such as ``Microsoft Excel``.

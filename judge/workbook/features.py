@@ -1,4 +1,4 @@
-"""What a workbook holds besides the values of its cells: rules, drawings, tables, names, sheets.
+"""Features of a workbook besides the values of its cells: rules, drawings, tables, names, sheets.
 
 Features are identified by their content and not by their position: rows that are inserted above a
 list, or a sheet that gets another name, leave the same features with the same measure.
@@ -25,7 +25,7 @@ _SHOWN = 80
 
 
 class FeatureKind(enum.StrEnum):
-    """What a feature is; the values are those of records and reports."""
+    """The kind of a feature; the values are those of records and reports."""
 
     SHEET = "sheet"
     HIDDEN_SHEET = "hidden_sheet"
@@ -55,13 +55,13 @@ class Held:
         label: what it is, for people.
         measure: how much: cells of rules, or how many of anything else.
         sheet: the sheet of the first one; empty if it belongs to the workbook.
-        place: the cells of the first one; empty if it has none.
+        where: the cells of the first one; empty if it has none.
     """
 
     label: str
     measure: int
     sheet: str = ""
-    place: str = ""
+    where: str = ""
 
 
 @dataclass(slots=True)
@@ -82,19 +82,19 @@ class Features:
         *,
         measure: int = 1,
         sheet: str = "",
-        place: str = "",
+        where: str = "",
     ) -> None:
         """Adds one feature, or more of one that is known already."""
-        known = self.held.get((kind, content))
-        if known is None:
-            self.held[kind, content] = Held(shortened(label), measure, sheet, place)
+        entry = self.held.get((kind, content))
+        if entry is None:
+            self.held[kind, content] = Held(shortened(label), measure, sheet, where)
         else:
-            known.measure += measure
+            entry.measure += measure
 
     def measure(self, kind: FeatureKind, content: str) -> int:
         """How much of a feature there is; 0 without any."""
-        known = self.held.get((kind, content))
-        return 0 if known is None else known.measure
+        entry = self.held.get((kind, content))
+        return 0 if entry is None else entry.measure
 
     def __iter__(self) -> Iterator[tuple[tuple[FeatureKind, str], Held]]:
         return iter(self.held.items())
@@ -117,49 +117,49 @@ def read_features(package: Package, tabs: tuple[Tab, ...], strings: str | None) 
     Raises:
         WorkbookError: a part is missing, broken or over a limit.
     """
-    found = Features()
-    _read_names(package, found)
+    features = Features()
+    _read_names(package, features)
     if strings is not None:
-        read_rich_text(package, strings, "", found)
+        read_rich_text(package, strings, "", features)
     for tab in tabs:
         package.budget.take_cells(1)
-        found.add(FeatureKind.SHEET, folded(tab.name), f"sheet {tab.name!r}", sheet=tab.name)
+        features.add(FeatureKind.SHEET, folded(tab.name), f"sheet {tab.name!r}", sheet=tab.name)
         if tab.state != "visible":
             label = f"sheet {tab.name!r} hidden"
-            found.add(FeatureKind.HIDDEN_SHEET, folded(tab.name), label, sheet=tab.name)
+            features.add(FeatureKind.HIDDEN_SHEET, folded(tab.name), label, sheet=tab.name)
         links = relationships(package, tab.part)
         if tab.is_worksheet:
-            read_sheet_features(package, tab, found)
-            read_rich_text(package, tab.part, tab.name, found)
+            read_sheet_features(package, tab, features)
+            read_rich_text(package, tab.part, tab.name, features)
         for link in links.values():
             if link.external or link.target not in package:
                 continue
             package.budget.take_cells(1)
             if link.kind == "drawing":
-                read_drawing(package, link.target, tab.name, found)
+                read_drawing(package, link.target, tab.name, features)
             elif link.kind in _LINKED:
-                _LINKED[link.kind](package, link.target, tab.name, found)
-    return found
+                _LINKED[link.kind](package, link.target, tab.name, features)
+    return features
 
 
 # -- parts that a sheet points to ------------------------------------------------------------------
 
 
-def _read_table(package: Package, part: str, sheet: str, found: Features) -> None:
+def _read_table(package: Package, part: str, sheet: str, features: Features) -> None:
     root = _root(package, part)
     name = root.get("displayName") or root.get("name") or ""
-    found.add(
+    features.add(
         FeatureKind.TABLE,
         name.casefold(),
         f"table {name!r}",
         sheet=sheet,
-        place=shortened(root.get("ref", "")),
+        where=shortened(root.get("ref", "")),
     )
 
 
-def _read_pivot(package: Package, part: str, sheet: str, found: Features) -> None:
+def _read_pivot(package: Package, part: str, sheet: str, features: Features) -> None:
     name = _root(package, part).get("name") or ""
-    found.add(FeatureKind.PIVOT, name.casefold(), f"pivot table {name!r}", sheet=sheet)
+    features.add(FeatureKind.PIVOT, name.casefold(), f"pivot table {name!r}", sheet=sheet)
 
 
 def _root(package: Package, part: str) -> Mapping[str, str]:
@@ -174,7 +174,7 @@ def _root(package: Package, part: str) -> Mapping[str, str]:
     return root[0] if root else {}
 
 
-def _read_comments(package: Package, part: str, sheet: str, found: Features) -> None:
+def _read_comments(package: Package, part: str, sheet: str, features: Features) -> None:
     comments: list[tuple[str, list[str]]] = []
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
@@ -188,10 +188,10 @@ def _read_comments(package: Package, part: str, sheet: str, found: Features) -> 
             comments[-1][1].append(text)
 
     scan_part(package, part, on_start, text=on_text)
-    for place, pieces in comments:
+    for cell, pieces in comments:
         text = " ".join("".join(pieces).split())
         label = f"comment {shortened(text)!r}"
-        found.add(FeatureKind.COMMENT, text, label, sheet=sheet, place=place[:20])
+        features.add(FeatureKind.COMMENT, text, label, sheet=sheet, where=cell[:20])
 
 
 _LINKED = {
@@ -207,7 +207,7 @@ _LINKED = {
 _PRINTING = {"_xlnm.print_area": "print area", "_xlnm.print_titles": "print titles"}
 
 
-def _read_names(package: Package, found: Features) -> None:
+def _read_names(package: Package, features: Features) -> None:
     """Defined names that a user sees and that refer to something."""
     names: list[tuple[str, list[str]]] = []
     inside = False
@@ -230,7 +230,7 @@ def _read_names(package: Package, found: Features) -> None:
         if "#REF!" in "".join(pieces) or (content.startswith("_xl") and content not in _PRINTING):
             continue
         label = _PRINTING.get(content, f"name {name!r}")
-        found.add(FeatureKind.NAME, content, label)
+        features.add(FeatureKind.NAME, content, label)
 
 
 _SHAPES = {"sp", "cxnSp"}
@@ -244,7 +244,7 @@ _CHART_PARTS = {
 }
 
 
-def read_drawing(package: Package, part: str, sheet: str, found: Features) -> None:
+def read_drawing(package: Package, part: str, sheet: str, features: Features) -> None:
     """Adds what a drawing holds.
 
     A fallback for programs that do not know an object is not counted in addition to it.
@@ -253,7 +253,7 @@ def read_drawing(package: Package, part: str, sheet: str, found: Features) -> No
         package: the workbook.
         part: name of the drawing's part.
         sheet: the sheet that it is on.
-        found: where features go.
+        features: where features go.
 
     Raises:
         WorkbookError: a part is missing, broken or over a limit.
@@ -267,10 +267,10 @@ def read_drawing(package: Package, part: str, sheet: str, found: Features) -> No
             return
         if tag == "pic":
             package.budget.take_cells(1)
-            found.add(FeatureKind.PICTURE, "", "picture", sheet=sheet)
+            features.add(FeatureKind.PICTURE, "", "picture", sheet=sheet)
         elif tag in _SHAPES:
             package.budget.take_cells(1)
-            found.add(FeatureKind.SHAPE, "", "drawn shape or control", sheet=sheet)
+            features.add(FeatureKind.SHAPE, "", "drawn shape or control", sheet=sheet)
         elif tag == "chart":
             charts.extend(text for name, text in attributes.items() if name == "r:id")
 
@@ -280,10 +280,10 @@ def read_drawing(package: Package, part: str, sheet: str, found: Features) -> No
         package.budget.take_cells(1)
         link = links.get(identifier)
         if link is not None and not link.external and link.target in package:
-            _read_chart(package, link.target, sheet, found)
+            _read_chart(package, link.target, sheet, features)
 
 
-def _read_chart(package: Package, part: str, sheet: str, found: Features) -> None:
+def _read_chart(package: Package, part: str, sheet: str, features: Features) -> None:
     types: set[str] = set()
     counts: dict[str, int] = {}
 
@@ -297,11 +297,13 @@ def _read_chart(package: Package, part: str, sheet: str, found: Features) -> Non
                 types.add(attributes["layoutId"])
 
     scan_part(package, part, on_start, names=CHART_NAMES)
-    known = sorted(type_ for type_ in types if type_)
-    content = "+".join(known)[:200]
-    found.add(FeatureKind.CHART, content, f"chart ({', '.join(known) or 'empty'})", sheet=sheet)
+    types_ = sorted(type_ for type_ in types if type_)
+    content = "+".join(types_)[:200]
+    features.add(FeatureKind.CHART, content, f"chart ({', '.join(types_) or 'empty'})", sheet=sheet)
     for label, count in counts.items():
-        found.add(FeatureKind.CHART_PART, label, f"{label} of charts", measure=count, sheet=sheet)
+        features.add(
+            FeatureKind.CHART_PART, label, f"{label} of charts", measure=count, sheet=sheet
+        )
 
 
 _AROUND = {"si", "is", "row", "c", "v", "f"}
@@ -311,21 +313,21 @@ _FORMAT = b"rPr>"
 """How the tag of a part's format ends, whatever its prefix."""
 
 
-def read_rich_text(package: Package, part: str, sheet: str, found: Features) -> None:
+def read_rich_text(package: Package, part: str, sheet: str, features: Features) -> None:
     """Adds the rich strings of a part: the shared strings, or a worksheet that holds its own.
 
     Args:
         package: the workbook.
         part: name of the part.
         sheet: the sheet that it belongs to; empty for the shared strings.
-        found: where features go.
+        features: where features go.
 
     Raises:
         WorkbookError: the part is missing, broken or over a limit.
     """
     if not _holds(package, part, _FORMAT):
         return
-    strings = _Strings(package, sheet, found)
+    strings = _Strings(package, sheet, features)
     scan_part(package, part, strings.start, text=strings.text)
     strings.finish()
 
@@ -333,10 +335,10 @@ def read_rich_text(package: Package, part: str, sheet: str, found: Features) -> 
 class _Strings:
     """Hears the strings of a part, one after the other."""
 
-    def __init__(self, package: Package, sheet: str, found: Features) -> None:
+    def __init__(self, package: Package, sheet: str, features: Features) -> None:
         self._budget = package.budget
         self._sheet = sheet
-        self._found = found
+        self._found = features
         self._pieces: list[str] | None = None
         self._runs = 0
         self._is_formatted = False
@@ -372,13 +374,13 @@ class _Strings:
         self._pieces = None
 
 
-def _holds(package: Package, part: str, wanted: bytes) -> bool:
+def _holds(package: Package, part: str, text: bytes) -> bool:
     before = b""
     holds = False
     for chunk in package.chunks(part):
         # The part is read to its end, where its checksum is compared.
-        holds = holds or wanted in before + chunk
-        before = chunk[-len(wanted) :]
+        holds = holds or text in before + chunk
+        before = chunk[-len(text) :]
     return holds
 
 
@@ -490,7 +492,7 @@ class _RuleCollector:
             rule.reference = rule.reference or reference
 
 
-def read_sheet_features(package: Package, tab: Tab, found: Features) -> None:
+def read_sheet_features(package: Package, tab: Tab, features: Features) -> None:
     """Adds the rules and merged cells of a worksheet.
 
     The second part of a data bar, which only says how it is drawn, is not a rule of its own.
@@ -498,7 +500,7 @@ def read_sheet_features(package: Package, tab: Tab, found: Features) -> None:
     Args:
         package: the workbook.
         tab: the worksheet.
-        found: where features go.
+        features: where features go.
 
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
@@ -508,31 +510,33 @@ def read_sheet_features(package: Package, tab: Tab, found: Features) -> None:
         if rule.kind is FeatureKind.FORMAT and rule.attributes.get("id") in heard.bars:
             continue
         windows = [
-            window for each in rule.reference.split() if (window := parse_window(each)) is not None
+            window
+            for reference in rule.reference.split()
+            if (window := parse_window(reference)) is not None
         ]
         if not windows or any("#REF!" in formula for formula in rule.formulas):
             # It applies to nothing, or refers to nothing.
             continue
         cells = len(windows) if rule.kind is FeatureKind.SPARKLINE else covered_cells(windows)
         content = "" if rule.kind is FeatureKind.SPARKLINE else rule.content
-        found.add(
+        features.add(
             rule.kind,
             content,
             rule.label,
             measure=cells,
             sheet=tab.name,
-            place=str(windows[0]),
+            where=str(windows[0]),
         )
     for window in heard.merges:
         rows = window.rows
         columns = window.columns
         shape = f"{rows} x {columns}"
-        found.add(
+        features.add(
             FeatureKind.MERGE,
             shape,
             f"merged cells, {shape}",
             sheet=tab.name,
-            place=str(window),
+            where=str(window),
         )
 
 
@@ -543,14 +547,14 @@ def covered_cells(windows: Sequence[Window]) -> int:
     """
     distinct = list(dict.fromkeys(windows))
     if len(distinct) > _MAX_EXACT:
-        return sum(each.size for each in distinct)
-    edges = sorted({row for each in distinct for row in (each.min_row, each.max_row + 1)})
+        return sum(window.size for window in distinct)
+    edges = sorted({row for window in distinct for row in (window.min_row, window.max_row + 1)})
     covered = 0
     for top, below in itertools.pairwise(edges):
         columns = sorted(
-            (each.min_column, each.max_column)
-            for each in distinct
-            if each.min_row <= top and each.max_row >= top
+            (window.min_column, window.max_column)
+            for window in distinct
+            if window.min_row <= top and window.max_row >= top
         )
         width = last = 0
         for first, end in columns:

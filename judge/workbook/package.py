@@ -161,11 +161,11 @@ def _directory(data: bytes) -> tuple[int, int, int]:
         if end_64 < 0 or not data.startswith(_END_64_SIGNATURE, end_64):
             raise WorkbookError("the archive's directory is broken: no 64-bit end record")
         *_, disk, first_disk, here, count, size, offset = _END_64.unpack_from(data, end_64)
-        _, _, place, _ = _LOCATOR_64.unpack_from(data, locator)
+        _, _, start, _ = _LOCATOR_64.unpack_from(data, locator)
         ones = (_IN_EXTRA_16, _IN_EXTRA_16, _IN_EXTRA_32, _IN_EXTRA_32)
         wide = (here, count, size, offset)
         told = zip(narrow, ones, wide, strict=True)
-        if place != end_64 or any(short not in {all_ones, long} for short, all_ones, long in told):
+        if start != end_64 or any(short not in {all_ones, long} for short, all_ones, long in told):
             raise _ambiguous("its two end records disagree")
         stop = end_64
     if disk or first_disk or here != count:
@@ -308,7 +308,7 @@ def _check_other_name(extra: bytes, encoded: bytes, name: str) -> None:
 def _check_places(data: bytes, entries: list[Entry], directory: int) -> None:
     """Refuses entries that overlap, and headers that contradict the directory."""
     position = 0
-    for entry in sorted(entries, key=lambda each: each.offset):
+    for entry in sorted(entries, key=lambda item: item.offset):
         if entry.offset < position:
             raise _ambiguous(f"{_cut(entry.name)} overlaps another entry")
         if entry.offset > position and (

@@ -198,7 +198,7 @@ def _parse_part(written: str, notes: list[str]) -> PositionPart | None:
 
 
 def _without_sheet_again(sheet: str, cells: str, written: str, notes: list[str]) -> str:
-    """What follows a sheet's name, without the same name if that is repeated."""
+    """The text after a sheet's name, without the same name if that is repeated."""
     name, bang, rest = _BANGS.sub("!", cells).rpartition("!")
     if not bang or not _bare(name) or _bare(name) != _bare(sheet):
         return cells
@@ -324,7 +324,9 @@ def _fault(written: str) -> str:
     if sheet and not bare:
         return f"no cells follow the sheet {_shorten(sheet.strip(_SPACES + _QUOTES))!r}"
     text = unicodedata.normalize("NFKC", bare)
-    return _fault_of_cells("".join(each for each in text if each not in _SPACES + "$"), bare)
+    return _fault_of_cells(
+        "".join(character for character in text if character not in _SPACES + "$"), bare
+    )
 
 
 def _fault_of_cells(plain: str, bare: str) -> str:
@@ -372,7 +374,7 @@ def _shorten(text: str, length: int = 60) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SheetIndex:
-    """What resolving needs to know about a workbook.
+    """The index of a workbook's sheets that resolving needs.
 
     Attributes:
         names: its worksheets in workbook order.
@@ -440,10 +442,10 @@ def _typed_sheet(
     meant = position.answer_sheet if part.sheet is None else part.sheet
     if meant is None:
         return _default_sheet(position, names, notes)
-    found = next((name for name in names if folded(name) == folded(meant)), None)
-    if found is None:
+    match = next((name for name in names if folded(name) == folded(meant)), None)
+    if match is None:
         raise _no_such_sheet(meant, position, names)
-    return found
+    return match
 
 
 def _no_such_sheet(meant: str, position: Position, names: Sequence[str]) -> PositionError:
@@ -462,18 +464,18 @@ def _gold_sheet(
         return _default_sheet(position, names, notes)
     if part.sheet in names:
         return part.sheet
-    found = match_sheet(part.sheet, names)
-    if found is None and position.answer_sheet is not None:
-        found = match_sheet(position.answer_sheet, names)
-    if found is None and len(names) == 1 and _names_one_sheet(position):
+    match = match_sheet(part.sheet, names)
+    if match is None and position.answer_sheet is not None:
+        match = match_sheet(position.answer_sheet, names)
+    if match is None and len(names) == 1 and _names_one_sheet(position):
         notes.append(
             f"no sheet is called {part.sheet!r}; the only one, {names[0]!r}, was used instead"
         )
         return names[0]
-    if found is None:
+    if match is None:
         raise _no_such_sheet(part.sheet, position, names)
-    notes.append(f"sheet {part.sheet!r} was read as {found!r}")
-    return found
+    notes.append(f"sheet {part.sheet!r} was read as {match!r}")
+    return match
 
 
 def _names_one_sheet(position: Position) -> bool:
@@ -483,11 +485,11 @@ def _names_one_sheet(position: Position) -> bool:
 
 def _default_sheet(position: Position, names: Sequence[str], notes: list[str]) -> str:
     if position.answer_sheet is not None:
-        found = match_sheet(position.answer_sheet, names)
-        if found is not None:
-            if found != names[0]:
-                notes.append(f"the sheet {found!r} was taken from the suite's answer sheet")
-            return found
+        match = match_sheet(position.answer_sheet, names)
+        if match is not None:
+            if match != names[0]:
+                notes.append(f"the sheet {match!r} was taken from the suite's answer sheet")
+            return match
     if len(names) > 1:
         notes.append(f"no sheet is named; the first one, {names[0]!r}, was taken")
     return names[0]
@@ -539,8 +541,8 @@ def _bounded(
     used = [gold.used(gold_sheet)]
     if output is not None and output_sheet is not None:
         used.append(output.used(output_sheet))
-    max_row = max((each.max_row for each in used if each is not None), default=1)
-    max_column = max((each.max_column for each in used if each is not None), default=1)
+    max_row = max((window.max_row for window in used if window is not None), default=1)
+    max_column = max((window.max_column for window in used if window is not None), default=1)
     return Window(
         part.min_row,
         part.min_column,

@@ -102,7 +102,7 @@ def _grid(
 
 
 def _shown(value: CellValue, *, date_1904: bool) -> Value:
-    """What a cell shows of its value."""
+    """A cell's value as text."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _number(value)
     if isinstance(value, dt.timedelta):
@@ -192,7 +192,7 @@ def read_table(path: Path, rows: int) -> SheetPreview:
 
 
 def separator_of(text: str) -> str:
-    """What separates the cells of a table, by its first line that is not blank."""
+    """Separator between the cells of a table, by its first line that is not blank."""
     lines = text[:_SAMPLE_CHARS].splitlines()
     first = next((line for line in lines if line.strip()), "")
     return max(_SEPARATORS, key=lambda mark: (first.count(mark), -_SEPARATORS.index(mark)))

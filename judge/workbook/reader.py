@@ -137,7 +137,7 @@ class Workbook:
 
     @cached_property
     def facts(self) -> WorkbookFacts:
-        """What the workbook says about itself."""
+        """Facts about the workbook itself."""
         with self._package.blamed():
             application, version = read_application(self._package)
         return WorkbookFacts(
@@ -150,7 +150,7 @@ class Workbook:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What the file holds that the reader ignores, a line each."""
+        """Contents of the file that the reader ignores, a line each."""
         names = self._package.names
         remarks = []
         if any(name.endswith("vbaProject.bin") for name in names):
@@ -172,8 +172,8 @@ class Workbook:
             WorkbookError: a sheet is missing, broken or over a limit.
         """
         by_sheet: dict[str, list[Window]] = {}
-        for each in ranges:
-            by_sheet.setdefault(each.sheet, []).append(each.window)
+        for area in ranges:
+            by_sheet.setdefault(area.sheet, []).append(area.window)
         for name, windows in by_sheet.items():
             self.sheet(name).load(windows, blanks=blanks)
 
@@ -205,18 +205,18 @@ class Workbook:
             WorkbookError: a worksheet is broken as far as it is read, or over a limit.
         """
         with self._package.blamed():
-            found = [
+            read = [
                 (tab.name, self._scan_first_rows(tab.part, rows))
                 for tab in self._part.tabs
                 if tab.is_worksheet
             ]
             # One pass over the table of strings serves all worksheets.
-            wanted = [index for _, cells in found for index in cells.strings.values()]
-            known = self._strings.load(wanted) if wanted else {}
-            for _, cells in found:
-                cells.values.update((key, known[index]) for key, index in cells.strings.items())
+            indexes = [index for _, cells in read for index in cells.strings.values()]
+            strings = self._strings.load(indexes) if indexes else {}
+            for _, cells in read:
+                cells.values.update((key, strings[index]) for key, index in cells.strings.items())
                 cells.strings.clear()
-        return found
+        return read
 
     def _scan_first_rows(self, part: str, rows: int) -> SheetCells:
         return scan_first_rows(
@@ -231,14 +231,14 @@ class Workbook:
         Raises:
             WorkbookError: the sheet is missing, broken or over a limit.
         """
-        known = self.sheet(sheet)
-        values = known.values(WHOLE_SHEET)
-        if not known.tail.merges:
+        sheet_ = self.sheet(sheet)
+        values = sheet_.values(WHOLE_SHEET)
+        if not sheet_.tail.merges:
             return values
         with self._package.blamed():
             read = scan_sheet(
                 self._package,
-                known.part,
+                sheet_.part,
                 [WHOLE_SHEET],
                 self.number_formats,
                 date_1904=self._part.date_1904,
@@ -246,7 +246,7 @@ class Workbook:
             )
             if read.strings:
                 strings = self._strings.load(read.strings.values())
-                read.values.update((key, strings[each]) for key, each in read.strings.items())
+                read.values.update((key, strings[index]) for key, index in read.strings.items())
         return read.values
 
     def formula_cells(self, cell_range: CellRange) -> list[Cell]:
@@ -280,12 +280,12 @@ class Workbook:
         if target.tail.links:
             with self._package.blamed():
                 links = relationships(self._package, target.part)
-        found = []
+        formulas = []
         for link in target.tail.links:
             relationship = links.get(link.relationship) if link.relationship else None
             address = (relationship.target if relationship else "") or link.location or ""
-            found.append((CellRange(sheet, *_bounds(link.window)), address))
-        return found
+            formulas.append((CellRange(sheet, *_bounds(link.window)), address))
+        return formulas
 
     def sheet(self, name: str) -> Sheet:
         """The cells of one worksheet, as far as they were read.
@@ -293,20 +293,20 @@ class Workbook:
         Raises:
             WorkbookError: there is no worksheet of that name.
         """
-        known = self._sheets.get(name)
-        if known is None:
+        cached = self._sheets.get(name)
+        if cached is None:
             part = self._parts.get(name)
             if part is None:
                 raise WorkbookError(f"the workbook has no worksheet {name!r}")
-            known = Sheet(
+            cached = Sheet(
                 self._package,
                 part,
                 formats=self.number_formats,
                 strings=self._strings,
                 date_1904=self._part.date_1904,
             )
-            self._sheets[name] = known
-        return known
+            self._sheets[name] = cached
+        return cached
 
     @cached_property
     def style_sheet(self) -> StyleSheet:
@@ -354,10 +354,10 @@ class _CellsView(Mapping[tuple[int, int], Cell]):
         sheet.load([window], blanks=True)
         self._values: Mapping[int, CellValue] = sheet.values(window)
 
-    def __getitem__(self, place: tuple[int, int]) -> Cell:
-        key = cell_key(*place)
+    def __getitem__(self, position: tuple[int, int]) -> Cell:
+        key = cell_key(*position)
         if key not in self._values:
-            raise KeyError(place)
+            raise KeyError(position)
         return self._sheet.cell(key)
 
     def __iter__(self) -> Iterator[tuple[int, int]]:

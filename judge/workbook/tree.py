@@ -30,7 +30,7 @@ class Element:
 
     def child(self, name: str) -> Element | None:
         """The first child with a name, or None."""
-        return next((each for each in self.children if each.name == name), None)
+        return next((child for child in self.children if child.name == name), None)
 
     def all(self, name: str) -> list[Element]:
         """All children with a name."""
@@ -50,8 +50,8 @@ class Element:
 
     def text_of(self, *names: str) -> str | None:
         """The text of the element at the end of a path; None if there is no such element."""
-        found = self.find(*names)
-        return None if found is None else found.text
+        node = self.find(*names)
+        return None if node is None else node.text
 
     def walk(self) -> Iterator[Element]:
         """The element and everything within it, in the order of the part."""
@@ -176,8 +176,8 @@ def identifier(attributes: Mapping[str, str]) -> str | None:
 def colour(element: Element | None) -> str | None:
     """The colour of a drawing element's plain fill: six digits, or the name in the theme."""
     fill = None if element is None else element.child("solidFill")
-    for each in [] if fill is None else fill.children:
-        value = each.attributes.get("val")
+    for child in [] if fill is None else fill.children:
+        value = child.attributes.get("val")
         if value:
-            return value.upper() if each.name == "srgbClr" else value
+            return value.upper() if child.name == "srgbClr" else value
     return None

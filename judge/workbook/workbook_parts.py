@@ -94,7 +94,7 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class WorkbookPart:
-    """What the main part of a workbook says.
+    """Contents of the main part of a workbook.
 
     Attributes:
         tabs: sheets in workbook order.
@@ -286,7 +286,7 @@ class _MainReader:
 
 @dataclass(frozen=True, slots=True)
 class _ContentTypes:
-    """What the package says about the content of its parts.
+    """Content types of the package's parts.
 
     Attributes:
         defaults: content type by ending.
@@ -311,8 +311,8 @@ class _ContentTypes:
         Raises:
             WorkbookError: it is declared as something else.
         """
-        wanted, declared = _TYPES.get(kind), self.of(part)
-        if wanted is not None and declared != wanted:
+        expected, declared = _TYPES.get(kind), self.of(part)
+        if expected is not None and declared != expected:
             raise WorkbookError(f"{_CONTENT_TYPES} says that {part} is {(declared or '?')[:100]!r}")
 
     def only_part(self, kind: str) -> str | None:
@@ -321,10 +321,10 @@ class _ContentTypes:
         Raises:
             WorkbookError: there are two.
         """
-        found = [part for part, declared in self.overrides.items() if declared == _TYPES[kind]]
-        if len(found) > 1 or _TYPES[kind] in self.defaults.values():
+        parts = [part for part, declared in self.overrides.items() if declared == _TYPES[kind]]
+        if len(parts) > 1 or _TYPES[kind] in self.defaults.values():
             raise WorkbookError(f"{_CONTENT_TYPES} declares more than one part as {kind}")
-        return found[0] if found else None
+        return parts[0] if parts else None
 
 
 def _content_types(package: Package) -> _ContentTypes:
@@ -333,9 +333,9 @@ def _content_types(package: Package) -> _ContentTypes:
     Raises:
         WorkbookError: it is broken, or says two things about a part.
     """
-    found = _ContentTypes()
+    types = _ContentTypes()
     if _CONTENT_TYPES not in package:
-        return found
+        return types
     path: list[str] = []
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
@@ -344,22 +344,22 @@ def _content_types(package: Package) -> _ContentTypes:
             return
         declared = attributes.get("ContentType", "")
         name = attributes.get("PartName", "").removeprefix("/")
-        known = found.overrides
+        table = types.overrides
         key = folded(unquote(name) if declared == _TYPES["worksheet"] else name)
         if tag == "Default":
-            known, key = found.defaults, attributes.get("Extension", "").lower()
+            table, key = types.defaults, attributes.get("Extension", "").lower()
         elif tag == "Override" and name == attributes.get("PartName") and declared in _READ_TYPES:
             # openpyxl removes the first character, whatever it is.
             raise WorkbookError(f"{_CONTENT_TYPES} names the part {name[:80]!r} without a slash")
         if len(path) != 2 or path[0] != "Types" or tag not in {"Default", "Override"} or not key:
             raise WorkbookError(f"{_CONTENT_TYPES} holds {tag[:80]!r}, which is not read there")
-        if key in known:
+        if key in table:
             raise WorkbookError(f"{_CONTENT_TYPES} says twice what {key[:80]} is")
-        known[key] = declared
-        found.names[key] = name
+        table[key] = declared
+        types.names[key] = name
 
     scan_part(package, _CONTENT_TYPES, on_start, path.pop, names=TYPE_NAMES)
-    return found
+    return types
 
 
 def main_part(package: Package) -> str:
@@ -436,7 +436,7 @@ def read_application(package: Package) -> tuple[str | None, str | None]:
     """
     if _APPLICATION not in package:
         return None, None
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
     text: list[str] = []
     parser = PartParser(package, _APPLICATION)
 
@@ -446,7 +446,7 @@ def read_application(package: Package) -> tuple[str | None, str | None]:
     def on_end(tag: str) -> None:
         name = PROPERTY_NAMES[tag]
         if name in {"Application", "AppVersion"}:
-            found.setdefault(name, "".join(text).strip()[:200])
+            parts.setdefault(name, "".join(text).strip()[:200])
         text.clear()
 
     parser.expat.StartElementHandler = on_start
@@ -458,4 +458,4 @@ def read_application(package: Package) -> tuple[str | None, str | None]:
     except WorkbookError:
         # A damaged property part does not name its program; the cells can still be read.
         return None, None
-    return found.get("Application"), found.get("AppVersion")
+    return parts.get("Application"), parts.get("AppVersion")

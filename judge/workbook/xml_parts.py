@@ -378,9 +378,9 @@ def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
     """
     folder, file = posixpath.split(part)
     name = posixpath.join(folder, "_rels", f"{file}.rels")
-    found: dict[str, Relationship] = {}
+    relationships: dict[str, Relationship] = {}
     if name not in package:
-        return found
+        return relationships
     path: list[str] = []
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
@@ -389,12 +389,12 @@ def relationships(package: Package, part: str) -> Mapping[str, Relationship]:
         path.append(tag)
         if tag == "Relationship":
             identifier, link = _relationship(name, folder, attributes)
-            if identifier in found:
+            if identifier in relationships:
                 raise WorkbookError(f"{name} has the relationship {identifier[:30]!r} twice")
-            found[identifier] = link
+            relationships[identifier] = link
 
     scan_part(package, name, on_start, path.pop, names=LINK_NAMES)
-    return found
+    return relationships
 
 
 def linked_parts(package: Package, part: str, kind: str) -> list[str]:

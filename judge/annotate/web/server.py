@@ -76,8 +76,8 @@ def show_state(session: AnnotationSession, suite: str, author: str) -> dict[str,
         "sheets": {"input": books.input.sheet_names, "gold": books.gold.sheet_names},
         "answer": answer,
         "edits": [
-            f"{'gold: ' if index >= len(edits) - hand else ''}{plain_time(describe(each))}"
-            for index, each in enumerate(edits)
+            f"{'gold: ' if index >= len(edits) - hand else ''}{plain_time(describe(edit))}"
+            for index, edit in enumerate(edits)
         ],
         "saved": session.last_saved,
         "notes": notes + (list(preview.proposal.notes) if preview else []),
@@ -92,15 +92,17 @@ def _preview(
     errors = [preview.problem] if preview.problem else []
     moved = [
         _moved(
-            each.ref, plain_time(content_text(each.before)), plain_time(content_text(each.after))
+            change.ref,
+            plain_time(content_text(change.before)),
+            plain_time(content_text(change.after)),
         )
-        for each in proposal.moved
+        for change in proposal.moved
     ] + [_moved(each.ref, each.before, each.after) for each in painted]
     return {
         "has_gold": proposal.gold is not None,
         "sources": [_source(source) for source in proposal.sources],
         "moved": moved[:_MAX_LISTED],
-        "moved_count": len({(each["sheet"], each["cell"]) for each in moved}),
+        "moved_count": len({(entry["sheet"], entry["cell"]) for entry in moved}),
         "errors": errors
         + [
             f"{finding.message} (the manual asks: {RULES[finding.rule]})"
@@ -203,10 +205,10 @@ class Page(LocalPage):
         kind, _, name = path[1:].partition("/")
         if (kind, name) == ("look", LOOK):
             return asset(LOOK).encode(), "text/css"
-        known = {"static": STATIC_FILES, "grid": GRID_FILES}.get(kind, {})
-        if name not in known:
+        files = {"static": STATIC_FILES, "grid": GRID_FILES}.get(kind, {})
+        if name not in files:
             return None
-        return (page_folder() / kind / name).read_bytes(), known[name]
+        return (page_folder() / kind / name).read_bytes(), files[name]
 
     # -- the page's requests ----------------------------------------------------------------------
 
@@ -233,10 +235,10 @@ class Page(LocalPage):
 
     def _window(self, request: Request) -> dict[str, Any]:
         query = request.query_params
-        place = query.get("row", "1"), query.get("column", "1")
-        if not all(each.isascii() and each.isdigit() and len(each) < 9 for each in place):
+        numbers = query.get("row", "1"), query.get("column", "1")
+        if not all(text.isascii() and text.isdigit() and len(text) < 9 for text in numbers):
             raise UsageError("row and column are whole numbers")
-        row, column = map(int, place)
+        row, column = map(int, numbers)
         return self._session.window(query.get("book", ""), query.get("sheet", ""), (row, column))
 
     def _change(self, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -164,7 +164,7 @@ class AnnotationSession:
 
     @property
     def revision(self) -> str:
-        """What distinguishes one state of the draft from another."""
+        """Digest that distinguishes one state of the draft from another."""
         draft = self._draft
         held: list[Any] = [self._start.revision, draft.id if draft else None]
         if draft is not None:
@@ -192,8 +192,8 @@ class AnnotationSession:
     def preview(self) -> Preview | None:
         """The case as it would be saved; None where the draft has changed since, or is empty."""
         with self._lock:
-            known = self._preview
-            return known[1] if known is not None and known[0] == self.revision else None
+            preview = self._preview
+            return preview[1] if preview is not None and preview[0] == self.revision else None
 
     def case_numbers(self) -> list[int]:
         """The cases that the task has now."""
@@ -210,21 +210,21 @@ class AnnotationSession:
         """
         with self._lock:
             revision, preview = self.revision, self.preview
-            known = self._books
-            if known is None or known.revision != revision:
-                known = self._books = uncomputed(
+            books = self._books
+            if books is None or books.revision != revision:
+                books = self._books = uncomputed(
                     self._start, self._draft.edits if self._draft else (), revision
                 )
-            if preview is not None and not known.computed:
+            if preview is not None and not books.computed:
                 proposal = preview.proposal
                 gold = proposal.gold if proposal.gold is not None else self._start.gold
-                known = self._books = replace(
-                    known,
+                books = self._books = replace(
+                    books,
                     input=open_workbook(proposal.input),
                     gold=open_workbook(gold),
                     computed=True,
                 )
-            return known
+            return books
 
     def answer_ranges(self) -> tuple[CellRange, ...]:
         """The answer range, by the gold's sheets.
@@ -269,11 +269,11 @@ class AnnotationSession:
                 shown, other, marked = books.input, books.gold, set(books.cells)
             elif book == GOLD:
                 shown, other = books.gold, books.input
-                marked = {each.ref for each in self.recoloured()}
-                marked |= {each.ref for each in preview.proposal.moved} if preview else set()
+                marked = {cell.ref for cell in self.recoloured()}
+                marked |= {change.ref for change in preview.proposal.moved} if preview else set()
             else:
                 raise UsageError(f"there is no workbook {book!r}")
-            found = show_window(
+            window = show_window(
                 shown,
                 sheet,
                 first,
@@ -282,14 +282,14 @@ class AnnotationSession:
                 least=_extent(other, sheet),
             )
             if book == GOLD and preview is not None:
-                found["differs"] = [
-                    str(each["cell"])
+                window["differs"] = [
+                    str(difference["cell"])
                     for source in preview.proposal.disagreeing
-                    for each in source.comparison.get("differences", ())
-                    if each["sheet"] == sheet
+                    for difference in source.comparison.get("differences", ())
+                    if difference["sheet"] == sheet
                 ]
-            found["pending"] = not books.computed and self._draft is not None
-            return {**found, "revision": self.revision}
+            window["pending"] = not books.computed and self._draft is not None
+            return {**window, "revision": self.revision}
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -407,9 +407,9 @@ class AnnotationSession:
         """
         with self._computing:
             with self._lock:
-                draft, revision, known = self._draft, self.revision, self.preview
-            if known is not None or draft is None or not (draft.edits or draft.answers):
-                return known
+                draft, revision, earlier = self._draft, self.revision, self.preview
+            if earlier is not None or draft is None or not (draft.edits or draft.answers):
+                return earlier
             preview = self._annotator.preview(draft, self._references)
             if draft.base.revision not in self._wrong_references:
                 self._wrong_references[draft.base.revision] = wrong_references(

@@ -1,4 +1,4 @@
-"""What was done on the page, as edits of a workbook. Pure."""
+"""Turns input on the page into edits of a workbook. Pure."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
     return edits
 
 
-def _content(text: str, known: Cell | None) -> CellContent:
-    """What was typed; in a cell that is formatted as text, everything but a formula is text."""
-    is_text = known is not None and known.number_format == _TEXT_FORMAT
+def _content(text: str, cell: Cell | None) -> CellContent:
+    """Content for the typed text; in a cell formatted as text, everything but a formula is text."""
+    is_text = cell is not None and cell.number_format == _TEXT_FORMAT
     if is_text and text and not text.startswith(("=", "'")):
         return text
     return parse_content(text)
@@ -116,10 +116,10 @@ def _cell(workbook: Workbook, ref: CellRef) -> Cell | None:
 
 
 def _place(name: str, sheet: str) -> CellRef:
-    place = parse_cell(name)
-    if place is None or not (1 <= place[0] <= MAX_ROW and 1 <= place[1] <= MAX_COLUMN):
+    ref = parse_cell(name)
+    if ref is None or not (1 <= ref[0] <= MAX_ROW and 1 <= ref[1] <= MAX_COLUMN):
         raise UsageError(f"{name!r} is not a cell")
-    return CellRef(sheet, *place)
+    return CellRef(sheet, *ref)
 
 
 def _is_row(value: Any) -> bool:

@@ -52,19 +52,19 @@ def recoloured(
     Raises:
         WorkbookError: a workbook cannot be read.
     """
-    found = []
+    changes = []
     for area in ranges:
         if area.sheet not in before.sheet_names or area.sheet not in after.sheet_names:
             continue
         old, new = before.cells(area), after.cells(area)
-        for place in sorted(old.keys() | new.keys()):
-            was = before.style(old[place].style) if place in old else CellStyle()
-            now = after.style(new[place].style) if place in new else CellStyle()
+        for position in sorted(old.keys() | new.keys()):
+            was = before.style(old[position].style) if position in old else CellStyle()
+            now = after.style(new[position].style) if position in new else CellStyle()
             other = [name for name in COLOURS if not attribute_agrees(name, was, now)]
             if other:
-                words = [", ".join(_colour(each, name) for name in other) for each in (was, now)]
-                found.append(Recoloured(CellRef(area.sheet, *place), *words))
-    return tuple(found)
+                words = [", ".join(_colour(style, name) for name in other) for style in (was, now)]
+                changes.append(Recoloured(CellRef(area.sheet, *position), *words))
+    return tuple(changes)
 
 
 def _colour(style: CellStyle, name: str) -> str:
@@ -78,12 +78,12 @@ def rule_lines(workbook: Workbook, sheet: str) -> list[str]:
     Raises:
         WorkbookError: the sheet cannot be read.
     """
-    rules = sorted(workbook.sheet(sheet).tail.rules, key=lambda each: each.priority)
+    rules = sorted(workbook.sheet(sheet).tail.rules, key=lambda rule: rule.priority)
     looks = workbook.style_sheet.conditional
     lines = []
     for rule in rules[:_MAX_RULES]:
-        known = rule.style is not None and 0 <= rule.style < len(looks)
-        look = looks[rule.style] if known and rule.style is not None else ConditionalStyle()
+        has_look = rule.style is not None and 0 <= rule.style < len(looks)
+        look = looks[rule.style] if has_look and rule.style is not None else ConditionalStyle()
         lines.append(_rule_line(rule, look))
     if len(rules) > _MAX_RULES:
         lines.append(f"{len(rules) - _MAX_RULES} more conditional formats")
@@ -121,7 +121,7 @@ def show_window(
     marked: Collection[CellRef] = (),
     least: Window | None = None,
 ) -> dict[str, Any]:
-    """What the page shows of a sheet.
+    """Renders the part of a sheet that the page shows.
 
     Args:
         workbook: the workbook.
@@ -176,7 +176,7 @@ def show_window(
         "formats": formats,
         "merges": [str(merge) for merge in tail.merges if _inside(merge, window)],
         "answer": [str(part) for part in _parts(answer, sheet, window)],
-        "marked": [cell_name(each.row, each.column) for each in marked if each.sheet == sheet],
+        "marked": [cell_name(ref.row, ref.column) for ref in marked if ref.sheet == sheet],
         "conditional": rule_lines(workbook, sheet),
     }
 
@@ -204,18 +204,18 @@ def _window(
 
 
 def _parts(ranges: Collection[CellRange], sheet: str, window: Window) -> list[Window]:
-    found = []
-    for each in ranges:
+    merged = []
+    for area in ranges:
         part = Window(
-            max(each.min_row, window.min_row),
-            max(each.min_column, window.min_column),
-            min(each.max_row, window.max_row),
-            min(each.max_column, window.max_column),
+            max(area.min_row, window.min_row),
+            max(area.min_column, window.min_column),
+            min(area.max_row, window.max_row),
+            min(area.max_column, window.max_column),
         )
         is_there = part.min_row <= part.max_row and part.min_column <= part.max_column
-        if each.sheet == sheet and is_there:
-            found.append(part)
-    return found
+        if area.sheet == sheet and is_there:
+            merged.append(part)
+    return merged
 
 
 def _inside(inner: Window, outer: Window) -> bool:
@@ -225,14 +225,14 @@ def _inside(inner: Window, outer: Window) -> bool:
 
 
 def typed_text(cell: Cell) -> str:
-    """What somebody would have to type to get this cell."""
+    """Text that somebody would have to type to get this cell."""
     if cell.formula is not None:
         return content_text(Formula(cell.formula.removeprefix("=")))
     return content_text(cell.value)
 
 
 def shown_text(cell: Cell) -> str:
-    """What the page shows: the value, near to what a spreadsheet program shows of it."""
+    """Text on the page: the value, close to how a spreadsheet program displays it."""
     value = cell.value
     if cell.formula is not None and value is None:
         return "" if cell.has_cached_value else "(no value)"
@@ -247,7 +247,7 @@ def shown_text(cell: Cell) -> str:
 def plain_time(text: str) -> str:
     """ISO dates in text without a time of midnight, and with a blank before any other."""
     return _ISO_TIME.sub(
-        lambda found: found[1] + (f" {found[2]}" if found[2] != _DAY else ""), text
+        lambda match: match[1] + (f" {match[2]}" if match[2] != _DAY else ""), text
     )
 
 
@@ -257,32 +257,32 @@ def _is_day(value: object) -> bool:
 
 def _number(value: float, number_format: str) -> str:
     """A number with the decimals of the plain formats; others show it as it is."""
-    found = _DECIMALS.fullmatch(number_format.split(";", maxsplit=1)[0])
-    if found is None:
+    match = _DECIMALS.fullmatch(number_format.split(";", maxsplit=1)[0])
+    if match is None:
         return f"{value:.15g}"
-    scaled = value * 100 if found["percent"] else value
+    scaled = value * 100 if match["percent"] else value
     separator = "," if "," in number_format else ""
-    return f"{scaled:{separator}.{len(found['decimals'] or '')}f}{found['percent'] or ''}"
+    return f"{scaled:{separator}.{len(match['decimals'] or '')}f}{match['percent'] or ''}"
 
 
 def css(style: CellStyle, *, number: bool) -> str:
     """The look of a cell as declarations of CSS; empty for the default look."""
-    found = []
+    parts = []
     if style.fill.pattern == "solid" and style.fill.colours and style.fill.colours[0]:
-        found.append(f"background-color:#{style.fill.colours[0]}")
+        parts.append(f"background-color:#{style.fill.colours[0]}")
     if style.font_color != AUTOMATIC_FONT:
-        found.append(f"color:#{style.font_color}")
+        parts.append(f"color:#{style.font_color}")
     if style.bold:
-        found.append("font-weight:bold")
+        parts.append("font-weight:bold")
     if style.italic:
-        found.append("font-style:italic")
+        parts.append("font-style:italic")
     if style.underline != "none":
-        found.append("text-decoration:underline")
+        parts.append("text-decoration:underline")
     horizontal = style.alignment.horizontal
     if horizontal in {"left", "right", "center"}:
-        found.append(f"text-align:{horizontal}")
+        parts.append(f"text-align:{horizontal}")
     elif number:
-        found.append("text-align:right")
+        parts.append("text-align:right")
     if style.alignment.wrap:
-        found.append("white-space:pre-wrap")
-    return ";".join(found)
+        parts.append("white-space:pre-wrap")
+    return ";".join(parts)

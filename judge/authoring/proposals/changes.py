@@ -105,7 +105,9 @@ class Pair:
 
     def names_differ(self) -> bool:
         """Whether the sheets of the two books differ in their names or their order."""
-        names = ([tab.name for tab in each.facts.tabs] for each in (self.question, self.gold))
+        names = (
+            [tab.name for tab in workbook.facts.tabs] for workbook in (self.question, self.gold)
+        )
         return next(names) != next(names)
 
 
@@ -139,7 +141,7 @@ class Change:
 
 
 def changes_of(pair: Pair, sheet: str) -> Iterator[Change]:
-    """What differs in a sheet of a gold, each type of rule at most once.
+    """Changes in a sheet of a gold, with each type of rule at most once.
 
     Raises:
         WorkbookError: a workbook is broken or over a limit.
@@ -178,7 +180,7 @@ class _SheetChanges:
     def _pivots(self) -> tuple[Window, ...]:
         """The cells that the pivot tables of the gold fill."""
         places = (parse_window(pivot.place.replace("$", "")) for pivot in self._facts[1].pivots)
-        return tuple(each for each in places if each is not None)
+        return tuple(reference for reference in places if reference is not None)
 
     def _outside(self, keys: Sequence[int]) -> tuple[int, ...]:
         """Cells that no pivot table fills."""
@@ -209,7 +211,7 @@ class _SheetChanges:
             for book, values in ((self._base, first), (self._gold, second))
         ]
         keys = first.keys() | second.keys() | formulas[0].keys() | formulas[1].keys()
-        found = self._outside(
+        outside = self._outside(
             [
                 key
                 for key in keys
@@ -217,7 +219,7 @@ class _SheetChanges:
                 or not values_agree(first.get(key), second.get(key), _DECIMALS)
             ]
         )
-        return Change(kind, cells=found) if found else None
+        return Change(kind, cells=outside) if outside else None
 
     def charts(self, kind: str) -> Change | None:
         if self._fails(kind, chart_props=[]):
@@ -234,8 +236,8 @@ class _SheetChanges:
             return Change(kind, (*props, "filter") if filtered else props)
         return self._by_property(kind, "pivot_props", PIVOT_PROPERTIES)
 
-    def _by_property(self, kind: str, option: str, known: Sequence[str]) -> Change | None:
-        props = tuple(name for name in known if self._fails(kind, **{option: [name]}))
+    def _by_property(self, kind: str, option: str, properties: Sequence[str]) -> Change | None:
+        props = tuple(name for name in properties if self._fails(kind, **{option: [name]}))
         return Change(kind, props) if props else None
 
     def plain(self, kind: str) -> Change | None:
@@ -274,8 +276,8 @@ class _SheetChanges:
         attributes = {} if tab is None else self._gold.facts.row_attributes(tab)
 
         def is_set(row: int) -> bool:
-            said = attributes.get(row, {})
-            return is_on(said.get("customHeight")) and not is_on(said.get("hidden"))
+            written = attributes.get(row, {})
+            return is_on(written.get("customHeight")) and not is_on(written.get("hidden"))
 
         return self._lines(kind, whole.rows, "height", is_set)
 
@@ -347,12 +349,12 @@ def _near(first: object, second: object) -> bool:
 
 def _formulas(workbook: Workbook, sheet: str, values: Mapping[int, object]) -> dict[int, str]:
     """Formulas that have no stored value."""
-    found = {}
+    differing = {}
     content = workbook.sheet(sheet)
     for key in content.formula_keys(WHOLE_SHEET):
         if values.get(key) is None and (raw := content.raw_formula(key)) is not None:
-            found[key] = f"{raw.kind} {raw.shared or ''} {raw.text}"
-    return found
+            differing[key] = f"{raw.kind} {raw.shared or ''} {raw.text}"
+    return differing
 
 
 def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
@@ -368,18 +370,18 @@ def _chart_props(facts: SheetFacts) -> tuple[str, ...]:
         props.append("xtitle")
     if "valAx" in titled:
         props.append("ytitle")
-    series = [(each, plot) for plot in plots for each in plot.series]
-    if any(each.name is not None for each, _ in series):
+    series = [(one, plot) for plot in plots for one in plot.series]
+    if any(one.name is not None for one, _ in series):
         props.append("series_names")
-    if any(each.trendlines for each, _ in series):
+    if any(one.trendlines for one, _ in series):
         props.append("trendlines")
-    if any(whole.shown_labels(each, plot) for each, plot in series):
+    if any(whole.shown_labels(one, plot) for one, plot in series):
         props.append("labels")
     return tuple(props)
 
 
-def _compared(each: Validation) -> Validation:
-    return replace(each, attributes=())
+def _compared(validation: Validation) -> Validation:
+    return replace(validation, attributes=())
 
 
 def _key(cell: str) -> int:

@@ -47,7 +47,7 @@ _WORDS_OF_PROPERTIES = {
 
 
 def words_of(change: Change, facts: SheetFacts) -> str:
-    """What a rule asks, in a line.
+    """A rule in words, on one line.
 
     Args:
         change: what differs.
@@ -75,27 +75,29 @@ def words_of(change: Change, facts: SheetFacts) -> str:
 
 def _chart(chart: Chart, props: Sequence[str]) -> str:
     """A chart by its data and the properties that are compared, and by nothing else."""
-    said = []
+    parts = []
     if "title" in props:
-        said.append(f"titled {chart.title.text!r}" if chart.title else "without a title")
+        parts.append(f"titled {chart.title.text!r}" if chart.title else "without a title")
     if "legend" in props:
-        said.append(f"with its legend at {chart.legend}" if chart.legend else "without a legend")
+        parts.append(f"with its legend at {chart.legend}" if chart.legend else "without a legend")
     for plot in chart.plots:
         kind = plot.kind if "type" in props else "data"
         direction = plot.direction if "direction" in props else None
-        series = [_series(each, plot, props) for each in plot.series]
-        said.append(f"{' '.join(filter(None, (kind, direction)))} of {_some(series)}")
+        series = [_series(one, plot, props) for one in plot.series]
+        parts.append(f"{' '.join(filter(None, (kind, direction)))} of {_some(series)}")
     titles = {"xtitle": {"catAx", "dateAx"}, "ytitle": {"valAx"}, "ztitle": {"serAx"}}
     asked = {kind for name, kinds in titles.items() if name in props for kind in kinds}
-    said += [
+    parts += [
         f"axis {axis.title.text!r}" for axis in chart.axes if axis.title and axis.kind in asked
     ]
-    return f"chart {'; '.join(said)}"
+    return f"chart {'; '.join(parts)}"
 
 
 def _series(series: Series, plot: Plot, props: Sequence[str]) -> str:
-    said = [each.reference or "literals" for each in (series.values, series.categories) if each]
-    parts = [" by ".join(said)]
+    sources = [
+        source.reference or "literals" for source in (series.values, series.categories) if source
+    ]
+    parts = [" by ".join(sources)]
     if "series_names" in props and series.name is not None:
         parts.append(f"named {series.name.reference or ' '.join(filter(None, series.name.cached))}")
     if "trendlines" in props and series.trendlines:
@@ -147,7 +149,7 @@ def _hidden(lines: Sequence[Line], change: Change, what: str) -> str:
 
 
 def _span(first: int, last: int, *, letters: bool) -> str:
-    ends = [column_letters(each) if letters else str(each) for each in (first, last)]
+    ends = [column_letters(index) if letters else str(index) for index in (first, last)]
     return ends[0] if first == last else "-".join(ends)
 
 
@@ -185,7 +187,7 @@ def _joined(lines: object) -> str:
 
 
 def _some(listed: object) -> str:
-    named = [" ".join(str(each).split()) for each in listed]  # type: ignore[attr-defined]
+    named = [" ".join(str(item).split()) for item in listed]  # type: ignore[attr-defined]
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     return ", ".join(named[:_SHOWN]) + more or "none"
 
@@ -195,7 +197,7 @@ _USUAL_GROUPINGS = {None, "clustered", "standard"}
 
 
 def unsaid_of(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
-    """What of a sheet differs beyond all rules, a line each.
+    """Differences of a sheet that no rule covers, a line each.
 
     Args:
         before: the sheet of the input, or a blank one.
@@ -212,31 +214,31 @@ def unsaid_of(before: SheetFacts, gold: SheetFacts) -> Iterator[str]:
     ):
         if first != second:
             yield f"{sheet}: {what}"
-    known = [_beyond(each) for each in before.charts]
+    earlier = [_beyond(chart) for chart in before.charts]
     for chart in gold.charts:
         details = _beyond(chart)
-        if details and details not in known:
+        if details and details not in earlier:
             yield f"{sheet}: {', '.join(details)} of a chart"
 
 
 def _drawn(facts: SheetFacts) -> set[object]:
-    return {(each.places, each.kind) for each in facts.formats if each.kind in _DRAWN}
+    return {(format_.places, format_.kind) for format_ in facts.formats if format_.kind in _DRAWN}
 
 
 def _beyond(chart: Chart) -> tuple[str, ...]:
     """Details of a chart that rules do not compare."""
-    found = []
+    wishes = []
     for plot in chart.plots:
         if plot.grouping not in _USUAL_GROUPINGS:
-            found.append(f"grouping {plot.grouping}")
-        if any(each.trendlines for each in plot.series):
-            found.append("trend lines")
-        labels = (plot.labels, *(each.labels for each in plot.series))
+            wishes.append(f"grouping {plot.grouping}")
+        if any(one.trendlines for one in plot.series):
+            wishes.append("trend lines")
+        labels = (plot.labels, *(one.labels for one in plot.series))
         if any(label is not None and label.shows for label in labels):
-            found.append("data labels")
+            wishes.append("data labels")
     if any(axis.minimum is not None or axis.maximum is not None for axis in chart.axes):
-        found.append("limits of an axis")
-    return tuple(dict.fromkeys(found))
+        wishes.append("limits of an axis")
+    return tuple(dict.fromkeys(wishes))
 
 
 _PROPERTIES = {
@@ -263,7 +265,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What is proposed.
+    """The proposals for a task.
 
     Attributes:
         listed: the rules.
@@ -313,10 +315,10 @@ def _sheets(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
     Golds that name their sheets differently are taken sheet by sheet.
     """
     names = [pair.gold.names for pair in pairs]
-    if all(set(each) == set(names[0]) for each in names):
+    if all(set(group) == set(names[0]) for group in names):
         return [(name,) * len(pairs) for name in names[0]]
-    if any(len(each) != len(names[0]) for each in names):
-        counts = ", ".join(str(len(each)) for each in names)
+    if any(len(group) != len(names[0]) for group in names):
+        counts = ", ".join(str(len(group)) for group in names)
         raise UsageError(
             f"the golds of the cases have different numbers of sheets: {counts}",
             hint="The cases of a task have workbooks of the same shape.",
@@ -345,7 +347,7 @@ def _of_sheet(
         asked = tuple(props[kind])
         words = words_of(Change(kind, asked, change.cells), gold)
         pairs_of_facts = zip(names, facts, strict=True)
-        rules = tuple(_rule(kind, name, each, asked) for name, each in pairs_of_facts)
+        rules = tuple(_rule(kind, name, fact, asked) for name, fact in pairs_of_facts)
         if any(rule != rules[0] for rule in rules):
             words += " (other cases state their own)"
         yield Proposal(words, rules)
@@ -363,7 +365,7 @@ def _rule(kind: str, sheet: str, gold: SheetFacts, props: Sequence[str]) -> Rule
 
 def _entry(validation: Validation) -> Mapping[str, object]:
     """A validation as a rule asks for it."""
-    places = [each.replace("$", "") for each in validation.places]
+    places = [reference.replace("$", "") for reference in validation.places]
     entry: dict[str, object] = {
         "ranges": {"method": "spreadsheet_range", "ref": [places, places]},
         "type": {"method": "eq", "ref": validation.kind},
@@ -379,7 +381,7 @@ def _entry(validation: Validation) -> Mapping[str, object]:
     for name, formula in zip(("formula1", "formula2"), validation.formulas, strict=False):
         text = formula.strip()
         if validation.kind == "list" and text.startswith('"'):
-            items = [each.strip() for each in text.strip('"').split(",")]
+            items = [item.strip() for item in text.strip('"').split(",")]
             entry[name] = {"method": "str_set_eq", "ref": items}
         else:
             entry[name] = {"method": "eq", "ref": text}
@@ -388,17 +390,19 @@ def _entry(validation: Validation) -> Mapping[str, object]:
 
 def rule_lists(kept: Sequence[Proposal], cases: int) -> list[list[Rule]]:
     """The rule list of each case."""
-    return [[each.rules[case] for each in kept] for case in range(cases)]
+    return [[proposal.rules[case] for proposal in kept] for case in range(cases)]
 
 
 def text_of(proposals: Proposals, cases: int) -> str:
     """Proposals as a file for ``--rules``: YAML with the words of each rule above it."""
     lists = rule_lists(proposals.listed, cases)
     lines = ["# Proposed from what differs between input and gold: delete what should not count."]
-    lines.extend(f"# No rule says: {each}" for each in proposals.unsaid)
+    lines.extend(f"# No rule says: {difference}" for difference in proposals.unsaid)
     lines.append("rules:")
-    for number, (each, rule) in enumerate(zip(proposals.listed, lists[0], strict=True), start=1):
-        lines.extend([f"# {number}. {each.words}", f"- {_json(rule)}"])
+    for number, (proposal, rule) in enumerate(
+        zip(proposals.listed, lists[0], strict=True), start=1
+    ):
+        lines.extend([f"# {number}. {proposal.words}", f"- {_json(rule)}"])
     others = {n: rules for n, rules in enumerate(lists, start=1) if rules != lists[0]}
     if others:
         lines.append("# Cases whose rules state something else; each list is that of the case.")

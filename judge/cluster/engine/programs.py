@@ -103,40 +103,40 @@ def _start_slurm(workers: int, options: Mapping[str, Any], security: Security | 
     return cluster
 
 
-async def serve_scheduler(place: Place, on_ready: Callable[[str], None]) -> None:
+async def serve_scheduler(cluster_place: Place, on_ready: Callable[[str], None]) -> None:
     """Runs a scheduler until it is cancelled.
 
     Args:
-        place: where it listens, and with which certificates.
+        cluster_place: where it listens, and with which certificates.
         on_ready: called with its address.
 
     Raises:
         ClusterError: it cannot listen there.
     """
     settle(logging.WARNING)
-    parts = urlsplit(place.address)
+    parts = urlsplit(cluster_place.address)
     try:
         async with Scheduler(
             host=parts.hostname,
             port=parts.port or 0,
             protocol=f"{parts.scheme}://",
-            security=security_of(place.certificates),
+            security=security_of(cluster_place.certificates),
             dashboard_address=NO_PAGES,
         ) as scheduler:
             on_ready(str(scheduler.address))
             await scheduler.finished()
     except OSError as error:
-        raise ClusterError(f"{place.address}: {error.strerror or error}") from error
+        raise ClusterError(f"{cluster_place.address}: {error.strerror or error}") from error
 
 
-async def serve_workers(place: Place, on_ready: Callable[[str], None]) -> None:
+async def serve_workers(cluster_place: Place, on_ready: Callable[[str], None]) -> None:
     """Runs workers until they are cancelled, or their scheduler is gone.
 
     Each is a process with one thread, so that what kills it takes nothing else along; one that
     died is started again.
 
     Args:
-        place: the scheduler, the certificates, and how many workers.
+        cluster_place: the scheduler, the certificates, and how many workers.
         on_ready: called with the address of each.
 
     Raises:
@@ -145,14 +145,14 @@ async def serve_workers(place: Place, on_ready: Callable[[str], None]) -> None:
     settle(logging.WARNING)
     nannies = [
         Nanny(
-            place.address,
+            cluster_place.address,
             nthreads=1,
             memory_limit=0,
-            security=security_of(place.certificates),
+            security=security_of(cluster_place.certificates),
             death_timeout=_WAIT_S,
             dashboard_address=NO_PAGES,
         )
-        for _ in range(place.workers)
+        for _ in range(cluster_place.workers)
     ]
     try:
         await asyncio.gather(*nannies)
@@ -161,7 +161,8 @@ async def serve_workers(place: Place, on_ready: Callable[[str], None]) -> None:
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     except (OSError, TimeoutError, RuntimeError) as error:
         raise ClusterError(
-            f"{place.address}: no scheduler can be reached there: {error.__cause__ or error}",
+            f"{cluster_place.address}: no scheduler can be reached there: "
+            f"{error.__cause__ or error}",
             hint="Start one (`judge cluster scheduler`), with the same certificates as here.",
         ) from error
     finally:

@@ -130,7 +130,7 @@ def _loads(parts: Sequence[Any], deserialize: bool = True, deserializers: Any = 
 
 
 def _bytes_of(parts: Sequence[Any], at: int) -> object:
-    """What a part holds, if that is bytes."""
+    """The bytes in a part, if it holds bytes."""
     if not at < len(parts) or memoryview(parts[at]).nbytes > _MAX_HEAD_BYTES:
         return _NOT_READ
     head = msgpack.loads(parts[at], use_list=False, **msgpack_opts)

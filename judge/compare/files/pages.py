@@ -13,6 +13,7 @@ import io
 import py_compile
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from judge.compare.files.metric import (
 )
 from judge.compare.rules.methods import matches, ratio
 from judge.compare.rules.published_error import PublishedError, Side
-from judge.compare.sealed import UnreadableFileError
+from judge.compare.sealed import SealedFiles, UnreadableFileError
 from judge.errors import RecalcError
 
 _MAX_COMPARED = 32_768
@@ -56,13 +57,30 @@ def _library() -> bytes:
     return buffer.getvalue()
 
 
-def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> dict[str, Any]:
-    if asked.files is None:
+def read_pages(
+    files: SealedFiles | None, data: bytes, *, with_text: bool = True
+) -> Mapping[str, Any]:
+    """How many ``pages`` a PDF file has, and their text.
+
+    Args:
+        files: reads it in the sandbox; None if there is no sandbox.
+        data: the file.
+        with_text: whether the text is read.
+
+    Raises:
+        UnreadableFileError: it is not a PDF file, or reading it takes too much.
+        RecalcError: there is no sandbox, or nothing in it that reads PDF.
+    """
+    if files is None:
         raise RecalcError("PDF is read in the sandbox, and there is none")
     library = _library()
-    options = {"library_bytes": len(library), "texts": texts}
+    options = {"library_bytes": len(library), "texts": with_text}
+    return files.read_file("pypdf", library + data, options)
+
+
+def _read(asked: Asked, data: bytes, side: Side, *, texts: bool = True) -> Mapping[str, Any]:
     try:
-        return dict(asked.files.read_file("pypdf", library + data, options))
+        return read_pages(asked.files, data, with_text=texts)
     except UnreadableFileError as error:
         if side is Side.GOLD:
             raise PublishedError("PdfReadError", str(error), side) from error

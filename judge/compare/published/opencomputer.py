@@ -59,8 +59,12 @@ class Document:
         return BookFacts(self._book)
 
     @cached_property
-    def _computed(self) -> ComputedValues:
-        """The values of all formulas: what LibreOffice does when it opens a workbook."""
+    def computed(self) -> ComputedValues:
+        """The values of all formulas: what LibreOffice does when it opens a workbook.
+
+        Raises:
+            PublishedError: there is no document.
+        """
         book = self._book
         areas = [area for sheet in book.sheet_names if (area := book.used_range(sheet)) is not None]
         return self.compute.fill(book, areas, origin=self.origin)
@@ -106,7 +110,7 @@ class Document:
         area = CellRange.of(sheet, window)
         book = self._book
         try:
-            values = self._computed.values
+            values = self.computed.values
             return {
                 place: _facts_of(book, cell, values.get(CellRef(sheet, *place), cell.value))
                 for place, cell in book.cells(area).items()
@@ -307,7 +311,8 @@ def _csv_rows(document: Document, words: Sequence[str]) -> Result:
 
 
 def _preference(_: Document, words: Sequence[str]) -> Result:
-    raise PublishedError("error", f"no profile says {words[0]}: no finished file does (O10)")
+    problem = f"no profile says {words[0]}: no finished file does (O10)"
+    raise PublishedError("error", problem, Side.RULES)
 
 
 def _column_sorted(document: Document, words: Sequence[str]) -> Result:
@@ -550,7 +555,8 @@ class Expression:
             raise ExpressionError("named arguments are not understood")
         if isinstance(node.func, ast.Attribute):
             owner = self._follow(node.func.value, names)
-            if node.func.attr not in _METHODS.get(type(owner), ()):
+            methods = (names for kind, names in _METHODS.items() if isinstance(owner, kind))
+            if node.func.attr not in next(methods, ()):
                 raise ExpressionError(f"{type(owner).__name__} has no {node.func.attr!r}")
             function = getattr(owner, node.func.attr)
         elif isinstance(node.func, ast.Name) and node.func.id == "isinstance":

@@ -61,21 +61,46 @@ def check_pattern(pattern: str) -> None:
     _program(pattern, 0)
 
 
-def search(pattern: str, text: str, flags: int = 0) -> bool:
+class Steps:
+    """What several searches may take together.
+
+    Args:
+        most: states that they may visit.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = self.left = most
+
+    def take(self, count: int = 1) -> None:
+        """Counts states.
+
+        Raises:
+            PatternError: there were too many.
+        """
+        self.left -= count
+        if self.left < 0:
+            raise PatternError(f"searching takes more than {self.most} steps")
+
+
+def search(pattern: str, text: str, flags: int = 0, steps: Steps | None = None) -> bool:
     """Whether ``re.search(pattern, text, flags)`` finds something.
 
     Args:
         pattern: the regular expression.
         text: the text, which the caller bounds.
         flags: of :mod:`re`.
+        steps: what this search and others may take together; None for :data:`MAX_STEPS` alone. A
+            search by Python's own engine counts as that many.
 
     Raises:
         PatternError: the pattern is not a regular expression, or the search is too much work.
     """
     program = _program(pattern, flags)
     if program is None:
+        if steps is not None:
+            steps.take(MAX_STEPS)
         return _search_elsewhere(pattern, text, flags)
-    return _Search(program, text).finds()
+    return _Search(program, text, steps or Steps(MAX_STEPS)).finds()
 
 
 @dataclass(slots=True)
@@ -217,10 +242,10 @@ def _alone(item: tuple[Any, Any], flags: int) -> re.Pattern[str]:
 class _Search:
     """One search of a pattern in some text."""
 
-    def __init__(self, program: _Program, text: str) -> None:
+    def __init__(self, program: _Program, text: str, steps: Steps) -> None:
         self._program = program
         self._text = text
-        self._steps = 0
+        self._steps = steps
         self._fits: dict[tuple[int, str], bool] = {}
         self._followed: dict[tuple[int, int], bool] = {}
 
@@ -261,9 +286,7 @@ class _Search:
             if number in reached:
                 continue
             reached.add(number)
-            self._steps += 1
-            if self._steps > MAX_STEPS:
-                raise PatternError(f"searching it takes more than {MAX_STEPS} steps")
+            self._steps.take()
             state = program.states[number]
             if state.reads is None and (state.holds is None or state.holds(self, at)):
                 ahead += state.leads

@@ -8,7 +8,7 @@ from judge.files.forms import Amount, Count, Sha256, TaskId
 
 
 class CaseRun(TypedDict, total=False):
-    """What is known about the run of a program on a case; empty if nothing was run.
+    """Facts about the run of a program on a case; empty if no program ran.
 
     ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
     that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for what was
@@ -63,7 +63,7 @@ class DifferingCellRecord(TypedDict):
 
 
 class AboutRecord(TypedDict):
-    """What a difference is about: see :class:`judge.core.finding.About`."""
+    """The subject of a difference: see :class:`judge.core.finding.About`."""
 
     subject: str
     expected: SheetRecord | None
@@ -152,6 +152,76 @@ FormulaAskedRecord = TypedDict(
 """What the option ``formula_asked`` found: see :class:`judge.compare.cells.scope`."""
 
 
+class CollateralCellRecord(TypedDict):
+    """A cell that an output changed outside the answer, by its sheet and address in the input."""
+
+    kind: str
+    sheet: str
+    cell: str
+
+
+CollateralRecord = TypedDict(
+    "CollateralRecord",
+    {
+        "as": Required[str],
+        "problem": NotRequired[str],
+        "damage": NotRequired[Count],
+        "overwritten": NotRequired[Count],
+        "erased": NotRequired[Count],
+        "formula_to_constant": NotRequired[Count],
+        "features": NotRequired[Count],
+        "added": NotRequired[Count],
+        "other_than_gold": NotRequired[Count],
+        "as_gold": NotRequired[Count],
+        "style": NotRequired[Count],
+        "moved": NotRequired[Count],
+        "exposed": NotRequired[Count],
+        "cells": NotRequired[list[CollateralCellRecord]],
+    },
+)
+"""What the option ``collateral`` found: numbers of cells, and the first cells that changed.
+
+``damage`` is ``overwritten`` and ``erased`` cells and lost ``features``; ``exposed`` cells hold
+something outside the answer; see :class:`judge.compare.cells.collateral.Collateral`.
+"""
+
+
+class ChangedCellRecord(TypedDict):
+    """A cell of the input, and the value that it was given."""
+
+    cell: str
+    value: object
+
+
+class DynamicChangeRecord(TypedDict):
+    """A change of inputs, and how many cells of the answer moved, followed, or moved alone.
+
+    ``case`` is the case whose input has these values; null for a single value. ``edits`` counts
+    all changed cells, ``cells`` has the first ones.
+    """
+
+    case: Count | None
+    edits: Count
+    cells: list[ChangedCellRecord]
+    moved: Count
+    followed: Count
+    false_moves: Count
+
+
+DynamicRecord = TypedDict(
+    "DynamicRecord",
+    {
+        "as": Required[str],
+        "class": Required[str],
+        "asked": Required[str],
+        "eligible": Required[Count],
+        "changes": Required[list[DynamicChangeRecord]],
+        "reason": NotRequired[str],
+    },
+)
+"""What the option ``dynamic`` found: see :class:`judge.compare.cells.dynamic.DynamicFinding`."""
+
+
 class ChartFact(TypedDict):
     """A chart of a gold: how much of it the output has, and what that lacks."""
 
@@ -170,16 +240,87 @@ class ChartsRecord(TypedDict):
     charts: list[ChartFact]
 
 
+class ItemReading(TypedDict):
+    """How an item ended under the reading that did not decide the verdict."""
+
+    state: str
+    earned: float
+    detail: NotRequired[str]
+
+
+class ItemRecord(TypedDict):
+    """An item of a checklist: how many points it has and earned, and why.
+
+    ``judged`` says who judges it (:class:`judge.compare.checklists.items.Judged`), ``state`` how it
+    ended (:class:`judge.compare.checklists.items.State`). ``official`` or ``standard`` is the other
+    reading, where it differs, and ``fault`` the number of the published fault that explains it.
+    ``gated_by`` names an item whose failure makes this one earn nothing under ``official``.
+    """
+
+    id: str
+    kind: str
+    judged: str
+    group: str
+    points: float
+    earned: float
+    state: str
+    words: str
+    expected: NotRequired[object]
+    found: NotRequired[object]
+    place: NotRequired[str]
+    detail: NotRequired[str]
+    penalty: NotRequired[bool]
+    official: NotRequired[ItemReading]
+    standard: NotRequired[ItemReading]
+    fault: NotRequired[str]
+    gated_by: NotRequired[str]
+
+
+class PointsRecord(TypedDict):
+    """Points of some items: ``possible`` of all, ``judged`` of those that are judged.
+
+    ``items`` and ``judged_items`` count items, ``holding`` those that hold.
+    """
+
+    points: float
+    judged_points: float
+    earned: float
+    items: Count
+    judged_items: Count
+    holding: Count
+
+
+class ChecklistRecord(TypedDict):
+    """The points of a checklist.
+
+    ``by_judge`` has the keys of :class:`judge.compare.checklists.items.Judged`, ``by_group`` and
+    ``by_kind`` those of the list. ``share_of_all`` counts what was not judged as nothing earned,
+    ``share_of_judged`` leaves it out; both respect weights of groups. ``passed`` is there if the
+    suite has a share from which an answer passes.
+    """
+
+    evaluator: str
+    profile: str
+    by_judge: dict[str, PointsRecord]
+    by_group: dict[str, PointsRecord]
+    by_kind: dict[str, PointsRecord]
+    share_of_all: float
+    share_of_judged: float | None
+    pass_share: NotRequired[float]
+    passed: NotRequired[bool]
+
+
 SheetValues = dict[str, dict[str, object]]
 """Sheet -> address -> value."""
 
 
 class CaseComparison(TypedDict, total=False):
-    """What comparing an output with its gold found; empty if nothing was compared.
+    """The result of comparing an output with its gold; empty if they were not compared.
 
     ``difference_counts`` counts all differences by kind, ``differences`` lists the first ones.
     ``computed_cells`` and ``computed_values`` have the keys ``gold`` and ``output``. ``gold`` names
-    the gold that counted, if there are several.
+    the gold that counted, if there are several. ``earned_share`` is what a case that is not
+    accepted counts in the soft score: the share of points of a checklist.
     """
 
     equal: bool
@@ -203,7 +344,12 @@ class CaseComparison(TypedDict, total=False):
     computed_values: dict[str, SheetValues]
     kept: KeptRecord
     formula_asked: FormulaAskedRecord
+    collateral: CollateralRecord
+    dynamic: DynamicRecord
     charts: ChartsRecord
+    earned_share: float
+    items: list[ItemRecord]
+    checklist: ChecklistRecord
 
 
 class CaseRecord(TypedDict, total=False):

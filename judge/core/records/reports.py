@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from judge.core.records.cases import PointsRecord
 from judge.core.records.runs import RunDocument
 from judge.files.forms import Amount, Count, TaskId
 
 
 class ReportedTask(TypedDict):
-    """What is read back about a task from report.json."""
+    """The part about a task that is read back from report.json."""
 
     id: TaskId
     sample: Count
@@ -19,13 +20,13 @@ class ReportedTask(TypedDict):
 
 
 class ReportedOverall(TypedDict, total=False):
-    """What is read back about the scores from report.json."""
+    """The part about the scores that is read back from report.json."""
 
     tasks_without_submission: Count
 
 
 class ReportOnRecord(TypedDict):
-    """What is read back from report.json: which submissions and cases count."""
+    """The part of report.json that is read back: which submissions and cases count."""
 
     overall: NotRequired[ReportedOverall]
     tasks: list[ReportedTask]
@@ -104,7 +105,7 @@ class Latencies(TypedDict):
 
 
 class UsageReport(TypedDict):
-    """What the requests to the chat model took: see :class:`judge.report.counts.UsageTally`."""
+    """Usage of the chat model: see :class:`judge.report.counts.UsageTally`."""
 
     submissions: int
     calls: int
@@ -132,7 +133,7 @@ class RepeatedReport(TypedDict):
 
 
 class KeptReport(TypedDict):
-    """What the option ``keep`` found: numbers of cases, and of tasks; ``by_kind`` counts cases."""
+    """Results of the option ``keep``: numbers of cases, and of tasks; ``by_kind`` counts cases."""
 
     cases: int
     not_examined: int
@@ -143,7 +144,7 @@ class KeptReport(TypedDict):
 
 
 class FormulaAskedReport(TypedDict):
-    """What the option ``formula_asked`` found: numbers of cases.
+    """Results of the option ``formula_asked``: numbers of cases.
 
     ``asked`` counts those in which the question asks for a formula and the gold has one.
     """
@@ -163,11 +164,79 @@ class ChartsReport(TypedDict):
     tasks: dict[str, Amount]
 
 
+class PointsReport(TypedDict):
+    """Points of checklists, summed over the cases that have them.
+
+    ``mean_share_of_all`` counts what was not judged as not earned, ``mean_share_of_judged`` leaves
+    it out. ``with_pass_share`` cases have a share from which they pass, and ``passing`` reach it.
+    """
+
+    cases: Count
+    by_judge: dict[str, PointsRecord]
+    by_group: dict[str, PointsRecord]
+    by_kind: dict[str, PointsRecord]
+    mean_share_of_all: float
+    mean_share_of_judged: float | None
+    with_pass_share: Count
+    passing: Count
+
+
+class ShareReport(TypedDict):
+    """A share with Wilson's interval of 95 %; null where nothing was observed."""
+
+    part: int
+    whole: int
+    share: float | None
+    low: float | None
+    high: float | None
+
+
+class CollateralReport(TypedDict):
+    """What the option ``collateral`` found: outputs, tasks with damage, and cells by kind.
+
+    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without any.
+    """
+
+    cases: int
+    not_examined: int
+    tasks: ShareReport
+    cases_with_damage: int
+    accepted_cases: int
+    accepted_cases_with_damage: int
+    median_damage: float | None
+    largest_damage: int | None
+    cases_with_additions: int
+    cells: dict[str, int]
+
+
+class DynamicGroup(TypedDict):
+    """Some outputs: live ones of those that are measurable, and how many are in each class."""
+
+    live: ShareReport
+    classes: dict[str, int]
+
+
+class DynamicReport(TypedDict):
+    """What the option ``dynamic`` found, on the first case of each task.
+
+    ``by_question`` and ``by_change`` part the accepted outputs: by what the question asks for, and
+    by where the changes came from. ``not_measurable`` counts outputs by reason.
+    """
+
+    accepted: DynamicGroup
+    every_output: DynamicGroup
+    by_question: dict[str, DynamicGroup]
+    by_change: dict[str, DynamicGroup]
+    not_measurable: dict[str, int]
+
+
 class ScopeReport(TypedDict, total=False):
-    """What was found of what a user would object to, where an option asks for it."""
+    """Changes that a user would object to, where an option checks for them."""
 
     kept: KeptReport
     formula_asked: FormulaAskedReport
+    collateral: CollateralReport
+    dynamic: DynamicReport
 
 
 class SuiteScores(TypedDict):
@@ -215,7 +284,7 @@ class SuspectsReport(TypedDict):
 
 
 class PublishedFigures(TypedDict):
-    """What the evaluation of a suite gives for a folder of results with logs, for each repeat.
+    """Figures of a suite's own evaluation for a folder of results with logs, for each repeat.
 
     ``a50`` and ``a90`` are planned actions over those that a task takes at least, of tasks that
     passed; None without such tasks. ``problems`` are logs that cannot be read.
@@ -233,7 +302,7 @@ class PublishedFigures(TypedDict):
 
 
 class FurtherReports(TypedDict, total=False):
-    """What only some runs have in report.json; groups are by division, then by name.
+    """Parts of report.json that only some runs have; groups are by division, then by name.
 
     ``departures`` is what decided verdicts and is not in the suite as published.
     """
@@ -244,6 +313,7 @@ class FurtherReports(TypedDict, total=False):
     repeated_runs: RepeatedReport
     scope: ScopeReport
     charts: ChartsReport
+    points: PointsReport
     usage: UsageReport
     suspects: SuspectsReport
     published_figures: list[PublishedFigures]

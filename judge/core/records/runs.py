@@ -90,7 +90,7 @@ class LayoutRecord(TypedDict, total=False):
 
 
 class JudgingRules(TypedDict):
-    """What verdicts depend on in addition to the outputs; a rejudgement chooses it again."""
+    """Rules that verdicts depend on besides the outputs; a rejudgement chooses them again."""
 
     profile: str
     style: list[str]
@@ -134,7 +134,7 @@ class RunDocument(TypedDict, total=False):
 
 
 class SubmissionIdentity(TypedDict, total=False):
-    """What every record of submissions.jsonl holds."""
+    """Fields that every record of submissions.jsonl has."""
 
     id: Required[TaskId]
     sample: Count | None
@@ -190,7 +190,7 @@ class CallRecord(TypedDict, total=False):
 
 
 class EpisodeOutput(TypedDict, total=False):
-    """What an episode on a desktop left for a case."""
+    """The output of an episode on a desktop for a case."""
 
     sha256: Required[Sha256 | None]
     bytes: Count
@@ -253,7 +253,7 @@ class OverrideRecord(TypedDict, total=False):
 
 
 def served_model(run: RunDocument) -> str | None:
-    """What a run's model is called for people: as its server calls it, and then by its alias.
+    """Display name of a run's model: its server's name for it, then its alias.
 
     An alias such as ``vllm`` says which server was asked; what answered is its own name.
     """

@@ -166,7 +166,7 @@ class DesktopEnvironment(Environment):
         return self._clock() - self._started
 
     async def show(self, number: int) -> tuple[Message, ...] | str:
-        """What the desktop shows; no turn begins after the time limit of the episode."""
+        """Shows the desktop; no turn begins after the time limit of the episode."""
         self._turn_started = self._clock()
         if self._turn_started - self._started > self._way.setting.minutes * 60:
             return "time"
@@ -236,7 +236,7 @@ class DesktopEnvironment(Environment):
         return done
 
     def _feedback_on(self, problem: str, done: list[Done]) -> str:
-        """What the next message says of the reply and its actions; empty for nothing."""
+        """Feedback of the next message on the reply and its actions; empty for none."""
         words = self._way.words
         if problem:
             return words.say("no_action", problem=problem)

@@ -68,7 +68,7 @@ class DesktopMode:
 
     @property
     def identity(self) -> dict[str, object]:
-        """What must not change between two parts of a run."""
+        """Settings that must not change between two parts of a run."""
         wording = self.setting.form.wording
         return {
             "setting": _plain(self.setting),
@@ -115,7 +115,7 @@ def load_desktop_setting(suite_format: str) -> DesktopSetting:
 
 
 def setting_name(setting: DesktopSetting) -> str:
-    """What records call a setting: mode, observation and action space."""
+    """Name of a setting in records: mode, observation and action space."""
     return f"{MODE}/{setting.observation}/{setting.action_space}"
 
 

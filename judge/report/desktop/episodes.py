@@ -67,7 +67,7 @@ class EpisodeEntry:
 
     @property
     def setting(self) -> tuple[str, str, str, bool]:
-        """What episodes of the same setting have in common."""
+        """The setting that episodes have in common."""
         return (self.model, self.observation, self.action_space, self.gui_only)
 
 

@@ -1,4 +1,4 @@
-"""What mouse and keyboard did in a turn, as marks that are drawn on its screenshot. Pure."""
+"""Marks for mouse and keyboard events of a turn, drawn on its screenshot. Pure."""
 
 from __future__ import annotations
 

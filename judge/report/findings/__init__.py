@@ -1,1 +1,1 @@
-"""What a rule about a whole workbook found, shown from the record and from the files."""
+"""Findings of a rule about a whole workbook, shown from the record and from the files."""

@@ -115,7 +115,7 @@ POINTS = {"scatterChart", "bubbleChart"}
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What is around the data of a chart.
+    """The frame around the data of a chart.
 
     Attributes:
         title, x_title, y_title: titles; empty without.

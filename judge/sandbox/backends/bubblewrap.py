@@ -210,7 +210,7 @@ class BubblewrapSandbox:
 
     @cached_property
     def info(self) -> SandboxInfo:
-        """What this backend is."""
+        """Description of this backend."""
         facts = json.loads((self._root / "complete.json").read_text())
         version = subprocess.run(
             [self._bwrap, "--version"], capture_output=True, text=True, check=False

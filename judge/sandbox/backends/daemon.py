@@ -130,7 +130,7 @@ class Daemon:
         return self._local.api
 
     def facts(self) -> dict[str, Any]:
-        """What the daemon reports about itself."""
+        """The daemon's report about itself."""
         with _translated("the Docker daemon does not describe itself"):
             return dict(self._api.info())
 
@@ -144,7 +144,7 @@ class Daemon:
 
     @cached_property
     def _identity(self) -> str:
-        """What distinguishes this daemon from others."""
+        """Key that distinguishes this daemon from others."""
         return str(self.facts().get("ID", ""))
 
     def own_image_id(self, tag: str) -> str | None:

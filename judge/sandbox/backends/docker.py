@@ -53,7 +53,7 @@ from judge.sandbox.roots import root_named
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a container is made for; a run that needs a different shape gets another container.
+    """The purpose of a container; a run that needs a different shape gets another container.
 
     Attributes:
         memory_bytes: memory of a run.
@@ -281,7 +281,7 @@ class DockerSandbox:
 
     @property
     def info(self) -> SandboxInfo:
-        """What this backend is; how cases are separated is known once a container is prepared."""
+        """Description of this backend; the separation of cases is known once one is prepared."""
         user = "a user of its own for each case"
         if self._nested is None:
             user = "a user or namespaces of its own for each case"

@@ -73,7 +73,7 @@ class SealedContainerSandbox:
 
     @cached_property
     def info(self) -> SandboxInfo:
-        """What this backend is, and what it could give up here."""
+        """Description of this backend, and the rights that it could give up here."""
         held = self._held
         return SandboxInfo(
             backend=NAME,
@@ -285,7 +285,7 @@ _MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Enclosure:
-    """What encloses this process.
+    """The container around this process.
 
     Attributes:
         openings: why it is not a sealed container, one line each; empty if it is one.

@@ -118,7 +118,7 @@ def _sources() -> Iterator[Path]:
 
 
 def _requirements() -> list[str]:
-    """What the judge needs to run, as it is installed here: ``name==version``."""
+    """Packages that the judge needs to run, as installed here: ``name==version``."""
     versions: dict[str, str] = {}
     waiting = [_DISTRIBUTION]
     while waiting:

@@ -1,1 +1,1 @@
-"""What the sandbox's image is made from: the Dockerfile and the pinned packages."""
+"""Sources of the sandbox's image: the Dockerfile and the pinned packages."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from judge.suspects.books import Place, agree
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress, agree
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_give
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.says_nothing import same_input
@@ -37,11 +37,11 @@ class ChangedRule:
             return
         first = material.cases[0]
         for case in material.cases[1:]:
-            found = next(self._same_input(material, case), None) or next(
+            suspect = next(self._same_input(material, case), None) or next(
                 self._filled(material, first, case), None
             )
-            if found is not None:
-                yield found
+            if suspect is not None:
+                yield suspect
 
     def _same_input(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         for other in material.cases:
@@ -50,25 +50,26 @@ class ChangedRule:
             apart = _apart(case, other)
             if not apart or case.changing or not same_input(other, case):
                 continue
-            place = apart[0]
+            address = apart[0]
             yield suspect(
                 material,
                 case.number,
                 self,
                 Certainty.SURE,
-                f"the input is that of case {other.number}, but {place_in(case.gold, place)} of "
-                f"the answer is {shown(case.answer.get(place))}, not "
-                f"{shown(other.answer.get(place))}{and_more(len(apart))}",
+                f"the input is that of case {other.number}, but "
+                f"{address_in(case.gold, address)} of the answer is "
+                f"{shown(case.answer.get(address))}, not "
+                f"{shown(other.answer.get(address))}{and_more(len(apart))}",
                 "one of the two golds is wrong: no rule gives two answers to one input",
                 [
                     evidence(
                         EvidenceFile.GOLD,
-                        each,
-                        expected=other.answer.get(each),
-                        found=case.answer.get(each),
+                        address,
+                        expected=other.answer.get(address),
+                        found=case.answer.get(address),
                         note=f"expected as in case {other.number}",
                     )
-                    for each in apart
+                    for address in apart
                 ],
             )
 
@@ -77,35 +78,36 @@ class ChangedRule:
     ) -> Iterator[Suspect]:
         if first.ranges != case.ranges or not first.answer_formulas:
             return
-        wanted = dict(_other_than_first(first, case))
-        if not wanted:
+        expected = dict(_other_than_first(first, case))
+        if not expected:
             return
-        given = what_formulas_give(case, wanted)
+        given = what_formulas_give(case, expected)
         # What the formulas give in case 1 itself must be its answer, or nothing follows.
         trusted = {
-            place: value
-            for place, value in given.items()
-            if place in first.recomputed
-            and alike(first.answer, place, first.recomputed[place])
+            address: value
+            for address, value in given.items()
+            if address in first.recomputed
+            and alike(first.answer, address, first.recomputed[address])
             and not isinstance(value, ErrorValue)
         }
         apart = sorted(
-            place for place, value in trusted.items() if not alike(case.answer, place, value)
+            address for address, value in trusted.items() if not alike(case.answer, address, value)
         )
         if not apart or first.changing:
             return
         right = len(trusted) - len(apart)
-        place = apart[0]
-        by_hand = all(case.gold.formula(each) is None for each in wanted)
+        address = apart[0]
+        by_hand = all(case.gold.formula(address) is None for address in expected)
         certainty = Certainty.LIKELY if by_hand or right else Certainty.POSSIBLE
-        own_formula = case.gold.formula(place)
+        own_formula = case.gold.formula(address)
         yield suspect(
             material,
             case.number,
             self,
             certainty,
-            f"the gold's {place_in(case.gold, place)} is {shown(case.answer.get(place))}, case "
-            f"{first.number}'s formula gives {shown(trusted[place])} there{and_more(len(apart))}",
+            f"the gold's {address_in(case.gold, address)} is {shown(case.answer.get(address))}, "
+            f"case {first.number}'s formula gives {shown(trusted[address])} there"
+            f"{and_more(len(apart))}",
             (
                 f"the cells hold {'constants' if own_formula is None else 'another formula'} in "
                 f"this case; of {counted(len(trusted), 'cell')}, {right} are as case "
@@ -114,44 +116,44 @@ class ChangedRule:
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    each,
-                    expected=trusted[each],
-                    found=case.answer.get(each),
-                    note=f"case {first.number}: {first.answer_formulas[each]}",
+                    address,
+                    expected=trusted[address],
+                    found=case.answer.get(address),
+                    note=f"case {first.number}: {first.answer_formulas[address]}",
                 )
-                for each in apart
+                for address in apart
             ],
         )
 
 
-def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple[Place, str]]:
+def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Cells that do not hold the formula of the first case, each with that formula."""
     moved = _moved_columns(first, case)
-    for place, formula in first.answer_formulas.items():
-        own = case.gold.formula(place)
-        if own == formula or (place.sheet, place.column) in moved:
+    for address, formula in first.answer_formulas.items():
+        own = case.gold.formula(address)
+        if own == formula or (address.sheet, address.column) in moved:
             continue
-        if own is None and (case.gold.value(place) is None or case.is_given(place)):
+        if own is None and (case.gold.value(address) is None or case.is_given(address)):
             continue  # shorter data, or data itself
         if own is not None and _NUMBERS.sub("1", own) == _NUMBERS.sub("1", formula):
             continue  # the same formula over other rows
-        yield place, formula
+        yield address, formula
 
 
 def _moved_columns(first: CaseMaterial, case: CaseMaterial) -> frozenset[tuple[str, int]]:
     """Columns whose formulas are in other rows than in the first case: the table has moved."""
     return frozenset(
-        (place.sheet, place.column)
-        for place in case.answer_formulas
-        if place not in first.answer_formulas
+        (address.sheet, address.column)
+        for address in case.answer_formulas
+        if address not in first.answer_formulas
     )
 
 
-def _apart(case: CaseMaterial, other: CaseMaterial) -> list[Place]:
+def _apart(case: CaseMaterial, other: CaseMaterial) -> list[CellAddress]:
     return sorted(
-        place
-        for place in case.answer.keys() | other.answer.keys()
-        if not agree(case.answer.get(place), other.answer.get(place))
+        address
+        for address in case.answer.keys() | other.answer.keys()
+        if not agree(case.answer.get(address), other.answer.get(address))
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from judge.suspects.books import Place, agree, same_constant
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress, agree, same_constant
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
@@ -44,35 +44,35 @@ class ContradictedExample:
         if case.ranges != case.input_ranges or not case.answer_formulas:
             return
         same, apart = 0, []
-        for place in case.answer_formulas:
-            given = case.input.value(place)
-            if given is None or case.input.formula(place) is not None:
+        for address in case.answer_formulas:
+            given = case.input.value(address)
+            if given is None or case.input.formula(address) is not None:
                 continue
-            if agree(case.answer.get(place), given) or _noise(case.answer.get(place), given):
+            if agree(case.answer.get(address), given) or _noise(case.answer.get(address), given):
                 same += 1
-            elif case is first or not same_constant(given, first.input.value(place)):
-                apart.append(place)
+            elif case is first or not same_constant(given, first.input.value(address)):
+                apart.append(address)
         if not apart or same < MIN_EXAMPLES or same < SHARE * (same + len(apart)):
             return
-        place = apart[0]
+        address = apart[0]
         yield suspect(
             material,
             case.number,
             self,
             Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
-            f"the gold's {place_in(case.gold, place)} is {shown(case.answer.get(place))}, the "
-            f"input shows {shown(case.input.value(place))} there{and_more(len(apart))}",
+            f"the gold's {address_in(case.gold, address)} is {shown(case.answer.get(address))}, "
+            f"the input shows {shown(case.input.value(address))} there{and_more(len(apart))}",
             f"the gold has the other {counted(same, 'example')} of the input as they are",
-            [_evidence(case, each) for each in apart],
+            [_evidence(case, address) for address in apart],
         )
 
 
-def _evidence(case: CaseMaterial, place: Place) -> Evidence:
+def _evidence(case: CaseMaterial, address: CellAddress) -> Evidence:
     return evidence(
         EvidenceFile.GOLD,
-        place,
-        expected=case.input.value(place),
-        found=case.answer.get(place),
+        address,
+        expected=case.input.value(address),
+        found=case.answer.get(address),
         note="expected as the input shows it",
     )
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.errors import JudgeError
-from judge.suspects.books import Place, agree
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress, agree
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, Traces, traces_of
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
@@ -32,8 +32,8 @@ class Contradictions:
         added: the input's cell is blank, the gold's holds a constant.
     """
 
-    changed: tuple[Place, ...]
-    added: tuple[Place, ...]
+    changed: tuple[CellAddress, ...]
+    added: tuple[CellAddress, ...]
 
 
 class ContradictedInput:
@@ -53,17 +53,17 @@ class ContradictedInput:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """One suspect for each case whose gold contradicts its input."""
-        found = {case.number: contradictions(case) for case in material.cases}
+        by_case = {case.number: contradictions(case) for case in material.cases}
         for case in material.cases:
-            mine = found[case.number]
+            mine = by_case[case.number]
             if not mine.changed and not mine.added:
                 continue
-            others = [found[other.number] for other in material.cases if other is not case]
+            others = [by_case[other.number] for other in material.cases if other is not case]
             everywhere = _everywhere(mine, others)
             if case.answer_formulas:
                 yield from self._with_formulas(material, case, mine, everywhere)
             else:
-                elsewhere = [place for other in others for place in other.changed]
+                elsewhere = [address for other in others for address in other.changed]
                 yield from self._with_constants(material, case, mine, elsewhere)
 
     def _with_formulas(
@@ -71,19 +71,19 @@ class ContradictedInput:
         material: TaskMaterial,
         case: CaseMaterial,
         mine: Contradictions,
-        everywhere: frozenset[Place],
+        everywhere: frozenset[CellAddress],
     ) -> Iterator[Suspect]:
-        for places in (mine.changed, mine.added):
-            if not places or len(places) > MAX_RESTORED:
+        for addresses in (mine.changed, mine.added):
+            if not addresses or len(addresses) > MAX_RESTORED:
                 continue
-            moved = what_moves(case, {place: case.input.value(place) for place in places})
+            moved = what_moves(case, {address: case.input.value(address) for address in addresses})
             if not moved:
                 continue
-            own = [place for place in places if place not in everywhere]
-            certainty = _certainty(case, places, own, added=places is mine.added)
-            if places is mine.added and len(material.cases) == 1:
+            own = [address for address in addresses if address not in everywhere]
+            certainty = _certainty(case, addresses, own, added=addresses is mine.added)
+            if addresses is mine.added and len(material.cases) == 1:
                 certainty = Certainty.POSSIBLE  # nothing tells a fault from the solution's own work
-            yield self._suspect(material, case, own or list(places), moved, certainty)
+            yield self._suspect(material, case, own or list(addresses), moved, certainty)
             return
 
     def _with_constants(
@@ -91,19 +91,19 @@ class ContradictedInput:
         material: TaskMaterial,
         case: CaseMaterial,
         mine: Contradictions,
-        elsewhere: Sequence[Place],
+        elsewhere: Sequence[CellAddress],
     ) -> Iterator[Suspect]:
         # A macro that changes its input does so in other rows in each case.
-        columns = {(place.sheet, place.column) for place in elsewhere}
+        columns = {(address.sheet, address.column) for address in elsewhere}
         own = [
-            place
-            for place in mine.changed
-            if (place.sheet, place.column) not in columns and not _is_heading(case, place)
+            address
+            for address in mine.changed
+            if (address.sheet, address.column) not in columns and not _is_heading(case, address)
         ]
         if not own:
             return
         traces = traces_of(case.answer.values())
-        traced = [place for place in own if _is_traced(case, place, traces)]
+        traced = [address for address in own if _is_traced(case, address, traces)]
         if traced:
             certainty = Certainty.SURE
         else:
@@ -115,38 +115,38 @@ class ContradictedInput:
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        places: Sequence[Place],
-        moved: Mapping[Place, tuple[CellValue, CellValue]],
+        addresses: Sequence[CellAddress],
+        moved: Mapping[CellAddress, tuple[CellValue, CellValue]],
         certainty: Certainty,
     ) -> Suspect:
-        first = places[0]
+        first = addresses[0]
         gold, given = case.gold.value(first), case.input.value(first)
         cells: list[Evidence] = [
             evidence(
                 EvidenceFile.GOLD,
-                place,
-                expected=case.input.value(place),
-                found=case.gold.value(place),
+                address,
+                expected=case.input.value(address),
+                found=case.gold.value(address),
                 note="the input has the expected value",
             )
-            for place in places[:LISTED]
+            for address in addresses[:LISTED]
         ]
         if moved:
-            place, (was, now) = next(iter(moved.items()))
+            address, (was, now) = next(iter(moved.items()))
             why = (
                 f"with the input's own values, the gold's formulas give {shown(now)} in "
-                f"{place_in(case.gold, place)}, not {shown(was)} ({counted(len(moved), 'cell')} "
-                "of the answer)"
+                f"{address_in(case.gold, address)}, not {shown(was)} "
+                f"({counted(len(moved), 'cell')} of the answer)"
             )
             cells += [
                 evidence(
                     EvidenceFile.GOLD,
-                    each,
+                    address,
                     expected=after,
                     found=before,
                     note="answer; expected with the input's values",
                 )
-                for each, (before, after) in moved.items()
+                for address, (before, after) in moved.items()
             ]
         elif certainty is Certainty.SURE:
             why = "the answer holds the gold's value, which the input does not have"
@@ -157,8 +157,8 @@ class ContradictedInput:
             case.number,
             self,
             certainty,
-            f"the gold's {place_in(case.gold, first)} is {shown(gold)}, the input's is "
-            f"{shown(given)}{and_more(len(places))}",
+            f"the gold's {address_in(case.gold, first)} is {shown(gold)}, the input's is "
+            f"{shown(given)}{and_more(len(addresses))}",
             why,
             cells,
         )
@@ -172,21 +172,21 @@ HEADING_ROWS = 2
 def contradictions(case: CaseMaterial) -> Contradictions:
     """Constants outside the answer in which a gold differs from its input."""
     changed, added = [], []
-    for place in case.differences:
-        if case.gold.formula(place) is not None or case.input.formula(place) is not None:
+    for address in case.differences:
+        if case.gold.formula(address) is not None or case.input.formula(address) is not None:
             continue
-        if case.gold.value(place) is None:
+        if case.gold.value(address) is None:
             continue
-        if case.input.value(place) is None:
-            added.append(place)
+        if case.input.value(address) is None:
+            added.append(address)
         else:
-            changed.append(place)
+            changed.append(address)
     return Contradictions(tuple(changed), tuple(added))
 
 
 def what_moves(
-    case: CaseMaterial, constants: Mapping[Place, CellValue]
-) -> dict[Place, tuple[CellValue, CellValue]]:
+    case: CaseMaterial, constants: Mapping[CellAddress, CellValue]
+) -> dict[CellAddress, tuple[CellValue, CellValue]]:
     """Cells of the answer that the gold's formulas compute differently with other constants.
 
     Returns:
@@ -199,24 +199,24 @@ def what_moves(
     try:
         restored = case.tools.edit(
             case.gold.workbook.data,
-            {place.ref: value for place, value in constants.items()},
+            {address.ref: value for address, value in constants.items()},
             {},
         )
         computed = case.tools.compute(restored, case.ranges)
     except JudgeError:
         return {}
-    after = {Place.of(ref): value for ref, value in computed.values.items()}
+    after = {CellAddress.of(ref): value for ref, value in computed.values.items()}
     return {
-        place: (value, after[place])
-        for place, value in sorted(baseline.items())
-        if place in after
-        and place not in case.changing
-        and agree(case.answer.get(place), value)
-        and not agree(value, after[place])
+        address: (value, after[address])
+        for address, value in sorted(baseline.items())
+        if address in after
+        and address not in case.changing
+        and agree(case.answer.get(address), value)
+        and not agree(value, after[address])
     }
 
 
-def _everywhere(mine: Contradictions, others: Sequence[Contradictions]) -> frozenset[Place]:
+def _everywhere(mine: Contradictions, others: Sequence[Contradictions]) -> frozenset[CellAddress]:
     """Cells in which every case differs: what the question itself changes."""
     common = {*mine.changed, *mine.added}
     if not others:
@@ -227,31 +227,31 @@ def _everywhere(mine: Contradictions, others: Sequence[Contradictions]) -> froze
 
 
 def _certainty(
-    case: CaseMaterial, places: Sequence[Place], own: Sequence[Place], *, added: bool
+    case: CaseMaterial, addresses: Sequence[CellAddress], own: Sequence[CellAddress], *, added: bool
 ) -> Certainty:
     if added:
         return Certainty.LIKELY if own else Certainty.POSSIBLE
     # A string that every case changes may be what the formulas are meant to look for; a number or
     # a date is data.
-    data = any(not isinstance(case.gold.value(place), str) for place in places)
+    data = any(not isinstance(case.gold.value(address), str) for address in addresses)
     return Certainty.SURE if own or data else Certainty.POSSIBLE
 
 
-def _is_heading(case: CaseMaterial, place: Place) -> bool:
+def _is_heading(case: CaseMaterial, address: CellAddress) -> bool:
     """Whether a cell is a string in the first rows, or directly above the answer."""
-    if not isinstance(case.gold.value(place), str):
+    if not isinstance(case.gold.value(address), str):
         return False
-    return place.row <= HEADING_ROWS or any(
-        area.sheet == place.sheet
-        and area.min_column <= place.column <= area.max_column
-        and area.min_row - HEADING_ROWS <= place.row < area.min_row
+    return address.row <= HEADING_ROWS or any(
+        area.sheet == address.sheet
+        and area.min_column <= address.column <= area.max_column
+        and area.min_row - HEADING_ROWS <= address.row < area.min_row
         for area in case.ranges
     )
 
 
-def _is_traced(case: CaseMaterial, place: Place, traces: Traces) -> bool:
+def _is_traced(case: CaseMaterial, address: CellAddress, traces: Traces) -> bool:
     """Whether the answer holds the gold's value of a cell, and nowhere the input's."""
-    gold, given = case.gold.value(place), case.input.value(place)
+    gold, given = case.gold.value(address), case.input.value(address)
     return traces.holds(gold) and not traces.holds(given)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.suspects.books import Place
-from judge.suspects.contract import and_more, counted, evidence, place_in, suspect
+from judge.suspects.books import CellAddress
+from judge.suspects.contract import address_in, and_more, counted, evidence, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
@@ -42,19 +42,19 @@ class ErrorValues:
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         shown = {
-            place: value
-            for place, value in case.answer.items()
+            address: value
+            for address, value in case.answer.items()
             if isinstance(value, ErrorValue) or _is_error_text(value)
         }
         # What the input shows in the same cell was not made by whoever wrote the gold.
         own = {
-            place: value
-            for place, value in shown.items()
-            if case.input.value(place) != value or _is_written_wrongly(case, place, value)
+            address: value
+            for address, value in shown.items()
+            if case.input.value(address) != value or _is_written_wrongly(case, address, value)
         }
         if not own:
             return
-        written = [each for each in own if _is_written_wrongly(case, each, own[each])]
+        written = [address for address in own if _is_written_wrongly(case, address, own[address])]
         answered = len(case.answer)
         explained = not written and _is_in_data(case, own)
         asked = any(_code(value) in material.task.instruction for value in own.values())
@@ -71,7 +71,7 @@ class ErrorValues:
             case.number,
             self,
             certainty,
-            f"the gold's {place_in(case.gold, first)} is {_code(own[first])}{and_more(len(own))}",
+            f"the gold's {address_in(case.gold, first)} is {_code(own[first])}{and_more(len(own))}",
             f"{counted(len(own), 'cell')} of {answered:,} in the answer can only be matched by the "
             "same error"
             + (
@@ -84,11 +84,11 @@ class ErrorValues:
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    place,
-                    found=own[place],
-                    note=(formula or "") if place == first else case.gold.formula(place) or "",
+                    address,
+                    found=own[address],
+                    note=(formula or "") if address == first else case.gold.formula(address) or "",
                 )
-                for place in sorted(own, key=lambda each: (each not in written, each))
+                for address in sorted(own, key=lambda item: (item not in written, item))
             ],
         )
 
@@ -101,35 +101,35 @@ def _code(value: CellValue) -> str:
     return value.code if isinstance(value, ErrorValue) else str(value)
 
 
-def _is_written_wrongly(case: CaseMaterial, place: Place, value: CellValue) -> bool:
+def _is_written_wrongly(case: CaseMaterial, address: CellAddress, value: CellValue) -> bool:
     """Whether the formula would show an error whatever the data are."""
-    formula = case.gold.formula(place)
+    formula = case.gold.formula(address)
     if formula is None:
         return _code(value) in {"#REF!", "#NAME?"}
-    said = traits(formula)
+    formula_traits = traits(formula)
     return (
         CURLY.search(formula) is not None
-        or said.broken
-        or bool(said.unprefixed)
+        or formula_traits.broken
+        or bool(formula_traits.unprefixed)
         or _code(value) in {"#REF!", "#NAME?"}
     )
 
 
-def _is_in_data(case: CaseMaterial, errors: Iterable[Place]) -> bool:
+def _is_in_data(case: CaseMaterial, errors: Iterable[CellAddress]) -> bool:
     """Whether cells that the formulas read hold errors in the input already."""
-    held: dict[str, list[Place]] = {}
-    for place in itertools.islice(errors, MAX_FOLLOWED):
-        formula = case.gold.formula(place)
+    held: dict[str, list[CellAddress]] = {}
+    for address in itertools.islice(errors, MAX_FOLLOWED):
+        formula = case.gold.formula(address)
         if formula is None:
             return False
         for reference in references(formula):
-            sheet = reference.sheet or place.sheet
+            sheet = reference.sheet or address.sheet
             if sheet not in held:
                 held[sheet] = _errors_in(case, sheet)
             if any(
-                reference.min_row <= each.row <= reference.max_row
-                and reference.min_column <= each.column <= reference.max_column
-                for each in held[sheet]
+                reference.min_row <= area.row <= reference.max_row
+                and reference.min_column <= area.column <= reference.max_column
+                for area in held[sheet]
             ):
                 break
         else:
@@ -137,13 +137,13 @@ def _is_in_data(case: CaseMaterial, errors: Iterable[Place]) -> bool:
     return True
 
 
-def _errors_in(case: CaseMaterial, sheet: str) -> list[Place]:
-    found = (
-        Place(sheet, key)
+def _errors_in(case: CaseMaterial, sheet: str) -> list[CellAddress]:
+    errors = (
+        CellAddress(sheet, key)
         for key, value in case.input.values(sheet).items()
         if isinstance(value, ErrorValue)
     )
-    return list(itertools.islice(found, MAX_FOLLOWED))
+    return list(itertools.islice(errors, MAX_FOLLOWED))
 
 
 SIGN = ErrorValues()

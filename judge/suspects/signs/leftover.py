@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.suspects.books import Book, Place, same_constant
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import Book, CellAddress, same_constant
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, trace
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
@@ -38,7 +38,7 @@ class _Traced:
         known: traces of all values of the input.
     """
 
-    columns: Mapping[Column, Mapping[Place, str]]
+    columns: Mapping[Column, Mapping[CellAddress, str]]
     known: frozenset[str]
 
 
@@ -70,10 +70,11 @@ class Leftover:
                 yield self._kept(material, case, kept[case.number])
                 continue
             missing = [
-                place
+                address
                 for column in sorted(copied & traced[case.number].columns.keys())
-                for place, known in traced[case.number].columns[column].items()
-                if known not in traced[case.number].known and (column, known) not in own
+                for address, traced_value in traced[case.number].columns[column].items()
+                if traced_value not in traced[case.number].known
+                and (column, traced_value) not in own
             ]
             if missing:
                 yield self._missing(material, case, missing)
@@ -84,9 +85,9 @@ class Leftover:
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        kept: Mapping[Place, CaseMaterial],
+        kept: Mapping[CellAddress, CaseMaterial],
     ) -> Suspect:
-        changed = [place for place in kept if case.input.value(place) is not None]
+        changed = [address for address in kept if case.input.value(address) is not None]
         first = (changed or list(kept))[0]
         other = kept[first]
         return suspect(
@@ -95,19 +96,19 @@ class Leftover:
             self,
             # What the input leaves blank may be meant to be filled in again.
             Certainty.SURE if changed else Certainty.LIKELY,
-            f"the gold's {place_in(case.gold, first)} is {shown(case.gold.value(first))} as in "
+            f"the gold's {address_in(case.gold, first)} is {shown(case.gold.value(first))} as in "
             f"case {other.number}, the input's is {shown(case.input.value(first))}"
             f"{and_more(len(kept))}",
             "the answer leaves the other cells of the column as the input has them",
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    place,
-                    expected=case.input.value(place),
-                    found=case.gold.value(place),
+                    address,
+                    expected=case.input.value(address),
+                    found=case.gold.value(address),
                     note=f"as in the input and the gold of case {source.number}",
                 )
-                for place, source in kept.items()
+                for address, source in kept.items()
             ],
         )
 
@@ -115,25 +116,25 @@ class Leftover:
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        missing: Sequence[Place],
+        missing: Sequence[CellAddress],
     ) -> Suspect:
         where = _sources(material, case)
         sources = {
-            place: where.get(known)
-            for place in missing
-            if (known := trace(case.answer.get(place))) is not None
+            address: where.get(traced_value)
+            for address in missing
+            if (traced_value := trace(case.answer.get(address))) is not None
         }
-        left = [place for place in missing if sources.get(place) is not None]
+        left = [address for address in missing if sources.get(address) is not None]
         first = (left or list(missing))[0]
         source = sources.get(first)
         if source is not None:
             other, there = source
             why = (
-                f"case {other.number}'s input has it in {place_in(other.input, there)}, where "
+                f"case {other.number}'s input has it in {address_in(other.input, there)}, where "
                 f"this case's has {shown(case.input.value(there))}; no cell of this input has it"
             )
             # A number can be a sum that happens to be there; a name cannot.
-            named = any(isinstance(case.answer.get(place), str) for place in left)
+            named = any(isinstance(case.answer.get(address), str) for address in left)
             certainty = Certainty.SURE if named else Certainty.LIKELY
         else:
             why = "no cell of the input has it, though the rest of the column is copied from there"
@@ -143,13 +144,13 @@ class Leftover:
             case.number,
             self,
             certainty,
-            f"the gold's {place_in(case.gold, first)} is {shown(case.answer.get(first))}"
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}"
             f"{and_more(len(missing))}, which the input does not have",
             why,
             [
                 found
-                for place in sorted(missing, key=lambda each: (each not in left, each))
-                for found in _of(case, place, sources.get(place))
+                for address in sorted(missing, key=lambda item: (item not in left, item))
+                for found in _of(case, address, sources.get(address))
             ],
         )
 
@@ -158,12 +159,12 @@ class Leftover:
     ) -> Iterator[Suspect]:
         others = [_rows_apart(other, copied) for other in material.cases if other is not case]
         mine = _rows_apart(case, copied)
-        total = mine.total + sum(each.total for each in others)
-        apart = len(mine.apart) + sum(len(each.apart) for each in others)
+        total = mine.total + sum(column.total for column in others)
+        apart = len(mine.apart) + sum(len(column.apart) for column in others)
         if not mine.apart or total - apart < MIN_COPIED or apart > total * (1 - SHARE_COPIED):
             return
         first = mine.apart[0]
-        values = ", ".join(shown(case.answer[place]) for place in first[:3])
+        values = ", ".join(shown(case.answer[address]) for address in first[:3])
         yield suspect(
             material,
             case.number,
@@ -174,9 +175,9 @@ class Leftover:
             f"{counted(total - apart, 'row')} of the answers of all cases are rows of their "
             "input; this one mixes several",
             [
-                evidence(EvidenceFile.GOLD, place, found=case.answer[place])
+                evidence(EvidenceFile.GOLD, address, found=case.answer[address])
                 for row in mine.apart
-                for place in row
+                for address in row
             ],
         )
 
@@ -187,7 +188,7 @@ MAX_KEPT_SHARE = 0.2
 
 def kept_places(
     cases: Sequence[CaseMaterial],
-) -> dict[int, dict[Place, CaseMaterial]]:
+) -> dict[int, dict[CellAddress, CaseMaterial]]:
     """Cells of answers that hold what the input of another case has there, and not their own.
 
     Only columns count that answers otherwise leave as their inputs have them, so that a right
@@ -197,55 +198,55 @@ def kept_places(
         Case number -> cell -> the case that it was kept from.
     """
     alone: dict[Column, int] = defaultdict(int)
-    apart: dict[Column, dict[int, list[Place]]] = defaultdict(lambda: defaultdict(list))
+    apart: dict[Column, dict[int, list[CellAddress]]] = defaultdict(lambda: defaultdict(list))
     for case in cases:
         if case.ranges != case.input_ranges or len(case.answer) > MAX_CELLS:
             return {}
-        for place in case.answer_places:
-            if case.gold.formula(place) is not None or case.input.formula(place) is not None:
+        for address in case.answer_addresses:
+            if case.gold.formula(address) is not None or case.input.formula(address) is not None:
                 continue
-            column = (place.sheet, place.column)
-            if same_constant(case.gold.value(place), case.input.value(place)):
+            column = (address.sheet, address.column)
+            if same_constant(case.gold.value(address), case.input.value(address)):
                 alone[column] += 1
             else:
-                apart[column][case.number].append(place)
-    found: dict[int, dict[Place, CaseMaterial]] = defaultdict(dict)
+                apart[column][case.number].append(address)
+    found: dict[int, dict[CellAddress, CaseMaterial]] = defaultdict(dict)
     for column, by_case in apart.items():
         changed = sum(map(len, by_case.values()))
         if alone[column] < MIN_LEFT_ALONE or changed > MAX_KEPT_SHARE * alone[column]:
             continue
         for case in cases:
-            for place in by_case.get(case.number, ()):
-                source = _kept_from(cases, case, place)
+            for address in by_case.get(case.number, ()):
+                source = _kept_from(cases, case, address)
                 if source is not None:
-                    found[case.number][place] = source
+                    found[case.number][address] = source
     return dict(found)
 
 
 def _kept_from(
-    cases: Sequence[CaseMaterial], case: CaseMaterial, place: Place
+    cases: Sequence[CaseMaterial], case: CaseMaterial, address: CellAddress
 ) -> CaseMaterial | None:
-    value = case.gold.value(place)
+    value = case.gold.value(address)
     return next(
         (
             other
             for other in cases
             if other is not case
-            and other.input.formula(place) is None
-            and same_constant(other.input.value(place), value)
-            and same_constant(other.gold.value(place), value)
+            and other.input.formula(address) is None
+            and same_constant(other.input.value(address), value)
+            and same_constant(other.gold.value(address), value)
         ),
         None,
     )
 
 
 def _traced(case: CaseMaterial) -> _Traced:
-    columns: dict[Column, dict[Place, str]] = defaultdict(dict)
+    columns: dict[Column, dict[CellAddress, str]] = defaultdict(dict)
     if len(case.answer) <= MAX_CELLS:
-        for place, value in sorted(case.answer.items(), key=lambda each: each[0]):
-            known = trace(value)
-            if known is not None and case.gold.formula(place) is None:
-                columns[place.sheet, place.column][place] = known
+        for address, value in sorted(case.answer.items(), key=lambda item: item[0]):
+            traced_value = trace(value)
+            if traced_value is not None and case.gold.formula(address) is None:
+                columns[address.sheet, address.column][address] = traced_value
     if not columns:
         return _Traced({}, frozenset())
     return _Traced(columns, _known(case.input))
@@ -253,23 +254,23 @@ def _traced(case: CaseMaterial) -> _Traced:
 
 def _known(book: Book) -> frozenset[str]:
     return frozenset(
-        found
+        traced
         for sheet in book.sheet_names
         for value in book.values(sheet).values()
-        if (found := trace(value)) is not None
+        if (traced := trace(value)) is not None
     )
 
 
 def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
     """Columns whose values come from the inputs."""
-    for column in {column for each in traced for column in each.columns}:
+    for column in {column for case in traced for column in case.columns}:
         found = [
-            (known, known in each.known)
-            for each in traced
-            for known in each.columns.get(column, {}).values()
+            (value, value in case.known)
+            for case in traced
+            for value in case.columns.get(column, {}).values()
         ]
         hits = sum(hit for _, hit in found)
-        distinct = len({known for known, hit in found if hit})
+        distinct = len({value for value, hit in found if hit})
         if distinct >= MIN_COPIED and hits >= SHARE_COPIED * len(found):
             yield column
 
@@ -278,34 +279,38 @@ def _in_every_case(traced: Sequence[_Traced]) -> frozenset[tuple[Column, str]]:
     """Values that each answer has in a column and no input has: headings, words of the question."""
     sets = [
         {
-            (column, known)
-            for column, places in each.columns.items()
-            for known in places.values()
-            if known not in each.known
+            (column, value)
+            for column, addresses in case.columns.items()
+            for value in addresses.values()
+            if value not in case.known
         }
-        for each in traced
+        for case in traced
     ]
     return frozenset(set.intersection(*sets)) if len(sets) > 1 else frozenset()
 
 
-def _sources(material: TaskMaterial, case: CaseMaterial) -> dict[str, tuple[CaseMaterial, Place]]:
+def _sources(
+    material: TaskMaterial, case: CaseMaterial
+) -> dict[str, tuple[CaseMaterial, CellAddress]]:
     """Where the inputs of other cases have values that can be recognized."""
-    found: dict[str, tuple[CaseMaterial, Place]] = {}
+    sources: dict[str, tuple[CaseMaterial, CellAddress]] = {}
     for other in material.cases:
         if other is case:
             continue
         for sheet in other.input.sheet_names:
             for key, value in other.input.values(sheet).items():
-                known = trace(value)
-                if known is not None:
-                    found.setdefault(known, (other, Place(sheet, key)))
-    return found
+                traced = trace(value)
+                if traced is not None:
+                    sources.setdefault(traced, (other, CellAddress(sheet, key)))
+    return sources
 
 
 def _of(
-    case: CaseMaterial, place: Place, source: tuple[CaseMaterial, Place] | None
+    case: CaseMaterial, address: CellAddress, source: tuple[CaseMaterial, CellAddress] | None
 ) -> Iterator[Evidence]:
-    yield evidence(EvidenceFile.GOLD, place, found=case.answer.get(place), note="not in the input")
+    yield evidence(
+        EvidenceFile.GOLD, address, found=case.answer.get(address), note="not in the input"
+    )
     if source is not None:
         other, where = source
         yield evidence(
@@ -328,34 +333,34 @@ class _Rows:
     """
 
     total: int
-    apart: tuple[tuple[Place, ...], ...]
+    apart: tuple[tuple[CellAddress, ...], ...]
 
 
 def _rows_apart(case: CaseMaterial, copied: set[Column]) -> _Rows:
-    rows: dict[tuple[str, int], list[Place]] = defaultdict(list)
+    rows: dict[tuple[str, int], list[CellAddress]] = defaultdict(list)
     if len(case.answer) > MAX_CELLS:
         return _Rows(0, ())
-    for place, value in case.answer.items():
-        is_copied = (place.sheet, place.column) in copied and case.gold.formula(place) is None
+    for address, value in case.answer.items():
+        is_copied = (address.sheet, address.column) in copied and case.gold.formula(address) is None
         if is_copied and trace(value) is not None:
-            rows[place.sheet, place.row].append(place)
-    wanted = {row: places for row, places in rows.items() if len(places) > 1}
-    if not wanted:
+            rows[address.sheet, address.row].append(address)
+    several = {row: addresses for row, addresses in rows.items() if len(addresses) > 1}
+    if not several:
         return _Rows(0, ())
     where: dict[str, set[tuple[str, int]]] = defaultdict(set)
     for sheet in case.input.sheet_names:
         for key, value in case.input.values(sheet).items():
-            known = trace(value)
-            if known is not None:
-                where[known].add((sheet, key >> COLUMN_BITS))
+            traced = trace(value)
+            if traced is not None:
+                where[traced].add((sheet, key >> COLUMN_BITS))
     apart = []
-    for places in wanted.values():
+    for addresses in several.values():
         held = sorted(
-            (where.get(trace(case.answer[place]) or "", set()) for place in places), key=len
+            (where.get(trace(case.answer[address]) or "", set()) for address in addresses), key=len
         )
         if not set.intersection(*held):
-            apart.append(tuple(sorted(places)))
-    return _Rows(len(wanted), tuple(sorted(apart)))
+            apart.append(tuple(sorted(addresses)))
+    return _Rows(len(several), tuple(sorted(apart)))
 
 
 SIGN = Leftover()

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
 from judge.formulas.shift import shift_formula
-from judge.suspects.books import Place
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 
@@ -38,12 +38,16 @@ class OddFormula:
             yield from self._case(material, case)
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
-        wanted = dict(_by_the_rule(case))
-        apart = apart_by_rewriting(case, wanted)
+        expected = dict(_by_the_rule(case))
+        apart = apart_by_rewriting(case, expected)
         if not apart:
             return
-        ends = {place for places in _columns(case).values() for place in (min(places), max(places))}
-        inner = [place for place in apart if place not in ends]
+        ends = {
+            address
+            for addresses in _columns(case).values()
+            for address in (min(addresses), max(addresses))
+        }
+        inner = [address for address in apart if address not in ends]
         first = (inner or list(apart))[0]
         own = case.gold.formula(first)
         yield suspect(
@@ -51,7 +55,7 @@ class OddFormula:
             case.number,
             self,
             Certainty.LIKELY if inner else Certainty.POSSIBLE,
-            f"the gold's {place_in(case.gold, first)} is {shown(case.answer.get(first))}, the "
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, the "
             f"formula of its column gives {shown(apart[first])}{and_more(len(apart))}",
             f"{counted(len(apart), 'cell')} of the answer "
             + (
@@ -62,45 +66,48 @@ class OddFormula:
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    place,
+                    address,
                     expected=value,
-                    found=case.answer.get(place),
-                    note=f"the column's formula: {wanted[place]}",
+                    found=case.answer.get(address),
+                    note=f"the column's formula: {expected[address]}",
                 )
-                for place, value in apart.items()
+                for address, value in apart.items()
             ],
         )
 
 
-def _columns(case: CaseMaterial) -> Mapping[tuple[str, int], list[Place]]:
-    columns: dict[tuple[str, int], list[Place]] = defaultdict(list)
-    for place in case.answer_places:
-        columns[place.sheet, place.column].append(place)
+def _columns(case: CaseMaterial) -> Mapping[tuple[str, int], list[CellAddress]]:
+    columns: dict[tuple[str, int], list[CellAddress]] = defaultdict(list)
+    for address in case.answer_addresses:
+        columns[address.sheet, address.column].append(address)
     return columns
 
 
-def _by_the_rule(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
+def _by_the_rule(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Odd cells of the answer's columns, each with the column's formula written for its row."""
     if len(case.answer_formulas) < MIN_FORMULAS:
         return
-    for places in _columns(case).values():
+    for addresses in _columns(case).values():
         formulas = {
-            place: case.answer_formulas[place] for place in places if place in case.answer_formulas
+            address: case.answer_formulas[address]
+            for address in addresses
+            if address in case.answer_formulas
         }
-        if len(formulas) < MIN_FORMULAS or len(formulas) == len(places) == 1:
+        if len(formulas) < MIN_FORMULAS or len(formulas) == len(addresses) == 1:
             continue
-        anchor = max(place.row for place in places)
+        anchor = max(address.row for address in addresses)
         written = {
-            place: shift_formula(text, anchor - place.row, 0) for place, text in formulas.items()
+            address: shift_formula(text, anchor - address.row, 0)
+            for address, text in formulas.items()
         }
         rule, count = Counter(written.values()).most_common(1)[0]
-        if count < MIN_FORMULAS or count < SHARE * len(places) or "#REF!" in rule:
+        if count < MIN_FORMULAS or count < SHARE * len(addresses) or "#REF!" in rule:
             continue
-        for place in places:
-            if written.get(place) != rule and not case.is_given(place):
-                text = shift_formula(rule, place.row - anchor, 0)
+        for address in addresses:
+            if written.get(address) != rule and not case.is_given(address):
+                text = shift_formula(rule, address.row - anchor, 0)
                 if "#REF!" not in text:
-                    yield place, text
+                    yield address, text
 
 
 SIGN = OddFormula()

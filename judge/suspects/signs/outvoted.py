@@ -8,8 +8,8 @@ from judge.compare.cells.sides import RangeSide
 from judge.compare.registry import checker_of
 from judge.errors import JudgeError, WorkbookError
 from judge.files.documents import read_regular
-from judge.suspects.books import Place, agree
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress, agree
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, Output, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
@@ -17,7 +17,7 @@ from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.cell import CellRange, CellValue
 from judge.workbook.reader import open_workbook
 
-Answer = Mapping[Place, CellValue]
+Answer = Mapping[CellAddress, CellValue]
 
 
 class Outvoted:
@@ -54,20 +54,22 @@ class Outvoted:
         ]
         if len(answers) < 2:
             return
-        places = sorted({*case.answer, *(place for _, each in answers for place in each)})
-        against: dict[Place, tuple[CellValue, int]] = {}
-        for place in places:
-            value, votes = _majority([answer.get(place) for _, answer in answers])
+        addresses = sorted(
+            {*case.answer, *(address for _, answer in answers for address in answer)}
+        )
+        against: dict[CellAddress, tuple[CellValue, int]] = {}
+        for address in addresses:
+            value, votes = _majority([answer.get(address) for _, answer in answers])
             if votes < 2 or value is None:
                 continue
-            if votes * 2 > len(answers) and not agree(case.answer.get(place), value):
-                against[place] = (value, votes)
+            if votes * 2 > len(answers) and not agree(case.answer.get(address), value):
+                against[address] = (value, votes)
         if not against:
             return
-        all_of_them = [place for place, (_, votes) in against.items() if votes == len(answers)]
+        all_of_them = [address for address, (_, votes) in against.items() if votes == len(answers)]
         # A gold that some submission gives in full is at least one reasonable reading.
         accepted = sum(
-            all(agree(case.answer.get(place), answer.get(place)) for place in places)
+            all(agree(case.answer.get(address), answer.get(address)) for address in addresses)
             for _, answer in answers
         )
         if accepted:
@@ -85,19 +87,19 @@ class Outvoted:
             case.number,
             self,
             certainty,
-            f"the gold's {place_in(case.gold, first)} is {shown(case.answer.get(first))}, {votes} "
-            f"of {len(answers)} submissions have {shown(value)}{and_more(len(against))}",
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
+            f"{votes} of {len(answers)} submissions have {shown(value)}{and_more(len(against))}",
             f"{counted(len(against), 'cell')} of the answer outvoted; {accepted} of "
             f"{len(answers)} submissions give the gold's whole answer",
             [
                 evidence(
                     EvidenceFile.SUBMISSION,
-                    place,
+                    address,
                     expected=value,
-                    found=case.answer.get(place),
+                    found=case.answer.get(address),
                     note=f"{votes} of {len(answers)} submissions have the expected value",
                 )
-                for place, (value, votes) in against.items()
+                for address, (value, votes) in against.items()
             ],
         )
 
@@ -106,17 +108,17 @@ def _majority(values: Sequence[CellValue]) -> tuple[CellValue, int]:
     """The value that most submissions have, and how many."""
     groups: list[tuple[CellValue, int]] = []
     for value in values:
-        for index, (known, votes) in enumerate(groups):
-            if agree(known, value):
-                groups[index] = (known, votes + 1)
+        for index, (other, votes) in enumerate(groups):
+            if agree(other, value):
+                groups[index] = (other, votes + 1)
                 break
         else:
             groups.append((value, 1))
-    return max(groups, key=lambda each: each[1])
+    return max(groups, key=lambda group: group[1])
 
 
 def _answer_of(material: TaskMaterial, case: CaseMaterial, output: Output) -> Answer | None:
-    """The answer in an output, at the places of the gold; None if there is none to read."""
+    """The answer in an output, at the addresses of the gold; None if there is none to read."""
     try:
         data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
         if data is None:
@@ -129,32 +131,32 @@ def _answer_of(material: TaskMaterial, case: CaseMaterial, output: Output) -> An
         computed = case.tools.recalculator.fill(
             workbook, [there for _, there in pairs if there is not None], origin=output.origin
         )
-        found: dict[Place, CellValue] = {}
+        values: dict[CellAddress, CellValue] = {}
         for gold, there in pairs:
             assert there is not None
             side = RangeSide(workbook, there, computed)
             unknown = side.uncomputed()
             for key, value in side.values().items():
-                place = Place(there.sheet, key)
-                if value is None or value == "" or key in unknown or not _holds(there, place):
+                address = CellAddress(there.sheet, key)
+                if value is None or value == "" or key in unknown or not _holds(there, address):
                     continue
-                found[_at(place, there, gold)] = value
+                values[_at(address, there, gold)] = value
     except JudgeError:
         return None
-    return found
+    return values
 
 
-def _holds(area: CellRange, place: Place) -> bool:
+def _holds(area: CellRange, address: CellAddress) -> bool:
     return (
-        area.min_row <= place.row <= area.max_row
-        and area.min_column <= place.column <= area.max_column
+        area.min_row <= address.row <= area.max_row
+        and area.min_column <= address.column <= area.max_column
     )
 
 
-def _at(place: Place, there: CellRange, gold: CellRange) -> Place:
-    row = place.row - there.min_row + gold.min_row
-    column = place.column - there.min_column + gold.min_column
-    return Place(gold.sheet, row << COLUMN_BITS | column)
+def _at(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:
+    row = address.row - there.min_row + gold.min_row
+    column = address.column - there.min_column + gold.min_column
+    return CellAddress(gold.sheet, row << COLUMN_BITS | column)
 
 
 SIGN = Outvoted()

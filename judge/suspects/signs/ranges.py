@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from judge.formulas.references import Area, Reference, area_text, corner, references, with_areas
 from judge.formulas.shift import shift_formula
 from judge.formulas.traits import traits
-from judge.suspects.books import Book, Place
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import Book, CellAddress
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.workbook.address import cell_key
@@ -69,8 +69,8 @@ class MovingRange:
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        apart: Mapping[Place, CellValue],
-        formulas: Mapping[Place, str],
+        apart: Mapping[CellAddress, CellValue],
+        formulas: Mapping[CellAddress, str],
         how: str,
         certainty: Certainty,
     ) -> Suspect:
@@ -80,40 +80,40 @@ class MovingRange:
             case.number,
             self,
             certainty,
-            f"the gold's {place_in(case.gold, first)} is {shown(case.answer.get(first))}, {how} "
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, {how} "
             f"its formula gives {shown(apart[first])}{and_more(len(apart))}",
             f"{counted(len(apart), 'cell')} of the answer read only a part of the table: "
             f"{case.gold.formula(first)}",
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    place,
+                    address,
                     expected=value,
-                    found=case.answer.get(place),
-                    note=f"expected {how}: {formulas[place]}",
+                    found=case.answer.get(address),
+                    note=f"expected {how}: {formulas[address]}",
                 )
-                for place, value in apart.items()
+                for address, value in apart.items()
             ],
         )
 
 
-def _held_in_place(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
+def _held_in_place(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Formulas that were filled down, with their tables held where the first row has them."""
-    by_column: dict[tuple[str, int], list[Place]] = {}
-    for place in case.answer_formulas:
-        by_column.setdefault((place.sheet, place.column), []).append(place)
-    for places in by_column.values():
-        top = min(places)
+    by_column: dict[tuple[str, int], list[CellAddress]] = {}
+    for address in case.answer_formulas:
+        by_column.setdefault((address.sheet, address.column), []).append(address)
+    for addresses in by_column.values():
+        top = min(addresses)
         first = case.answer_formulas[top]
-        if len(places) < MIN_ROWS or not traits(first).functions & LOOKUPS:
+        if len(addresses) < MIN_ROWS or not traits(first).functions & LOOKUPS:
             continue
         held = with_areas(first, functools.partial(_with_fixed_rows, first))
         if held == first:
             continue
-        for place in places:
-            down = place.row - top.row
-            if down and case.answer_formulas[place] == shift_formula(first, down, 0):
-                yield place, shift_formula(held, down, 0)
+        for address in addresses:
+            down = address.row - top.row
+            if down and case.answer_formulas[address] == shift_formula(first, down, 0):
+                yield address, shift_formula(held, down, 0)
 
 
 def _with_fixed_rows(formula: str, area: Area) -> str:
@@ -126,24 +126,24 @@ def _with_fixed_rows(formula: str, area: Area) -> str:
     return f"{sheet}{column}${low}:{last_column}${high}"
 
 
-def _lengthened(case: CaseMaterial) -> Iterator[tuple[Place, str]]:
+def _lengthened(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Formulas whose tables end before the data, with the rest of the data in them."""
-    known: dict[Reference, int] = {}
-    for place, text in case.answer_formulas.items():
+    seen: dict[Reference, int] = {}
+    for address, text in case.answer_formulas.items():
         longer = text
         for reference in references(text):
             if reference.max_row - reference.min_row + 1 < MIN_ROWS:
                 continue
-            sheet = reference.sheet or place.sheet
+            sheet = reference.sheet or address.sheet
             if sheet not in case.gold:
                 continue
-            if reference not in known:
-                known[reference] = _last_row(case, sheet, reference)
-            last = known[reference]
+            if reference not in seen:
+                seen[reference] = _last_row(case, sheet, reference)
+            last = seen[reference]
             if last > reference.max_row:
                 longer = _with_last_row(longer, reference.max_row, last)
         if longer != text:
-            yield place, longer
+            yield address, longer
 
 
 def _with_last_row(formula: str, old: int, new: int) -> str:
@@ -161,7 +161,7 @@ def _last_row(case: CaseMaterial, sheet: str, reference: Reference) -> int:
     last = reference.max_row
     while last - reference.max_row < MAX_MISSED and _goes_on(case.gold, sheet, reference, last + 1):
         last += 1
-        if case.in_answer(Place(sheet, cell_key(last, reference.min_column))):
+        if case.in_answer(CellAddress(sheet, cell_key(last, reference.min_column))):
             return reference.max_row
     return last
 

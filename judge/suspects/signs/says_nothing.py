@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from judge.core.submission import Origin
-from judge.suspects.books import Place, agree, differing, same_looks
-from judge.suspects.contract import counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress, agree, differing, same_looks
+from judge.suspects.contract import address_in, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
@@ -56,7 +56,7 @@ class SaysNothing:
                 return
 
     def _blank(
-        self, material: TaskMaterial, case: CaseMaterial, given: Mapping[Place, CellValue]
+        self, material: TaskMaterial, case: CaseMaterial, given: Mapping[CellAddress, CellValue]
     ) -> Suspect:
         elsewhere = list(_changes(case))
         emptied = any(value is not None for value in given.values())
@@ -85,14 +85,14 @@ class SaysNothing:
             self,
             Certainty.SURE,
             f"the input already holds the whole answer ({counted(len(case.answer), 'cell')}, "
-            f"{place_in(case.gold, first)} is {shown(case.answer[first])}){_where(case)}",
+            f"{address_in(case.gold, first)} is {shown(case.answer[first])}){_where(case)}",
             _why("a program that changes nothing passes", elsewhere, case),
             elsewhere,
         )
 
     def _repeated(self, material: TaskMaterial, case: CaseMaterial, other: CaseMaterial) -> Suspect:
         changes = input_changes(other, case)
-        outside = [place for place in changes if not _in_input_answer(case, place)]
+        outside = [address for address in changes if not _in_input_answer(case, address)]
         summary = f"the answer is that of case {other.number}"
         if not outside and not same_looks(case.input, other.input):
             certainty = Certainty.POSSIBLE
@@ -104,7 +104,7 @@ class SaysNothing:
             certainty = Certainty.POSSIBLE
             why = (
                 f"the inputs differ in {counted(len(outside), 'cell')} "
-                f"({place_in(case.input, first)} is {shown(case.input.value(first))}, not "
+                f"({address_in(case.input, first)} is {shown(case.input.value(first))}, not "
                 f"{shown(other.input.value(first))}), and no cell of the answer follows"
             )
         return suspect(
@@ -117,19 +117,19 @@ class SaysNothing:
             [
                 evidence(
                     EvidenceFile.INPUT,
-                    place,
-                    expected=other.input.value(place),
-                    found=case.input.value(place),
+                    address,
+                    expected=other.input.value(address),
+                    found=case.input.value(address),
                     note=f"expected as in case {other.number}",
                 )
-                for place in outside
+                for address in outside
             ],
         )
 
 
-def input_answer(case: CaseMaterial) -> Mapping[Place, CellValue]:
-    """What the input holds in the answer range, at the places of the gold."""
-    found: dict[Place, CellValue] = {}
+def input_answer(case: CaseMaterial) -> Mapping[CellAddress, CellValue]:
+    """Values of the input in the answer range, at the addresses of the gold."""
+    values: dict[CellAddress, CellValue] = {}
     pairs = [
         (gold, given)
         for gold, given in zip(case.ranges, case.input_ranges, strict=True)
@@ -139,59 +139,61 @@ def input_answer(case: CaseMaterial) -> Mapping[Place, CellValue]:
     computed = case.tools.recalculator.fill(case.input.workbook, areas, origin=Origin.GOLD)
     for gold, given in pairs:
         for key, value in case.input.values(given.sheet).items():
-            place = Place(given.sheet, key)
-            if _within(given, place):
-                found[_moved(place, given, gold)] = value
+            address = CellAddress(given.sheet, key)
+            if _within(given, address):
+                values[_moved(address, given, gold)] = value
         for ref, computed_value in computed.values.items():
-            place = Place.of(ref)
-            if _within(given, place):
-                found[_moved(place, given, gold)] = computed_value
-    return found
+            address = CellAddress.of(ref)
+            if _within(given, address):
+                values[_moved(address, given, gold)] = computed_value
+    return values
 
 
-def _moved(place: Place, given: CellRange, gold: CellRange) -> Place:
-    row = place.row - given.min_row + gold.min_row
-    column = place.column - given.min_column + gold.min_column
-    return Place(gold.sheet, row << COLUMN_BITS | column)
+def _moved(address: CellAddress, given: CellRange, gold: CellRange) -> CellAddress:
+    row = address.row - given.min_row + gold.min_row
+    column = address.column - given.min_column + gold.min_column
+    return CellAddress(gold.sheet, row << COLUMN_BITS | column)
 
 
-def _within(area: CellRange, place: Place) -> bool:
+def _within(area: CellRange, address: CellAddress) -> bool:
     return (
-        area.sheet == place.sheet
-        and area.min_row <= place.row <= area.max_row
-        and area.min_column <= place.column <= area.max_column
+        area.sheet == address.sheet
+        and area.min_row <= address.row <= area.max_row
+        and area.min_column <= address.column <= area.max_column
     )
 
 
 def _same(
-    case: CaseMaterial, first: Mapping[Place, CellValue], second: Mapping[Place, CellValue]
+    case: CaseMaterial,
+    first: Mapping[CellAddress, CellValue],
+    second: Mapping[CellAddress, CellValue],
 ) -> bool:
     if any(given is None for given in case.input_ranges):
         return False
-    places = first.keys() | second.keys()
-    return len(places) <= MAX_COMPARED and all(
-        agree(first.get(place), second.get(place)) for place in places
+    addresses = first.keys() | second.keys()
+    return len(addresses) <= MAX_COMPARED and all(
+        agree(first.get(address), second.get(address)) for address in addresses
     )
 
 
 def _repeats(case: CaseMaterial, other: CaseMaterial) -> bool:
     if case.ranges != other.ranges:
         return False
-    places = case.answer.keys() | other.answer.keys()
-    return len(places) <= MAX_COMPARED and all(
-        agree(case.answer.get(place), other.answer.get(place)) for place in places
+    addresses = case.answer.keys() | other.answer.keys()
+    return len(addresses) <= MAX_COMPARED and all(
+        agree(case.answer.get(address), other.answer.get(address)) for address in addresses
     )
 
 
-def input_changes(first: CaseMaterial, second: CaseMaterial) -> list[Place]:
+def input_changes(first: CaseMaterial, second: CaseMaterial) -> list[CellAddress]:
     """Cells in which the inputs of two cases differ, formulas by text."""
-    found: list[Place] = []
+    changes: list[CellAddress] = []
     for sheet in second.input.sheet_names:
         if sheet in first.input:
-            found += differing(first.input, second.input, sheet)
+            changes += differing(first.input, second.input, sheet)
         else:
-            found += [Place(sheet, key) for key in sorted(second.input.values(sheet))]
-    return found
+            changes += [CellAddress(sheet, key) for key in sorted(second.input.values(sheet))]
+    return changes
 
 
 def same_input(first: CaseMaterial, second: CaseMaterial) -> bool:
@@ -199,18 +201,18 @@ def same_input(first: CaseMaterial, second: CaseMaterial) -> bool:
     return not input_changes(first, second) and same_looks(first.input, second.input)
 
 
-def _in_input_answer(case: CaseMaterial, place: Place) -> bool:
-    return any(area is not None and _within(area, place) for area in case.input_ranges)
+def _in_input_answer(case: CaseMaterial, address: CellAddress) -> bool:
+    return any(area is not None and _within(area, address) for area in case.input_ranges)
 
 
 def _changes(case: CaseMaterial) -> Iterator[Evidence]:
     """Where the gold differs from the input, outside the answer."""
-    for place in case.differences:
+    for address in case.differences:
         yield evidence(
             EvidenceFile.GOLD,
-            place,
-            expected=case.input.value(place),
-            found=case.gold.value(place),
+            address,
+            expected=case.input.value(address),
+            found=case.gold.value(address),
             note="changed outside the answer range; expected as in the input",
         )
     for sheet in case.gold.sheet_names:
@@ -218,14 +220,14 @@ def _changes(case: CaseMaterial) -> Iterator[Evidence]:
             yield Evidence(EvidenceFile.GOLD, sheet, note="a sheet that the input does not have")
 
 
-def _why(said: str, elsewhere: list[Evidence], case: CaseMaterial) -> str:
+def _why(reason: str, elsewhere: list[Evidence], case: CaseMaterial) -> str:
     if not elsewhere:
-        return said
-    sheets = list(dict.fromkeys(each.sheet for each in elsewhere))
+        return reason
+    sheets = list(dict.fromkeys(item.sheet for item in elsewhere))
     new = [sheet for sheet in sheets if sheet not in case.input]
     where = ", ".join(f"'{sheet}'" for sheet in (new or sheets)[:3])
     return (
-        f"{said}; the gold differs from the input elsewhere, in {where} "
+        f"{reason}; the gold differs from the input elsewhere, in {where} "
         f"({counted(len(elsewhere), 'place')}): is the answer there?"
     )
 

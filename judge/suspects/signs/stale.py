@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from judge.suspects.books import Place, agree
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress, agree
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
@@ -38,7 +38,7 @@ class Stale:
         differing = stale_cells(case)
         if not differing:
             return
-        cells = sorted(place for place in differing if place not in case.changing)
+        cells = sorted(address for address in differing if address not in case.changing)
         if not cells:
             return
         now = case.recomputed
@@ -52,37 +52,37 @@ class Stale:
             case.number,
             self,
             Certainty.LIKELY if few else Certainty.POSSIBLE,
-            f"the gold's {place_in(case.gold, first)} is {shown(case.answer.get(first))}, its own "
-            f"formula gives {shown(now[first])}{and_more(len(cells))}",
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
+            f"its own formula gives {shown(now[first])}{and_more(len(cells))}",
             f"{counted(len(cells), 'cell')} of {total:,} formulas in the answer; the gold was not "
             "computed again after an edit, or was edited without its formulas",
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    place,
-                    expected=now[place],
-                    found=case.answer.get(place),
-                    note=case.gold.formula(place) or "",
+                    address,
+                    expected=now[address],
+                    found=case.answer.get(address),
+                    note=case.gold.formula(address) or "",
                 )
-                for place in cells
+                for address in cells
             ],
         )
 
 
-def stale_cells(case: CaseMaterial) -> list[Place]:
+def stale_cells(case: CaseMaterial) -> list[CellAddress]:
     """Cells of the answer whose stored value is not what is computed now."""
     if not case.recomputed:
         return []
     return [
-        place
-        for place, value in case.recomputed.items()
-        if not alike(case.answer, place, value) and not _is_weak(value)
+        address
+        for address, value in case.recomputed.items()
+        if not alike(case.answer, address, value) and not _is_weak(value)
     ]
 
 
-def alike(answer: Mapping[Place, CellValue], place: Place, value: CellValue) -> bool:
+def alike(answer: Mapping[CellAddress, CellValue], address: CellAddress, value: CellValue) -> bool:
     """Whether a computed value is the answer's; strings of spaces are blank."""
-    stored = answer.get(place)
+    stored = answer.get(address)
     if isinstance(value, str) and not value.strip():
         value = None
     if isinstance(stored, str) and not stored.strip():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from judge.formulas.traits import traits
-from judge.suspects.books import Place, agree
-from judge.suspects.contract import and_more, counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress, agree
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 
@@ -35,20 +35,22 @@ class Volatile:
             return
         now = case.recomputed
         moved = sorted(
-            place
-            for place in changing
-            if place in now and place in case.answer and not agree(case.answer[place], now[place])
+            address
+            for address in changing
+            if address in now
+            and address in case.answer
+            and not agree(case.answer[address], now[address])
         )
         cells = moved or sorted(changing)
         first = cells[0]
         if moved:
             summary = (
-                f"the gold's {place_in(case.gold, first)} is {shown(case.answer[first])}, and "
+                f"the gold's {address_in(case.gold, first)} is {shown(case.answer[first])}, and "
                 f"{shown(now[first])} when it is computed today{and_more(len(moved))}"
             )
         else:
             summary = (
-                f"the gold's {place_in(case.gold, first)} depends on "
+                f"the gold's {address_in(case.gold, first)} depends on "
                 f"{_functions(case, first) or 'a function that changes by itself'}"
                 f"{and_more(len(cells))}"
             )
@@ -68,18 +70,18 @@ class Volatile:
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    place,
-                    expected=now.get(place),
-                    found=case.answer.get(place),
-                    note=case.gold.formula(place) or "",
+                    address,
+                    expected=now.get(address),
+                    found=case.answer.get(address),
+                    note=case.gold.formula(address) or "",
                 )
-                for place in cells
+                for address in cells
             ],
         )
 
 
-def _functions(case: CaseMaterial, place: Place) -> str:
-    formula = case.gold.formula(place)
+def _functions(case: CaseMaterial, address: CellAddress) -> str:
+    formula = case.gold.formula(address)
     return ", ".join(sorted(traits(formula).volatile)) if formula else ""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from judge.suspects.books import Place
-from judge.suspects.contract import counted, evidence, place_in, shown, suspect
+from judge.suspects.books import CellAddress
+from judge.suspects.contract import address_in, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
 
@@ -44,52 +44,52 @@ class Wording:
     def _case(
         self, material: TaskMaterial, case: CaseMaterial, asked: Mapping[str, str], question: str
     ) -> Iterator[Suspect]:
-        found: dict[str, list[Place]] = {}
-        for place, value in case.answer.items():
+        by_text: dict[str, list[CellAddress]] = {}
+        for address, value in case.answer.items():
             if not isinstance(value, str):
                 continue
             if asked.get(value.strip().casefold(), value.strip()) != value.strip():
-                found.setdefault(value, []).append(place)
-        known = _strings(case) if found else frozenset()
-        found = {
-            text: places
-            for text, places in found.items()
-            if text not in known and not _has_word(question, text.strip())
+                by_text.setdefault(value, []).append(address)
+        input_strings = _strings(case) if by_text else frozenset()
+        by_text = {
+            text: addresses
+            for text, addresses in by_text.items()
+            if text not in input_strings and not _has_word(question, text.strip())
         }
-        if not found:
+        if not by_text:
             return
-        text, places = next(iter(found.items()))
-        cells = [(text, each) for text, several in found.items() for each in several]
+        text, addresses = next(iter(by_text.items()))
+        cells = [(text, address) for text, several in by_text.items() for address in several]
         yield suspect(
             material,
             case.number,
             self,
             Certainty.LIKELY,
-            f"the gold's {place_in(case.gold, places[0])} is {shown(text)}, the question asks for "
-            f"{shown(asked[text.strip().casefold()])}",
+            f"the gold's {address_in(case.gold, addresses[0])} is {shown(text)}, "
+            f"the question asks for {shown(asked[text.strip().casefold()])}",
             f"letter case counts: {counted(len(cells), 'cell')} would reject what the question has "
             "in quotation marks",
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    place,
+                    address,
                     expected=asked[text.strip().casefold()],
                     found=text,
                     note="expected as the question writes it",
                 )
-                for text, place in cells
+                for text, address in cells
             ],
         )
 
 
 def _quoted(question: str) -> dict[str, str]:
-    """What a question quotes, in folded case; without what it writes in two ways."""
-    found: dict[str, set[str]] = {}
+    """Quotations in a question, in folded case; without words that it writes in two ways."""
+    quoted: dict[str, set[str]] = {}
     for match in _QUOTED.finditer(question):
-        text = next(each for each in match.groups() if each is not None).strip().rstrip(".,;")
-        if sum(each.isalpha() for each in text) >= MIN_LETTERS:
-            found.setdefault(text.casefold(), set()).add(text)
-    return {folded: next(iter(each)) for folded, each in found.items() if len(each) == 1}
+        text = next(group for group in match.groups() if group is not None).strip().rstrip(".,;")
+        if sum(character.isalpha() for character in text) >= MIN_LETTERS:
+            quoted.setdefault(text.casefold(), set()).add(text)
+    return {folded: next(iter(forms)) for folded, forms in quoted.items() if len(forms) == 1}
 
 
 def _strings(case: CaseMaterial) -> frozenset[str]:

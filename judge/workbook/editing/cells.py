@@ -45,21 +45,21 @@ def without_cells(xml: bytes, sheet_id: str, cells: Collection[tuple[int, int]])
     Returns:
         The part, unchanged if it names none of the cells; None if nothing is left of it.
     """
-    gone = {cell_name(*place) for place in cells}
+    gone = {cell_name(*position) for position in cells}
     pieces: list[bytes] = []
     copied = kept = 0
-    sheet = said = ""
-    for found in _ENTRY.finditer(xml):
+    sheet = reference = ""
+    for match in _ENTRY.finditer(xml):
         # An entry without a sheet belongs to the sheet of the entry before it.
-        sheet = attribute(found[0], "i") or sheet
-        pieces.append(xml[copied : found.start()])
-        copied = found.end()
-        if sheet == sheet_id and attribute(found[0], "r") in gone:
+        sheet = attribute(match[0], "i") or sheet
+        pieces.append(xml[copied : match.start()])
+        copied = match.end()
+        if sheet == sheet_id and attribute(match[0], "r") in gone:
             continue
         kept += 1
-        unclear = said != sheet and attribute(found[0], "i") is None
-        pieces.append(with_attribute(found[0], "i", sheet) if unclear else found[0])
-        said = sheet
+        unclear = reference != sheet and attribute(match[0], "i") is None
+        pieces.append(with_attribute(match[0], "i", sheet) if unclear else match[0])
+        reference = sheet
     pieces.append(xml[copied:])
     return b"".join(pieces) if kept else None
 
@@ -142,16 +142,16 @@ class StylesXml:
 
     def _list(self, group: str) -> tuple[int, int, str]:
         """Where the members of a list are, and the prefix of its elements."""
-        found = re.search(
+        match = re.search(
             rb"<(?P<prefix>\w+:)?" + group.encode() + rb"\b" + QUOTED + rb">", self.xml
         )
-        if found is None or found[0].endswith(b"/>"):
+        if match is None or match[0].endswith(b"/>"):
             raise WorkbookError(f"the workbook's style sheet has no {group}")
-        prefix = (found["prefix"] or b"").decode()
-        end = self.xml.find(f"</{prefix}{group}".encode(), found.end())
+        prefix = (match["prefix"] or b"").decode()
+        end = self.xml.find(f"</{prefix}{group}".encode(), match.end())
         if end < 0:
             raise WorkbookError("the workbook's style sheet is not well-formed")
-        return found.end(), end, prefix
+        return match.end(), end, prefix
 
 
 def set_cells(data: bytes, edits: Sequence[SetCell]) -> bytes:
@@ -179,17 +179,17 @@ def set_cells(data: bytes, edits: Sequence[SetCell]) -> bytes:
     for sheet, cells in by_sheet.items():
         part = workbook.sheet(sheet).part
         _check_places(workbook, sheet, cells)
-        known = _known_cells(workbook, sheet, cells)
+        existing = _known_cells(workbook, sheet, cells)
         xml = SheetXml(
             workbook.package.read(part), part, date_1904=workbook.facts.date_1904
         ).with_cells(
             {
-                place: NewContent(edit.content, _style(edit, known.get(place), styles))
-                for place, edit in cells.items()
+                position: NewContent(edit.content, _style(edit, existing.get(position), styles))
+                for position, edit in cells.items()
             }
         )
         replaced[part] = xml
-        gone = [place for place, cell in known.items() if cell.formula is not None]
+        gone = [position for position, cell in existing.items() if cell.formula is not None]
         if chain is not None and gone:
             chain = without_cells(chain, ids.get(part, ""), gone)
             if chain is None and chain_name is not None:
@@ -208,17 +208,17 @@ def _known_cells(
     columns = [column for _, column in places]
     area = CellRange(sheet, min(rows), min(columns), max(rows), max(columns))
     stored = workbook.cells(area)
-    return {place: stored[place] for place in places if place in stored}
+    return {position: stored[position] for position in places if position in stored}
 
 
-def _style(edit: SetCell, known: Cell | None, styles: StylesXml) -> int | None:
+def _style(edit: SetCell, existing: Cell | None, styles: StylesXml) -> int | None:
     """The cell format that an edit needs; None if the cell's own will do."""
     style = edit.style
-    base = style if style is not None else known.style if known is not None else 0
-    shows_dates = known is not None and style is None and is_date_format(known.number_format)
-    wanted = _date_format(edit.content)
-    if wanted is not None and not shows_dates and style is None:
-        style = base = styles.with_number_format(base, wanted)
+    base = style if style is not None else existing.style if existing is not None else 0
+    shows_dates = existing is not None and style is None and is_date_format(existing.number_format)
+    date_format = _date_format(edit.content)
+    if date_format is not None and not shows_dates and style is None:
+        style = base = styles.with_number_format(base, date_format)
     if edit.fill is not None:
         style = styles.with_fill(base, edit.fill)
     return style
@@ -249,7 +249,7 @@ def _check_places(workbook: Workbook, sheet: str, cells: Mapping[tuple[int, int]
         filled = parse_window((source.array_range or "").replace("$", ""))
         if filled is None:
             continue
-        inside = [place for place in cells if filled.holds(*place)]
+        inside = [position for position in cells if filled.holds(*position)]
         size = filled.size
         if inside and len(inside) < size:
             raise WorkbookError(
@@ -268,14 +268,14 @@ def _check_places(workbook: Workbook, sheet: str, cells: Mapping[tuple[int, int]
 
 
 def _table_headings(workbook: Workbook, part: str) -> list[Window]:
-    found: list[Window] = []
+    windows: list[Window] = []
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
         area = parse_window(attributes.get("ref", "")) if tag == "table" else None
         if area is not None and attributes.get("headerRowCount", "1") != "0":
-            found.append(Window(area.min_row, area.min_column, area.min_row, area.max_column))
+            windows.append(Window(area.min_row, area.min_column, area.min_row, area.max_column))
 
     for link in relationships(workbook.package, part).values():
         if link.kind == "table" and link.target in workbook.package:
             scan_part(workbook.package, link.target, on_start)
-    return found
+    return windows

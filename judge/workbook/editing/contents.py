@@ -1,4 +1,4 @@
-"""What a cell can hold, as data: a value or a formula, as JSON, and the edit that puts it there."""
+"""Contents of a cell as data: a value or a formula, as JSON, and the edit that sets it."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def linked_part(workbook: Workbook, kind: str) -> str | None:
 
 
 def without_part(package: Package, name: str) -> dict[str, bytes | None]:
-    """What to replace so that a part is gone: itself, its content type, what points to it."""
+    """Replacements that remove a part: itself, its content type, references to it."""
     folder, _, file = main_part(package).rpartition("/")
     links = f"{folder}/_rels/{file}.rels"
     leaf = re.escape(name.rpartition("/")[2]).encode()
@@ -85,23 +85,23 @@ def sheet_ids(package: Package) -> dict[str, str]:
     """Name of each sheet's part -> its ``sheetId``, by which the calculation chain names it."""
     main = main_part(package)
     links = relationships(package, main)
-    found: dict[str, str] = {}
+    parts: dict[str, str] = {}
 
     def on_start(tag: str, attributes: dict[str, str]) -> None:
         link = links.get(attributes.get("r:id", "")) if tag == "sheet" else None
         if link is not None:
-            found[link.target] = attributes.get("sheetId", "")
+            parts[link.target] = attributes.get("sheetId", "")
 
     scan_part(package, main, on_start)
-    return found
+    return parts
 
 
 def attribute(tag: bytes, name: str) -> str | None:
     """An attribute of a tag, entities resolved."""
-    found = re.search(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
-    if found is None:
+    match = re.search(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
+    if match is None:
         return None
-    text = (found[1] if found[1] is not None else found[2]).decode()
+    text = (match[1] if match[1] is not None else match[2]).decode()
     for entity, character in _ENTITIES:
         text = text.replace(entity, character)
     return text

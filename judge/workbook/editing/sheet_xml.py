@@ -37,7 +37,7 @@ MAX_TEXT = 32_767
 
 @dataclass(frozen=True, slots=True)
 class NewContent:
-    """What a cell gets.
+    """New content of a cell.
 
     Attributes:
         content: value or formula; None empties the cell.
@@ -79,17 +79,17 @@ class SheetXml:
     """
 
     def __init__(self, xml: bytes, name: str, *, date_1904: bool = False) -> None:
-        found = _DATA.search(xml)
-        if found is None:
+        match = _DATA.search(xml)
+        if match is None:
             raise WorkbookError(f"{name} has no <sheetData>: its cells cannot be edited")
         self._xml = xml
         self._name = name
         self._date_1904 = date_1904
-        self._prefix = found["prefix"] or b""
-        self._data = found
+        self._prefix = match["prefix"] or b""
+        self._data = match
         close = b"</" + self._prefix + b"sheetData"
-        self._end = found.end() if found["empty"] else xml.rfind(close)
-        if self._end < found.end():
+        self._end = match.end() if match["empty"] else xml.rfind(close)
+        if self._end < match.end():
             raise WorkbookError(f"{name} is not well-formed: <sheetData> does not end")
 
     # -- reading -------------------------------------------------------------------------------
@@ -98,38 +98,38 @@ class SheetXml:
         """The rows in file order."""
         position, number = self._data.end(), 0
         close = b"</" + self._prefix + b"row>"
-        while (found := _ROW.search(self._xml, position, self._end)) is not None:
-            written = attribute(found["attributes"], "r")
+        while (match := _ROW.search(self._xml, position, self._end)) is not None:
+            written = attribute(match["attributes"], "r")
             number = int(written) if written else number + 1
-            if found["empty"]:
-                content = (found.end(), found.end())
-                position = found.end()
+            if match["empty"]:
+                content = (match.end(), match.end())
+                position = match.end()
             else:
-                stop = self._xml.find(close, found.end(), self._end)
+                stop = self._xml.find(close, match.end(), self._end)
                 if stop < 0:
                     raise WorkbookError(f"{self._name}: row {number} does not end")
-                content = (found.end(), stop)
+                content = (match.end(), stop)
                 position = stop + len(close)
-            yield _Row(number, found.span(), content, position)
+            yield _Row(number, match.span(), content, position)
 
     def cells(self, row: _Row) -> Iterator[_Cell]:
         """The stored cells of a row, in file order."""
         position, end = row.content
         column = 0
         close = b"</" + self._prefix + b"c>"
-        while (found := _CELL.search(self._xml, position, end)) is not None:
-            written = attribute(found["attributes"], "r")
-            place = parse_cell(written) if written else (row.number, column + 1)
-            if place is None:
+        while (match := _CELL.search(self._xml, position, end)) is not None:
+            written = attribute(match["attributes"], "r")
+            row_and_column = parse_cell(written) if written else (row.number, column + 1)
+            if row_and_column is None:
                 raise WorkbookError(f"{self._name} holds a cell at {written!r}")
-            column = place[1]
-            body, position = b"", found.end()
-            if not found["empty"]:
-                stop = self._xml.find(close, found.end(), end)
+            column = row_and_column[1]
+            body, position = b"", match.end()
+            if not match["empty"]:
+                stop = self._xml.find(close, match.end(), end)
                 if stop < 0:
                     raise WorkbookError(f"{self._name}: a cell of row {row.number} does not end")
-                body, position = self._xml[found.end() : stop], stop + len(close)
-            yield _Cell(row.number, column, found.start(), position, found["attributes"], body)
+                body, position = self._xml[match.end() : stop], stop + len(close)
+            yield _Cell(row.number, column, match.start(), position, match["attributes"], body)
 
     # -- writing -------------------------------------------------------------------------------
 
@@ -148,7 +148,7 @@ class SheetXml:
         by_row: dict[int, dict[int, NewContent]] = defaultdict(dict)
         for (number, column), new in cells.items():
             by_row[number][column] = new
-        moved_to = {place[0] for place in promoted}
+        moved_to = {position[0] for position in promoted}
         waiting = sorted(by_row)
         pieces: list[bytes] = [self._head()]
         copied = self._data.end()
@@ -184,7 +184,7 @@ class SheetXml:
         pieces: list[bytes] = []
         copied = row.content[0]
         for cell in self.cells(row):
-            for column in sorted(each for each in left if each < cell.column):
+            for column in sorted(new_column for new_column in left if new_column < cell.column):
                 written = self._written(row.number, column, left.pop(column), b"")
                 pieces += [self._xml[copied : cell.start], written]
                 copied = cell.start
@@ -193,9 +193,9 @@ class SheetXml:
                     row.number, cell.column, left.pop(cell.column), cell.attributes
                 )
             elif (formula := promoted.get((row.number, cell.column))) is not None:
-                found = _FORMULA.search(self._xml, cell.start, cell.end)
-                assert found is not None  # promoted cells hold a shared formula
-                before, after = found.span()
+                match = _FORMULA.search(self._xml, cell.start, cell.end)
+                assert match is not None  # promoted cells hold a shared formula
+                before, after = match.span()
                 written = self._xml[cell.start : before] + formula + self._xml[after : cell.end]
             else:
                 continue
@@ -299,26 +299,26 @@ class SheetXml:
         masters: dict[str, tuple[tuple[int, int], str]] = {}
         for row in self.rows():
             for cell in self.cells(row):
-                found = _FORMULA.search(cell.body) if b"shared" in cell.body else None
-                index = None if found is None else attribute(found["attributes"], "si")
-                if found is None or index is None:
+                match = _FORMULA.search(cell.body) if b"shared" in cell.body else None
+                index = None if match is None else attribute(match["attributes"], "si")
+                if match is None or index is None:
                     continue
                 groups[index].append((cell.row, cell.column))
-                if found["text"] and index not in masters:
-                    text = html.unescape(found["text"].decode())
+                if match["text"] and index not in masters:
+                    text = html.unescape(match["text"].decode())
                     masters[index] = ((cell.row, cell.column), text)
         promoted: dict[tuple[int, int], bytes] = {}
-        for index, (place, text) in masters.items():
+        for index, (position, text) in masters.items():
             left = [group for group in groups[index] if group not in cells]
-            if place in cells and left:
-                promoted[left[0]] = self._master(index, left, place, text)
+            if position in cells and left:
+                promoted[left[0]] = self._master(index, left, position, text)
         return promoted
 
     def _master(
         self, index: str, left: list[tuple[int, int]], old: tuple[int, int], text: str
     ) -> bytes:
         first = left[0]
-        rows, columns = [each[0] for each in left], [each[1] for each in left]
+        rows, columns = [position[0] for position in left], [position[1] for position in left]
         area = Window(min(rows), min(columns), max(rows), max(columns))
         moved = shift_formula(text, first[0] - old[0], first[1] - old[1])
         return self._element(b"f", moved, f' t="shared" ref="{area}" si="{index}"'.encode())
@@ -328,18 +328,18 @@ class SheetXml:
     @staticmethod
     def _grown(xml: bytes, cells: Mapping[tuple[int, int], NewContent]) -> bytes:
         """The XML whose declared dimension covers the new cells."""
-        found = _DIMENSION.search(xml)
-        area = parse_window(attribute(found[0], "ref") or "") if found else None
-        places = [place for place, new in cells.items() if new.content is not None]
-        if found is None or area is None or not places:
+        match = _DIMENSION.search(xml)
+        area = parse_window(attribute(match[0], "ref") or "") if match else None
+        places = [position for position, new in cells.items() if new.content is not None]
+        if match is None or area is None or not places:
             return xml
         wider = Window(
-            min(area.min_row, *(each[0] for each in places)),
-            min(area.min_column, *(each[1] for each in places)),
-            max(area.max_row, *(each[0] for each in places)),
-            max(area.max_column, *(each[1] for each in places)),
+            min(area.min_row, *(position[0] for position in places)),
+            min(area.min_column, *(position[1] for position in places)),
+            max(area.max_row, *(position[0] for position in places)),
+            max(area.max_column, *(position[1] for position in places)),
         )
         if wider == area:
             return xml
-        tag = with_attribute(found[0], "ref", str(wider))
-        return xml[: found.start()] + tag + xml[found.end() :]
+        tag = with_attribute(match[0], "ref", str(wider))
+        return xml[: match.start()] + tag + xml[match.end() :]

@@ -104,28 +104,28 @@ class _RowLines:
     def hear(self, row: int, attributes: Mapping[str, str]) -> None:
         """Called with the number of a row and its attributes."""
         given = SHEET_NAMES.attributes(dict(attributes))
-        said = {name: text for name, text in given.items() if name not in {"r", "spans"}}
-        if _is_worth_mentioning(said):
+        written = {name: text for name, text in given.items() if name not in {"r", "spans"}}
+        if _is_worth_mentioning(written):
             self._budget.take_cells(1)
-            self.rows[row] = said
+            self.rows[row] = written
 
     def hear_plain(self, row: int, attributes: bytes) -> None:
         """The same for a row whose tag was not parsed: what is written after its number."""
         if not attributes:
             return
-        said = self._known.get(attributes)
-        if said is None:
-            said = {
+        parsed = self._known.get(attributes)
+        if parsed is None:
+            parsed = {
                 name.decode(): unescape(text.decode("utf-8", "replace"))
                 for name, text in _ATTRIBUTE.findall(attributes)
                 if name != b"spans"
             }
-            said = said if _is_worth_mentioning(said) else {}
+            parsed = parsed if _is_worth_mentioning(parsed) else {}
             if len(self._known) < _MAX_KNOWN:
-                self._known[attributes] = said
-        if said:
+                self._known[attributes] = parsed
+        if parsed:
             self._budget.take_cells(1)
-            self.rows[row] = said
+            self.rows[row] = parsed
 
 
 def _is_worth_mentioning(attributes: Mapping[str, str]) -> bool:
@@ -172,20 +172,20 @@ class BookFacts:
         return {tab.name: tab for tab in self.tabs}
 
     def tree(self, tab: Tab) -> Element:
-        """What is around the rows of a worksheet, or the whole part of a chart sheet.
+        """XML around the rows of a worksheet, or the whole part of a chart sheet.
 
         Raises:
             WorkbookError: the part is missing, broken or over a limit.
         """
-        known = self._trees.get(tab.part)
-        if known is None:
+        cached = self._trees.get(tab.part)
+        if cached is None:
             with self._package.blamed():
                 if tab.is_worksheet:
-                    known = scan_surroundings(self._package, tab.part, self._listener_of(tab)).root
+                    cached = scan_surroundings(self._package, tab.part, self._listener_of(tab)).root
                 else:
-                    known = read_tree(self._package, tab.part, text=True, most=MAX_ELEMENTS)
-            self._trees[tab.part] = known
-        return known
+                    cached = read_tree(self._package, tab.part, text=True, most=MAX_ELEMENTS)
+            self._trees[tab.part] = cached
+        return cached
 
     def row_attributes(self, tab: Tab) -> Mapping[int, Mapping[str, str]]:
         """Attributes of the rows that say more than their number, as written.
@@ -207,7 +207,7 @@ class BookFacts:
         return lambda: TreeListener(self._package, tab.part, MAX_ELEMENTS)
 
     def links(self, tab: Tab) -> Mapping[str, Relationship]:
-        """What the part of a sheet points to.
+        """Links of a sheet's part to others.
 
         Raises:
             WorkbookError: the relationships cannot be read.
@@ -336,7 +336,7 @@ class BookFacts:
 
     @cached_property
     def looks(self) -> tuple[tuple[tuple[str, str], ...], ...]:
-        """What each conditional look of the workbook does, by index."""
+        """Effects of the workbook's conditional looks, by index."""
         return tuple(map(_look, self.workbook.style_sheet.conditional))
 
     @cached_property
@@ -353,13 +353,13 @@ class BookFacts:
         sheets = (
             [] if listed is None else [child.attributes.get("name") for child in listed.children]
         )
-        found = []
-        for each in [] if holder is None else holder.all("definedName"):
-            index = whole(each.attributes.get("localSheetId"))
+        names = []
+        for node in [] if holder is None else holder.all("definedName"):
+            index = whole(node.attributes.get("localSheetId"))
             sheet = sheets[index] if index is not None and 0 <= index < len(sheets) else None
-            hidden = is_on(each.attributes.get("hidden"))
-            found.append(Name(each.attributes.get("name", ""), each.text, sheet, hidden))
-        return tuple(found)
+            hidden = is_on(node.attributes.get("hidden"))
+            names.append(Name(node.attributes.get("name", ""), node.text, sheet, hidden))
+        return tuple(names)
 
 
 def _look(style: ConditionalStyle) -> tuple[tuple[str, str], ...]:

@@ -26,7 +26,7 @@ from judge.workbook.xml_parts import CHART_NAMES, DRAWING_NAMES, relationships
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a chart takes its values from.
+    """The source of a chart's values.
 
     Attributes:
         reference: the cells, as the file writes them (``Sheet1!$B$2:$B$5``); empty for literals.
@@ -258,26 +258,31 @@ def read_charts(package: Package, drawing: str) -> list[Chart]:
     """
     root = read_tree(package, drawing, text=True, most=MAX_ELEMENTS, names=DRAWING_NAMES)
     links = relationships(package, drawing)
-    known: dict[str, Chart] = {}
-    found = []
+    by_part: dict[str, Chart] = {}
+    charts = []
     for anchor, frame in _frames(root):
         link = links.get(identifier(frame.attributes) or "")
         if link is None or link.external or link.target not in package:
             continue
-        if link.target not in known:
-            known[link.target] = read_chart(package, link.target, anchor)
+        if link.target not in by_part:
+            by_part[link.target] = read_chart(package, link.target, anchor)
         else:
-            package.budget.take_cells(_size(known[link.target]))
-        found.append(replace(known[link.target], anchor=anchor))
+            package.budget.take_cells(_size(by_part[link.target]))
+        charts.append(replace(by_part[link.target], anchor=anchor))
     if _has_unread_freeform(root):
-        return [replace(each, dropped_by_openpyxl=True) for each in found]
-    return found
+        return [replace(chart, dropped_by_openpyxl=True) for chart in charts]
+    return charts
 
 
 def _size(chart: Chart) -> int:
     """How many points and series a chart that is shown once more adds to what there is."""
     return sum(
-        1 + sum(len(each.cached) for each in (series.values, series.categories) if each is not None)
+        1
+        + sum(
+            len(source.cached)
+            for source in (series.values, series.categories)
+            if source is not None
+        )
         for plot in chart.plots
         for series in plot.series
     )
@@ -290,7 +295,7 @@ def _frames(root: Element) -> Iterator[tuple[Anchor, Element]]:
         if holder.name == "AlternateContent":
             choice = holder.child("Choice")
             inner = next(
-                (each for each in ([] if choice is None else choice.children)), Element("")
+                (child for child in ([] if choice is None else choice.children)), Element("")
             )
         if inner.name not in _ANCHORS:
             continue
@@ -307,7 +312,7 @@ def _frames(root: Element) -> Iterator[tuple[Anchor, Element]]:
 def _anchor(element: Element) -> Anchor:
     corners = element.child("from"), element.child("to")
     extent = element.child("ext")
-    size = None if extent is None else [whole(extent.attributes.get(each)) for each in ("cx", "cy")]
+    size = None if extent is None else [whole(extent.attributes.get(axis)) for axis in ("cx", "cy")]
     return Anchor(
         kind=_ANCHORS[element.name],
         edit_as=element.attributes.get("editAs"),
@@ -352,9 +357,9 @@ def read_chart(package: Package, part: str, anchor: Anchor | None) -> Chart:
     if region is not None:
         plots.extend(
             Plot(
-                each.attributes.get("layoutId", "?"), None, None, None, (Series(None, None, None),)
+                node.attributes.get("layoutId", "?"), None, None, None, (Series(None, None, None),)
             )
-            for each in region.all("series")
+            for node in region.all("series")
         )
     position = None
     if legend is not None:
@@ -405,15 +410,15 @@ def _is_dropped_by_openpyxl(space: Element) -> bool:
 def _is_odd(points: Element) -> bool:
     """Whether a cache or a literal has a count, a point or a number that Python does not read."""
     numbers = points.name.startswith("num")
-    known = {"idx", "v", "formatCode"} if numbers else {"idx", "v"}
-    counts = [each.attributes.get("val", "0") for each in points.all("ptCount")]
+    expected = {"idx", "v", "formatCode"} if numbers else {"idx", "v"}
+    counts = [count.attributes.get("val", "0") for count in points.all("ptCount")]
     for point in points.all("pt"):
         counts.append(point.attributes.get("idx", "" if numbers else "0"))
-        if any(name not in known and ":" not in name for name in point.attributes):
+        if any(name not in expected and ":" not in name for name in point.attributes):
             return True
         if numbers and any(
-            each.text and each.text != "#N/A" and not _converts(float, each.text)
-            for each in point.all("v")
+            node.text and node.text != "#N/A" and not _converts(float, node.text)
+            for node in point.all("v")
         ):
             return True
     return not all(_converts(int, count) for count in counts)
@@ -450,12 +455,12 @@ def _is_numeric(freeform: Element) -> bool:
     ends = [] if sites is None else sites.all("a:cxn")
     places = [end.child("a:pos") or Element("a:pos") for end in ends]
     floats = [end.attributes.get("ang", "") for end in ends]
-    for each in () if paths is None else paths.all("a:path"):
-        floats += [each.attributes.get("w", ""), each.attributes.get("h", "")]
+    for path in () if paths is None else paths.all("a:path"):
+        floats += [path.attributes.get("w", ""), path.attributes.get("h", "")]
     return (
         paths is not None
-        and all(_converts(int, each.attributes.get(name, "")) for each in places for name in "xy")
-        and all(_converts(float, each) for each in floats)
+        and all(_converts(int, point.attributes.get(name, "")) for point in places for name in "xy")
+        and all(_converts(float, number) for number in floats)
     )
 
 
@@ -469,9 +474,9 @@ def _plot(element: Element) -> Plot:
         direction=direction,
         grouping=element.value("grouping"),
         style=element.value("scatterStyle") or element.value("radarStyle"),
-        series=tuple(_series(each) for each in element.all("ser")),
+        series=tuple(_series(node) for node in element.all("ser")),
         labels=_labels(element.child("dLbls")),
-        axes=tuple(each.attributes.get("val", "") for each in element.all("axId")),
+        axes=tuple(node.attributes.get("val", "") for node in element.all("axId")),
         markers=_flag(element, "marker"),
     )
 
@@ -483,7 +488,7 @@ def _series(element: Element) -> Series:
         values=_source(element.child("val") or element.child("yVal")),
         categories=_source(element.child("cat") or element.child("xVal")),
         sizes=_source(element.child("bubbleSize")),
-        trendlines=tuple(_trendline(each) for each in element.all("trendline")),
+        trendlines=tuple(_trendline(node) for node in element.all("trendline")),
         labels=_labels(element.child("dLbls")),
         colour=colour(element.child("spPr")),
         marker=None if marker is None else marker.value("symbol"),
@@ -516,12 +521,12 @@ def _points(cache: Element | None) -> tuple[str | None, ...]:
     levels = cache.all("lvl")
     points = (levels[0] if levels else cache).all("pt")  # the innermost level is the first
     count = whole(cache.value("ptCount")) or 0
-    found: dict[int, str] = {}
+    values: dict[int, str] = {}
     for place, point in enumerate(points[:_MAX_POINTS]):
         index = whole(point.attributes.get("idx"))
-        found[place if index is None else index] = point.text_of("v") or ""
-    length = min(max(count, max(found, default=-1) + 1), _MAX_POINTS, 2 * len(points) + 1000)
-    return tuple(found.get(index) for index in range(length))
+        values[place if index is None else index] = point.text_of("v") or ""
+    length = min(max(count, max(values, default=-1) + 1), _MAX_POINTS, 2 * len(points) + 1000)
+    return tuple(values.get(index) for index in range(length))
 
 
 def _trendline(element: Element) -> Trendline:
@@ -553,7 +558,7 @@ def _title(element: Element | None) -> Title | None:
     linked = element.find("tx", "strRef")
     if linked is not None:
         cached = _points(linked.child("strCache"))
-        return Title(" ".join(each for each in cached if each), linked.text_of("f") or "")
+        return Title(" ".join(text for text in cached if text), linked.text_of("f") or "")
     rich = element.find("tx", "rich")
     if rich is None:
         return Title("")

@@ -194,12 +194,12 @@ class PivotReader:
         root = read_tree(self._package, main, most=MAX_ELEMENTS)
         links = relationships(self._package, main)
         listed = root.child("pivotCaches")
-        found = {}
-        for each in [] if listed is None else listed.all("pivotCache"):
-            link = links.get(identifier(each.attributes) or "")
+        caches = {}
+        for node in [] if listed is None else listed.all("pivotCache"):
+            link = links.get(identifier(node.attributes) or "")
             if link is not None and not link.external:
-                found[each.attributes.get("cacheId", "")] = link.target
-        return found
+                caches[node.attributes.get("cacheId", "")] = link.target
+        return caches
 
 
 def refreshed_windows(package: Package, part: str) -> list[Window]:
@@ -243,15 +243,15 @@ class _RootReadError(Exception):
 
 def _root_of(package: Package, part: str) -> dict[str, str]:
     """The attributes of a part's root; what follows its start tag is not read."""
-    found: dict[str, str] = {}
+    by_id: dict[str, str] = {}
 
     def on_start(_: str, attributes: dict[str, str]) -> None:
-        found.update(attributes)
+        by_id.update(attributes)
         raise _RootReadError
 
     with contextlib.suppress(_RootReadError):
         scan_part(package, part, on_start)
-    return found
+    return by_id
 
 
 def _read_cache(package: Package, part: str) -> _Cache:
@@ -260,8 +260,8 @@ def _read_cache(package: Package, part: str) -> _Cache:
     sheet = source.child("worksheetSource") or Element("worksheetSource")
     listed = root.child("cacheFields")
     fields = tuple(
-        (each.attributes.get("name", ""), _shared(each.child("sharedItems")))
-        for each in ([] if listed is None else listed.all("cacheField"))
+        (node.attributes.get("name", ""), _shared(node.child("sharedItems")))
+        for node in ([] if listed is None else listed.all("cacheField"))
     )
     return _Cache(
         type=source.attributes.get("type", ""),
@@ -279,15 +279,15 @@ def _shared(element: Element | None) -> tuple[str | None, ...]:
 
 
 def _fields(listed: Element | None, cache: _Cache) -> tuple[PivotField, ...]:
-    found = []
-    for index, each in enumerate([] if listed is None else listed.all("pivotField")):
+    fields = []
+    for index, node in enumerate([] if listed is None else listed.all("pivotField")):
         name, shared = cache.fields[index] if index < len(cache.fields) else ("", ())
-        holder = each.child("items")
+        holder = node.child("items")
         items = tuple(
             _item(item, shared) for item in ([] if holder is None else holder.all("item"))
         )
-        found.append(PivotField(name, each.attributes.get("axis"), items))
-    return tuple(found)
+        fields.append(PivotField(name, node.attributes.get("axis"), items))
+    return tuple(fields)
 
 
 def _item(element: Element, shared: tuple[str | None, ...]) -> PivotItem:
@@ -298,22 +298,22 @@ def _item(element: Element, shared: tuple[str | None, ...]) -> PivotItem:
 
 
 def _indices(holder: Element | None, attribute: str) -> tuple[int, ...]:
-    found = [] if holder is None else holder.children
-    numbers = (whole(each.attributes.get(attribute, "0")) for each in found)
+    nodes = [] if holder is None else holder.children
+    numbers = (whole(node.attributes.get(attribute, "0")) for node in nodes)
     return tuple(0 if number is None else number for number in numbers)
 
 
 def _data(holder: Element | None, fields: tuple[PivotField, ...]) -> tuple[PivotData, ...]:
-    found = []
-    for each in [] if holder is None else holder.all("dataField"):
-        index = whole(each.attributes.get("fld")) or 0
-        found.append(
+    data_fields = []
+    for node in [] if holder is None else holder.all("dataField"):
+        index = whole(node.attributes.get("fld")) or 0
+        data_fields.append(
             PivotData(
                 field=index,
                 column=fields[index].name if 0 <= index < len(fields) else "",
-                name=each.attributes.get("name", ""),
-                function=each.attributes.get("subtotal", "sum"),
-                shown_as=each.attributes.get("showDataAs", "normal"),
+                name=node.attributes.get("name", ""),
+                function=node.attributes.get("subtotal", "sum"),
+                shown_as=node.attributes.get("showDataAs", "normal"),
             )
         )
-    return tuple(found)
+    return tuple(data_fields)

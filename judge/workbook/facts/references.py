@@ -34,7 +34,7 @@ def areas_of(reference: str) -> tuple[CellRange, ...] | None:
         return None
     if text.startswith("(") and text.endswith(")"):
         text = text[1:-1]
-    found = []
+    areas = []
     position = 0
     while position < len(text):
         match = _AREA.match(text, position)
@@ -43,13 +43,13 @@ def areas_of(reference: str) -> tuple[CellRange, ...] | None:
         area = _area(match)
         if area is None:
             return None
-        found.append(area)
+        areas.append(area)
         position = match.end()
         if position < len(text):
             if text[position] != ",":
                 return None
             position += 1
-    return tuple(found) or None
+    return tuple(areas) or None
 
 
 def _area(match: re.Match[str]) -> CellRange | None:
@@ -87,7 +87,7 @@ def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] 
     areas = areas_of(reference)
     if areas is None:
         return None
-    found: list[CellValue] = []
+    cell_values: list[CellValue] = []
     for area in areas:
         if area.sheet not in workbook.sheet_names:
             return None
@@ -102,13 +102,13 @@ def read_reference(workbook: Workbook, reference: str) -> tuple[CellValue, ...] 
         if width > 1:
             width = max(((key & COLUMN_MASK) - area.min_column + 1 for key in values), default=1)
         height = last_row - area.min_row + 1
-        if len(found) + height * width > MAX_VALUES:
+        if len(cell_values) + height * width > MAX_VALUES:
             return None
         with workbook.package.blamed():
             workbook.package.budget.take_cells(height * width + len(values))
-        found.extend(
+        cell_values.extend(
             values.get(row << COLUMN_BITS | column)
             for row in range(area.min_row, last_row + 1)
             for column in range(area.min_column, area.min_column + width)
         )
-    return tuple(found)
+    return tuple(cell_values)

@@ -51,16 +51,16 @@ def _plain(value: Any, book: BookFacts) -> Any:
         # There may be a million of them.
         return {name: getattr(value, name) for name in _LINE}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        found = {
+        shown = {
             field.name: _plain(getattr(value, field.name), book)
             for field in dataclasses.fields(value)
         }
         if isinstance(value, Source) and value.reference:
             values = read_reference(book.workbook, value.reference)
-            found["values"] = None if values is None else list(map(json_value, values))
-        return found
+            shown["values"] = None if values is None else list(map(json_value, values))
+        return shown
     if isinstance(value, tuple):
-        return [_plain(each, book) for each in value]
+        return [_plain(item, book) for item in value]
     return value.value if isinstance(value, enum.Enum) else value
 
 
@@ -112,9 +112,9 @@ def _sheet_lines(sheet: SheetFacts) -> Iterator[str]:
     if sheet.filter is not None:
         yield f"filter at {sheet.filter.place}"
         for column in sheet.filter.columns:
-            said = "; ".join(" ".join(value) for value in column.values[:_SHOWN])
+            shown = "; ".join(" ".join(value) for value in column.values[:_SHOWN])
             terms = ", ".join(f"{name}={text}" for name, text in column.terms)
-            yield f"  column {column.column + 1}: {column.kind or 'no condition'} {said}{terms}"
+            yield f"  column {column.column + 1}: {column.kind or 'no condition'} {shown}{terms}"
     yield from _line_lines(sheet)
     yield from _some(
         f"validation at {' '.join(validation.places[:_SHOWN])}: {validation.kind or 'anything'} "
@@ -165,11 +165,11 @@ def chart_lines(chart: Chart) -> Iterator[str]:
     """A chart for people: itself, then what it draws, indented."""
     title = f" {chart.title.text!r}" if chart.title is not None else ""
     start = chart.anchor.start if chart.anchor is not None else None
-    place = f" at column {start[0] + 1}, row {start[1] + 1}" if start is not None else ""
+    start_text = f" at column {start[0] + 1}, row {start[1] + 1}" if start is not None else ""
     legend = f", legend {chart.legend}" if chart.legend else ", no legend"
-    yield f"chart{title}{place}{legend}"
+    yield f"chart{title}{start_text}{legend}"
     for plot in chart.plots:
-        details = [each for each in (plot.direction, plot.grouping, plot.style) if each]
+        details = [detail for detail in (plot.direction, plot.grouping, plot.style) if detail]
         yield f"  {plot.kind} {' '.join(details)}".rstrip()
         for series in plot.series[:_SHOWN]:
             named = _said(series.name)
@@ -186,7 +186,7 @@ def chart_lines(chart: Chart) -> Iterator[str]:
 def _said(source: Source | None) -> str:
     if source is None:
         return "none"
-    return source.reference or ", ".join(each or "" for each in source.cached[:_SHOWN]) or "none"
+    return source.reference or ", ".join(text or "" for text in source.cached[:_SHOWN]) or "none"
 
 
 def pivot_lines(pivot: Pivot) -> Iterator[str]:
@@ -197,7 +197,7 @@ def pivot_lines(pivot: Pivot) -> Iterator[str]:
         ("rows", pivot.names_of(pivot.rows)),
         ("columns", pivot.names_of(pivot.columns)),
         ("filters", pivot.names_of(pivot.pages)),
-        ("values", tuple(f"{each.function} of {each.column}" for each in pivot.data)),
+        ("values", tuple(f"{field.function} of {field.column}" for field in pivot.data)),
     ):
         if fields:
             yield f"  {what}: {', '.join(fields[:_SHOWN])}"

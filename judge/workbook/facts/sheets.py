@@ -288,27 +288,27 @@ def tab_colour_of(root: Element) -> str | None:
 
 def row_lines_of(rows: Mapping[int, Mapping[str, str]]) -> tuple[Line, ...]:
     """Rows whose height, outline or visibility is not the default."""
-    known: dict[int, tuple[bool, float | None, int, bool]] = {}
-    found = []
+    by_attributes: dict[int, tuple[bool, float | None, int, bool]] = {}
+    row_facts = []
     for row, attributes in rows.items():
         # Rows with equal attributes share them, so that they are looked at once.
-        said = known.get(id(attributes))
-        if said is None:
-            said = known[id(attributes)] = _said(attributes, "ht")
-        if said != _NOTHING_SAID:
-            found.append(Line(row, row, *said))
-    return tuple(found)
+        parsed = by_attributes.get(id(attributes))
+        if parsed is None:
+            parsed = by_attributes[id(attributes)] = _said(attributes, "ht")
+        if parsed != _NOTHING_SAID:
+            row_facts.append(Line(row, row, *parsed))
+    return tuple(row_facts)
 
 
 def column_lines_of(root: Element) -> tuple[Line, ...]:
     """Columns whose width, outline or visibility is not the default."""
-    found = []
+    columns = []
     for holder in root.all("cols"):
-        for each in holder.all("col"):
-            first = whole(each.attributes.get("min")) or 0
-            last = whole(each.attributes.get("max")) or first
-            found.append(_line(first, last, each.attributes, "width"))
-    return tuple(found)
+        for node in holder.all("col"):
+            first = whole(node.attributes.get("min")) or 0
+            last = whole(node.attributes.get("max")) or first
+            columns.append(_line(first, last, node.attributes, "width"))
+    return tuple(columns)
 
 
 def _line(first: int, last: int, attributes: Mapping[str, str], size: str) -> Line:
@@ -316,7 +316,7 @@ def _line(first: int, last: int, attributes: Mapping[str, str], size: str) -> Li
 
 
 def _said(attributes: Mapping[str, str], size: str) -> tuple[bool, float | None, int, bool]:
-    """What attributes say of a row or a column: hidden, size, level, collapsed."""
+    """Attributes of a row or a column: hidden, size, level, collapsed."""
     return (
         is_on(attributes.get("hidden")),
         number(attributes.get(size)),
@@ -332,7 +332,7 @@ def merges_of(root: Element) -> tuple[str, ...]:
     """Merged cells."""
     holder = root.child("mergeCells")
     return tuple(
-        each.attributes.get("ref", "") for each in ([] if holder is None else holder.children)
+        node.attributes.get("ref", "") for node in ([] if holder is None else holder.children)
     )
 
 
@@ -345,7 +345,7 @@ def filter_of(element: Element | None) -> Filter | None:
         return None
     return Filter(
         place=element.attributes.get("ref", ""),
-        columns=tuple(_filter_column(each) for each in element.all("filterColumn")),
+        columns=tuple(_filter_column(node) for node in element.all("filterColumn")),
         sort=sort_of(element.child("sortState")),
     )
 
@@ -362,14 +362,14 @@ def _filter_column(element: Element) -> FilterColumn:
         joined = condition.name == "customFilters" and is_on(given.get("and"))
         if condition.name == "customFilters":
             values = tuple(
-                (each.attributes.get("operator", "equal"), each.attributes.get("val", ""))
-                for each in condition.all("customFilter")
+                (node.attributes.get("operator", "equal"), node.attributes.get("val", ""))
+                for node in condition.all("customFilter")
             )
         elif condition.name == "filters":
-            values = tuple((each.attributes.get("val", ""),) for each in condition.all("filter"))
+            values = tuple((node.attributes.get("val", ""),) for node in condition.all("filter"))
             values += tuple(
-                tuple(f"{name}={text}" for name, text in each.attributes.items())
-                for each in condition.all("dateGroupItem")
+                tuple(f"{name}={text}" for name, text in node.attributes.items())
+                for node in condition.all("dateGroupItem")
             )
         else:
             terms = tuple(sorted(given.items()))
@@ -390,8 +390,8 @@ def sort_of(element: Element | None) -> Sort | None:
     if element is None:
         return None
     keys = tuple(
-        (each.attributes.get("ref", ""), is_on(each.attributes.get("descending")))
-        for each in element.all("sortCondition")
+        (node.attributes.get("ref", ""), is_on(node.attributes.get("descending")))
+        for node in element.all("sortCondition")
     )
     return Sort(element.attributes.get("ref", ""), keys)
 
@@ -404,7 +404,7 @@ def table_of(root: Element) -> TableFact:
         name=root.attributes.get("displayName") or root.attributes.get("name", ""),
         place=root.attributes.get("ref", ""),
         columns=tuple(
-            each.attributes.get("name", "") for each in ([] if holder is None else holder.children)
+            node.attributes.get("name", "") for node in ([] if holder is None else holder.children)
         ),
         filter=filter_of(root.child("autoFilter")),
         style=None if style is None else style.attributes.get("name"),
@@ -418,9 +418,9 @@ def table_of(root: Element) -> TableFact:
 def validations_of(root: Element) -> tuple[Validation, ...]:
     """Data validations, those of the extension part last."""
     return tuple(
-        _validation(each, extension=each.child("xm:sqref") is not None)
-        for each in root.walk()
-        if each.name in {"dataValidation", "x14:dataValidation"}
+        _validation(node, extension=node.child("xm:sqref") is not None)
+        for node in root.walk()
+        if node.name in {"dataValidation", "x14:dataValidation"}
     )
 
 
@@ -451,12 +451,12 @@ def _places(element: Element) -> tuple[str, ...]:
 
 def _formulas(element: Element, names: tuple[str, ...]) -> tuple[str, ...]:
     """Formulas; those of the extension part are one element further in."""
-    found = []
+    validations = []
     for child in element.children:
         if child.name.rpartition(":")[2] in names:
             inner = child.child("xm:f")
-            found.append(child.text if inner is None else inner.text)
-    return tuple(found)
+            validations.append(child.text if inner is None else inner.text)
+    return tuple(validations)
 
 
 def formats_of(
@@ -468,7 +468,7 @@ def formats_of(
         root: what is around the rows.
         looks: what each conditional look of the workbook does, by index.
     """
-    found = []
+    formats = []
     for holder in root.walk():
         if holder.name not in {"conditionalFormatting", "x14:conditionalFormatting"}:
             continue
@@ -477,7 +477,7 @@ def formats_of(
             attributes = rule.attributes
             index = whole(attributes.get("dxfId"))
             look = looks[index] if index is not None and 0 <= index < len(looks) else ()
-            found.append(
+            formats.append(
                 FormatRule(
                     places=places,
                     kind=attributes.get("type", ""),
@@ -495,46 +495,46 @@ def formats_of(
                     extension=holder.child("xm:sqref") is not None,
                 )
             )
-    return tuple(found)
+    return tuple(formats)
 
 
 def _drawn(rule: Element) -> tuple[tuple[str, str], ...]:
-    """What colour scales, data bars and icon sets draw."""
-    found = []
+    """Drawings of colour scales, data bars and icon sets."""
+    drawings = []
     for scale in rule.children:
         if scale.name.removeprefix("x14:") in {"colorScale", "dataBar", "iconSet"}:
-            for each in (scale, *islice(scale.children, 16)):
-                said = ", ".join(f"{name}={text}" for name, text in each.attributes.items())
-                found.append((each.name.removeprefix("x14:"), said))
-    return tuple(found)
+            for node in (scale, *islice(scale.children, 16)):
+                settings = ", ".join(f"{name}={text}" for name, text in node.attributes.items())
+                drawings.append((node.name.removeprefix("x14:"), settings))
+    return tuple(drawings)
 
 
 def links_of(root: Element, targets: Mapping[str, Relationship]) -> tuple[LinkFact, ...]:
     """Hyperlinks."""
     holder = root.child("hyperlinks")
-    found = []
-    for each in [] if holder is None else holder.all("hyperlink"):
-        link = targets.get(identifier(each.attributes) or "")
-        location = each.attributes.get("location")
+    links = []
+    for node in [] if holder is None else holder.all("hyperlink"):
+        link = targets.get(identifier(node.attributes) or "")
+        location = node.attributes.get("location")
         target = ("" if link is None else link.target) or location or ""
-        found.append(
-            LinkFact(each.attributes.get("ref", ""), target, each.attributes.get("tooltip"))
+        links.append(
+            LinkFact(node.attributes.get("ref", ""), target, node.attributes.get("tooltip"))
         )
-    return tuple(found)
+    return tuple(links)
 
 
 def sparklines_of(root: Element) -> tuple[Sparkline, ...]:
     """Sparklines, in the order of the file."""
-    found: list[Sparkline] = []
+    sparklines: list[Sparkline] = []
     for group in root.walk():
         if group.name != "x14:sparklineGroup":
             continue
         kind = group.attributes.get("type", "line")
-        found.extend(
+        sparklines.extend(
             Sparkline(
-                kind, (each.text_of("xm:sqref") or "").strip(), (each.text_of("xm:f") or "").strip()
+                kind, (node.text_of("xm:sqref") or "").strip(), (node.text_of("xm:f") or "").strip()
             )
-            for each in group.walk()
-            if each.name == "x14:sparkline"
+            for node in group.walk()
+            if node.name == "x14:sparkline"
         )
-    return tuple(found)
+    return tuple(sparklines)

@@ -107,14 +107,14 @@ class RowShapes:
         for shape in self._known:
             rows, _ = _take(rows, shape, taken)
         while self._failures < _MAX_FAILURES and len(self._known) < _MAX_SHAPES:
-            found = self._shape_of(rows)
-            if found is None or found in self._known:
+            row_shape = self._shape_of(rows)
+            if row_shape is None or row_shape in self._known:
                 break
-            rows, count = _take(rows, found, taken)
+            rows, count = _take(rows, row_shape, taken)
             if count < _MIN_ALIKE_ROWS:
                 self._failures += 1
                 break
-            self._known.append(found)
+            self._known.append(row_shape)
         return rows, taken
 
     def _shape_of(self, rows: str) -> tuple[ShapeCell, ...] | None:
@@ -315,16 +315,16 @@ class PlainRows:
         if not taken:
             return None
         kept = cells = 0
-        for each in taken:
-            more_kept, more_cells = self._read_alike(each, read, entities=entities)
+        for key in taken:
+            more_kept, more_cells = self._read_alike(key, read, entities=entities)
             kept += more_kept
             cells += more_cells
-        known = read.values.keys() | read.strings.keys()
-        if len(known) != cells:
+        keys = read.values.keys() | read.strings.keys()
+        if len(keys) != cells:
             return None  # an address occurs twice
         others = SheetCells()
         kept += self._read(rest, others)
-        if not known.isdisjoint(others.values) or not known.isdisjoint(others.strings):
+        if not keys.isdisjoint(others.values) or not keys.isdisjoint(others.strings):
             return None
         read.add(others)
         return kept
@@ -386,23 +386,23 @@ class PlainRows:
         return [self._reader.typed(named, text, style) for text in texts]
 
     def _dates_of(self, style: int) -> _Dates:
-        known = self._dates.get(style)
-        if known is None:
-            known = self._dates[style] = _Dates(self._reader.number, style)
-        return known
+        cached = self._dates.get(style)
+        if cached is None:
+            cached = self._dates[style] = _Dates(self._reader.number, style)
+        return cached
 
     # -- cell by cell ----------------------------------------------------------------------------
 
     def _read(self, text_of_rows: str, read: SheetCells) -> int:
         _check_markup(text_of_rows)
-        found: list[tuple[str, ...]] = self._cell.findall(text_of_rows)
+        matches: list[tuple[str, ...]] = self._cell.findall(text_of_rows)
         rows, columns, kinds = self._rows, self._columns, self._kinds
         values, strings, blanks = read.values, read.strings, self._blanks
         several, first, last = self._several, self._first_column, self._last_column
         kept = 0
         numbers: list[str] = []
         indices: list[str] = []
-        for letters, digits, attributes, formula, text, inline in found:
+        for letters, digits, attributes, formula, text, inline in matches:
             if not (text or formula or inline or (blanks and letters)):
                 if not letters:
                     raise _UnusualError
@@ -413,9 +413,9 @@ class PlainRows:
             key = rows[digits] | column
             if several and not self._is_wanted(key):
                 continue
-            kind, style, _ = known = kinds.get(attributes) or self._learn(attributes)
+            kind, style, _ = kind_of_cell = kinds.get(attributes) or self._learn(attributes)
             if formula or (blanks and style):
-                kept += self._keep_formula(key, known, formula, text, read)
+                kept += self._keep_formula(key, kind_of_cell, formula, text, read)
             if kind is _NUMBER and text:
                 numbers.append(text)
                 values[key] = (
@@ -428,29 +428,34 @@ class PlainRows:
                 values[key] = self._dates_of(style)[text]
             else:
                 kept += len(text) + len(inline)
-                values[key] = self._other(known, text, inline)
+                values[key] = self._other(kind_of_cell, text, inline)
         _check_texts(numbers, indices)
         if strings and not strings.keys().isdisjoint(values):
             raise _UnusualError  # an address occurs twice
         return kept
 
     def _keep_formula(
-        self, key: int, known: tuple[int, int, str], formula: str, text: str, read: SheetCells
+        self,
+        key: int,
+        kind_of_cell: tuple[int, int, str],
+        formula: str,
+        text: str,
+        read: SheetCells,
     ) -> int:
         """Keeps the formula and the format of a cell; returns how many characters were kept."""
-        _, style, named = known
+        _, style, named = kind_of_cell
         if style:
             read.styles[key] = style
         if formula:
             cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
             kept = read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
-            if any(each in formula for each in _FILLING) and not kept.belongs_to(key):
+            if any(function in formula for function in _FILLING) and not kept.belongs_to(key):
                 raise _UnusualError
         return len(formula)
 
-    def _other(self, known: tuple[int, int, str], text: str, inline: str) -> CellValue:
+    def _other(self, kind_of_cell: tuple[int, int, str], text: str, inline: str) -> CellValue:
         """The value of a cell that holds no number and no shared string."""
-        kind, style, named = known
+        kind, style, named = kind_of_cell
         if (text and kind is _INLINE) or (inline and kind is not _INLINE):
             raise _UnusualError
         if kind is _INLINE:
@@ -473,8 +478,8 @@ class PlainRows:
         kind = _KINDS.get(named, _OTHER)
         if kind is _NUMBER and self._reader.is_date(style):
             kind = _DATE
-        known = self._kinds[attributes] = (kind, style, named)
-        return known
+        learned = self._kinds[attributes] = (kind, style, named)
+        return learned
 
 
 def _check_markup(rows: str) -> None:

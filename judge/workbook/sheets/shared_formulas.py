@@ -153,8 +153,8 @@ class RawFormula:
 
 
 def _is_cell(text: str) -> bool:
-    place = parse_cell(text)
-    return place is not None and place[1] <= MAX_COLUMN
+    position = parse_cell(text)
+    return position is not None and position[1] <= MAX_COLUMN
 
 
 Formulas = Mapping[int, RawFormula]
@@ -255,7 +255,7 @@ def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
     Raises:
         WorkbookError: the worksheet is missing, broken or over a limit.
     """
-    found: dict[int, RawFormula] = {}
+    formulas: dict[int, RawFormula] = {}
     pending = b""
     begun = False
     for chunk in package.chunks(part):
@@ -274,18 +274,18 @@ def find_masters(package: Package, part: str) -> dict[int, RawFormula] | None:
             pending, begun = pending[start:], True
         cut = pending.rfind(b"<row")
         if cut > 0:
-            if not _take(pending[:cut], found):
+            if not _take(pending[:cut], formulas):
                 return None
             pending = pending[cut:]
         elif len(pending) > _MAX_BLOCK_BYTES:
             return None
-    if not begun or not _take(pending, found):
+    if not begun or not _take(pending, formulas):
         return None
-    package.budget.take_chars(sum(len(each.text) for each in found.values()))
-    return found
+    package.budget.take_chars(sum(len(formula.text) for formula in formulas.values()))
+    return formulas
 
 
-def _take(block: bytes, found: dict[int, RawFormula]) -> bool:
+def _take(block: bytes, formulas: dict[int, RawFormula]) -> bool:
     """Adds the masters of some whole rows; false if the parser must read them."""
     if b"<!" in block or b"<?" in block or b"\r" in block:
         return False
@@ -309,8 +309,8 @@ def _take(block: bytes, found: dict[int, RawFormula]) -> bool:
             return False
         # If an address occurs twice, the last cell counts; the parser handles that.
         key = cell_key(int(digits), column_number(letters))
-        if key in found:
+        if key in formulas:
             return False
-        found[key] = RawFormula(unescape(text), given, cached=True)
+        formulas[key] = RawFormula(unescape(text), given, cached=True)
     # The word also occurs elsewhere, or in a form that was not read.
     return spelled == 0

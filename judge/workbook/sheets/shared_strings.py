@@ -49,12 +49,12 @@ _ROOT = re.compile(
 _DEFAULT_NAMESPACE = re.compile(rb' xmlns="([^"]*)"')
 
 
-def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int, str] | None:
+def plain_strings(chunks: Iterable[bytes], indexes: AbstractSet[int]) -> dict[int, str] | None:
     """The strings at some indices of a table of shared strings, which is read to its end.
 
     Args:
         chunks: the table's part.
-        wanted: the indices; at least one.
+        indexes: the indices; at least one.
 
     Returns:
         Index -> string; None if the table is written in a way that only a parser reads, or if a
@@ -63,7 +63,7 @@ def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int
     Raises:
         WorkbookError: the part is broken.
     """
-    found: dict[int, str] = {}
+    strings: dict[int, str] = {}
     count = 0
     pending = b""
     begun = ended = False
@@ -83,11 +83,11 @@ def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int
             except NotPlainError:
                 return None
             pieces = whole.split(b"<si>")
-            for index in _indices_between(wanted, count, count + len(pieces) - 1):
+            for index in _indices_between(indexes, count, count + len(pieces) - 1):
                 string = _string(pieces[index - count + 1])
                 if string is None:
                     return None
-                found[index] = string
+                strings[index] = string
             count += len(pieces) - 1
             pending = pending[position:]
         if not ended and (end := _END_OF_TABLE.match(pending)) is not None:
@@ -96,21 +96,21 @@ def plain_strings(chunks: Iterable[bytes], wanted: AbstractSet[int]) -> dict[int
             return None
         if len(pending) > _MAX_STRING_BYTES:
             return None
-    return found if ended and len(found) == len(wanted) else None
+    return strings if ended and len(strings) == len(indexes) else None
 
 
-def _indices_between(wanted: AbstractSet[int], first: int, end: int) -> Iterable[int]:
-    if len(wanted) < end - first:
-        return (index for index in wanted if first <= index < end)
-    return (index for index in range(first, end) if index in wanted)
+def _indices_between(indexes: AbstractSet[int], first: int, end: int) -> Iterable[int]:
+    if len(indexes) < end - first:
+        return (index for index in indexes if first <= index < end)
+    return (index for index in range(first, end) if index in indexes)
 
 
 def _is_main(attributes: bytes) -> bool:
     """Whether names without a prefix are in the transitional namespace, for every program."""
-    found = _DEFAULT_NAMESPACE.findall(attributes)
+    names = _DEFAULT_NAMESPACE.findall(attributes)
     return (
-        len(found) == 1
-        and found[0] == MAIN.encode()
+        len(names) == 1
+        and names[0] == MAIN.encode()
         and b":Ignorable" not in attributes
         and b":MustUnderstand" not in attributes
     )
@@ -165,35 +165,35 @@ class SharedStrings:
         Raises:
             WorkbookError: an index has no string, or the table is broken or over a limit.
         """
-        wanted = set(indices) - self._known.keys()
-        if wanted:
-            self._known |= self._read(wanted)
+        missing = set(indices) - self._known.keys()
+        if missing:
+            self._known |= self._read(missing)
         return self._known
 
-    def _read(self, wanted: set[int]) -> dict[int, str]:
+    def _read(self, indexes: set[int]) -> dict[int, str]:
         part = self._part
-        if part is None or min(wanted) < 0:
+        if part is None or min(indexes) < 0:
             raise WorkbookError("a cell points to a shared string that the workbook lacks")
-        found = plain_strings(self._package.chunks(part), wanted)
-        if found is None:
-            return self._parse(part, wanted)
+        strings = plain_strings(self._package.chunks(part), indexes)
+        if strings is None:
+            return self._parse(part, indexes)
         self._package.agree_on_namespace(MAIN, part)
-        self._package.budget.take_chars(sum(map(len, found.values())))
-        return found
+        self._package.budget.take_chars(sum(map(len, strings.values())))
+        return strings
 
-    def _parse(self, part: str, wanted: set[int]) -> dict[int, str]:
+    def _parse(self, part: str, indexes: set[int]) -> dict[int, str]:
         limits = self._package.budget.limits
         parser = PartParser(self._package, part)
-        collector = _StringCollector(wanted, limits.text_chars, part, parser)
+        collector = _StringCollector(indexes, limits.text_chars, part, parser)
         for chunk in self._package.chunks(part):
             parser.feed(chunk)
             collector.check()
             self._package.budget.take_chars(collector.chars)
             collector.chars = 0
         parser.feed(b"", final=True)
-        if max(wanted) >= collector.count:
+        if max(indexes) >= collector.count:
             raise WorkbookError(
-                f"a cell points to shared string {max(wanted)}, the workbook has {collector.count}"
+                f"a cell points to shared string {max(indexes)}, the workbook has {collector.count}"
             )
         return collector.strings
 
@@ -201,12 +201,12 @@ class SharedStrings:
 class _StringCollector:
     """Hears the table; what is not a string where strings are is an error."""
 
-    def __init__(self, wanted: set[int], max_chars: int, part: str, parser: PartParser) -> None:
+    def __init__(self, indexes: set[int], max_chars: int, part: str, parser: PartParser) -> None:
         self.strings: dict[int, str] = {}
         self.count = 0
         self.chars = 0
         self.text: list[str] = []
-        self._wanted = wanted
+        self._wanted = indexes
         self._max_chars = max_chars
         self._part = part
         self._parser = parser

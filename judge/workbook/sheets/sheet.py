@@ -77,28 +77,28 @@ class Sheet:
             WorkbookError: the worksheet is broken or over a limit.
         """
         loaded = self._loaded_blanks if blanks else self._loaded
-        wanted = [window for window in windows if not _is_covered(window, loaded)]
-        if wanted:
+        missing = [window for window in windows if not _is_covered(window, loaded)]
+        if missing:
             with self._package.blamed():
-                self._read(wanted, blanks=blanks)
+                self._read(missing, blanks=blanks)
 
-    def _read(self, wanted: Sequence[Window], *, blanks: bool) -> None:
+    def _read(self, windows: Sequence[Window], *, blanks: bool) -> None:
         read = scan_sheet(
             self._package,
             self.part,
-            wanted,
+            windows,
             self._formats,
             date_1904=self._date_1904,
             blanks=blanks,
         )
         if read.strings:
-            known = self._strings.load(read.strings.values())
+            strings = self._strings.load(read.strings.values())
             # Every cell is compared, however often its string is shared.
             self._package.budget.take_chars(
-                sum(len(known[string]) for string in read.strings.values())
+                sum(len(strings[string]) for string in read.strings.values())
             )
             read.values.update(
-                zip(read.strings, map(known.__getitem__, read.strings.values()), strict=True)
+                zip(read.strings, map(strings.__getitem__, read.strings.values()), strict=True)
             )
             read.strings.clear()
         self._shared_formulas.add(_clear_covered(read, self._package.budget.limits.cells))
@@ -109,9 +109,9 @@ class Sheet:
             self._cells.tail = read.tail
         else:
             self._cells = read
-        self._loaded.extend(wanted)
+        self._loaded.extend(windows)
         if blanks:
-            self._loaded_blanks.extend(wanted)
+            self._loaded_blanks.extend(windows)
 
     # -- asking ----------------------------------------------------------------------------------
 
@@ -163,7 +163,9 @@ class Sheet:
             for formula in self._cells.formulas.values()
             if formula.kind in FILLING_KINDS
         ]
-        return [cell_key(each.max_row, each.max_column) for each in filled if each is not None]
+        return [
+            cell_key(window.max_row, window.max_column) for window in filled if window is not None
+        ]
 
     def used_window(self) -> Window | None:
         """The rectangle around all cells that hold a value, or get one from a formula."""

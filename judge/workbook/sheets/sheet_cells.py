@@ -428,10 +428,10 @@ class CellCollector:
         if reference is None:
             column = self._column + 1
         else:
-            known = self._letters.get(reference[: -self._row_digits])
-            if known is None or not reference.endswith(self._row_text):
-                known = self._column_of(reference)
-            column = known
+            cached = self._letters.get(reference[: -self._row_digits])
+            if cached is None or not reference.endswith(self._row_text):
+                cached = self._column_of(reference)
+            column = cached
         if not self._column < column <= MAX_COLUMN:
             self._malformed(f"a cell at {reference!r} that is not in the order of its row")
         self._column = column

@@ -133,17 +133,17 @@ class RowGrammar:
         """
         position, last = 0, self._last
         match = _ROW.match
-        known = self._known_attributes
-        while (found := match(data, position)) is not None:
-            digits, attributes = found.group(1, 2)
+        cached = self._known_attributes
+        while (tag := match(data, position)) is not None:
+            digits, attributes = tag.group(1, 2)
             number = int(digits)
             if number <= last or number > MAX_ROW:
                 raise NotPlainError
-            if attributes and attributes not in known:
+            if attributes and attributes not in cached:
                 self._check_attributes(attributes)
-            position = found.end()
+            position = tag.end()
             self._last = last = number
-            yield Row(number, attributes, found.start(), position)
+            yield Row(number, attributes, tag.start(), position)
 
     def _check_attributes(self, attributes: bytes) -> None:
         written = attributes.removesuffix(b"/").rstrip(b" ")
@@ -310,7 +310,7 @@ class SheetScanner:
         self._last_row = max((window.max_row for window in windows), default=0)
 
     def collector(self) -> CellCollector:
-        """What the pass keeps; a new one for each attempt."""
+        """Collector of the pass; a new one for each attempt."""
         return CellCollector(
             self._windows,
             self._formats,
@@ -323,11 +323,11 @@ class SheetScanner:
         )
 
     def listener(self) -> TailListener | None:
-        """What hears the elements around the rows, instead of what is kept of them otherwise."""
+        """Listener for the elements around the rows, in place of the usual collector."""
         return None
 
     def row_listener(self) -> RowListener | None:
-        """What hears the tags of the rows."""
+        """Listener for the tags of the rows."""
         return None
 
     # -- parsing everything ----------------------------------------------------------------------
@@ -413,7 +413,7 @@ class SheetScanner:
         grammar = RowGrammar(collector.check_row, root)
         while True:
             position = 0
-            wanted: list[Row] = []
+            rows: list[Row] = []
             for row in grammar.rows(pending):
                 position = row.end
                 if row.number > self._last_row:
@@ -421,14 +421,14 @@ class SheetScanner:
                     if not below:
                         break
                 elif row.number >= self._first_row:
-                    wanted.append(row)
+                    rows.append(row)
                 grammar.check_columns(pending, row.start, row.end)
                 if collector.row_listener is not None:
                     collector.row_listener.hear_plain(row.number, row.attributes)
             check_characters(read := pending[:position])
             _note_formulas(read, collector)
-            if wanted and plain is not None:
-                self._read_some_rows(pending, wanted, root, plain, collector)
+            if rows and plain is not None:
+                self._read_some_rows(pending, rows, root, plain, collector)
             pending = pending[position:]
             if not below and collector.cells.rows_below:
                 return pending
@@ -508,11 +508,11 @@ def _note_formulas(rows: bytes, collector: CellCollector) -> None:
 
 def _check_root(declaration: bytes, root: bytes) -> None:
     """Makes sure that names without a prefix are in the main namespace, in UTF-8."""
-    found = [one or other for one, other in _DEFAULT_NAMESPACE.findall(root)]
+    namespaces = [one or other for one, other in _DEFAULT_NAMESPACE.findall(root)]
     if (
         (declaration and _DECLARATION.fullmatch(declaration) is None)
-        or len(found) != 1
-        or found[0] not in _MAINS
+        or len(namespaces) != 1
+        or namespaces[0] not in _MAINS
     ):
         raise NotPlainError
 

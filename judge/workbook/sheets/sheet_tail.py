@@ -1,4 +1,4 @@
-"""What surrounds the rows of a worksheet: merged ranges, hyperlinks, conditional formats."""
+"""Parts around the rows of a worksheet: merged ranges, hyperlinks, conditional formats."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class ConditionalRule:
 
 @dataclass(slots=True)
 class SheetTail:
-    """What was found around the rows.
+    """Contents around the rows of a worksheet.
 
     Attributes:
         dimension: the rectangle that the worksheet says its cells fill; None if it does not say,
@@ -95,7 +95,7 @@ class SheetTail:
 
 
 class TailListener(Protocol):
-    """What is called for the elements before and after the rows of a worksheet."""
+    """Listener for the elements before and after the rows of a worksheet."""
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """Called when an element begins, with its short name."""

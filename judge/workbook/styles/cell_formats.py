@@ -99,14 +99,14 @@ def _read_custom(section: bytes) -> dict[int, str] | None:
         text = section.decode()
     except UnicodeDecodeError:
         return None
-    found = _NUMBER_FORMAT.findall(text)
+    formats = _NUMBER_FORMAT.findall(text)
     spaced = "\n" in text or "\t" in text or "\r" in text
-    if len(found) != text.count("<numFmt") or spaced or UNUSUAL_ENTITY.search(text):
+    if len(formats) != text.count("<numFmt") or spaced or UNUSUAL_ENTITY.search(text):
         return None
     if _ONLY_NUMBER_FORMATS.fullmatch(text) is None:
         return None
     custom: dict[int, str] = {}
-    for attributes in found:
+    for attributes in formats:
         given = dict(_ATTRIBUTE.findall(attributes))
         identity = whole_number(given.get("numFmtId"))
         if identity is None or "formatCode" not in given:

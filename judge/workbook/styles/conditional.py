@@ -120,10 +120,10 @@ def spoken_rules(
 ) -> list[SpokenRule]:
     """The rules that matter for some attributes, in their order; none where none sets one."""
     spoken = [SpokenRule(rule, styles, work) for rule in rules if rule.windows]
-    told = [each for each in spoken if each.rule.stops or any(map(each.sets, names))]
-    if not any(each.sets(name) for each in told for name in names):
+    told = [rule for rule in spoken if rule.rule.stops or any(map(rule.sets, names))]
+    if not any(rule.sets(name) for rule in told for name in names):
         return []
-    return sorted(told, key=lambda each: each.rule.priority)
+    return sorted(told, key=lambda rule: rule.rule.priority)
 
 
 # -- rectangles -----------------------------------------------------------------------------------
@@ -170,10 +170,10 @@ def segments(
     """
     sides = (gold, output)
     pieces: list[_Piece] = [
-        (each, side, place)
+        (window, side, index)
         for side, rules in enumerate(sides)
-        for place, rule in enumerate(rules)
-        for each in rule.rule.windows
+        for index, rule in enumerate(rules)
+        for window in rule.rule.windows
     ]
     bands = (
         _moved_bands(window, pieces, moved_rows, work)
@@ -184,7 +184,7 @@ def segments(
         for left, right, members in _columns(window, active, work):
             spoken = [
                 tuple(
-                    sides[side][place] for place in sorted({p for _, s, p in members if s == side})
+                    sides[side][index] for index in sorted({p for _, s, p in members if s == side})
                 )
                 for side in (0, 1)
             ]
@@ -197,9 +197,9 @@ def _bands(
     """Runs of rows with the same rectangles."""
     begins: dict[int, list[int]] = defaultdict(list)
     ends: dict[int, list[int]] = defaultdict(list)
-    for index, (each, _, _) in enumerate(pieces):
-        first, last = max(each.min_row, window.min_row), min(each.max_row, window.max_row)
-        if first <= last and each.min_column <= window.max_column:
+    for index, (area, _, _) in enumerate(pieces):
+        first, last = max(area.min_row, window.min_row), min(area.max_row, window.max_row)
+        if first <= last and area.min_column <= window.max_column:
             begins[first].append(index)
             ends[last + 1].append(index)
     active: dict[int, None] = {}
@@ -221,9 +221,9 @@ def _moved_bands(
         work.take(1 + len(pieces))
         places = (row, moved_rows.get(row, row))
         active = [
-            (each, side, place)
-            for each, side, place in pieces
-            if each.min_row <= places[side] <= each.max_row
+            (window, side, index)
+            for window, side, index in pieces
+            if window.min_row <= places[side] <= window.max_row
         ]
         if active:
             yield row, row, places[1] - row, active
@@ -233,12 +233,14 @@ def _columns(
     window: Window, active: Sequence[_Piece], work: RuleWork
 ) -> Iterator[tuple[int, int, list[_Piece]]]:
     cuts = {window.min_column, window.max_column + 1}
-    for each, _, _ in active:
-        cuts |= {each.min_column, each.max_column + 1}
+    for area, _, _ in active:
+        cuts |= {area.min_column, area.max_column + 1}
     inside = sorted(cut for cut in cuts if window.min_column <= cut <= window.max_column + 1)
     for left, following in pairwise(inside):
         work.take(1 + len(active))
-        members = [each for each in active if each[0].min_column <= left <= each[0].max_column]
+        members = [
+            member for member in active if member[0].min_column <= left <= member[0].max_column
+        ]
         if members:
             yield left, following - 1, members
 
@@ -248,8 +250,8 @@ def _columns(
 
 def reads_alike(name: str, segment: Segment) -> bool:
     """Whether the rules that matter for an attribute are the same ones in the same order."""
-    first = [each for each in segment.gold if each.sets(name) or each.rule.stops]
-    second = [each for each in segment.output if each.sets(name) or each.rule.stops]
+    first = [rule for rule in segment.gold if rule.sets(name) or rule.rule.stops]
+    second = [rule for rule in segment.output if rule.sets(name) or rule.rule.stops]
     return len(first) == len(second) and all(
         one.rule.stops == other.rule.stops and _same(name, one, other, segment, with_ranges=True)
         for one, other in zip(first, second, strict=True)
@@ -261,8 +263,8 @@ def same_rules(name: str, segment: Segment) -> bool:
 
     This decides if it cannot be determined what the rules show.
     """
-    first = [each for each in segment.gold if each.sets(name)]
-    second = [each for each in segment.output if each.sets(name)]
+    first = [rule for rule in segment.gold if rule.sets(name)]
+    second = [rule for rule in segment.output if rule.sets(name)]
     if len(first) != len(second):
         return False
     unmatched: dict[object, list[object]] = defaultdict(list)
@@ -272,10 +274,10 @@ def same_rules(name: str, segment: Segment) -> bool:
     for rule in first:
         look = getattr(rule.look, name)
         looks = unmatched[_conditions(rule, segment, 0, with_ranges=False)]
-        place = next((at for at, each in enumerate(looks) if looks_agree(name, look, each)), None)
-        if place is None:
+        index = next((at for at, other in enumerate(looks) if looks_agree(name, look, other)), None)
+        if index is None:
             return False
-        del looks[place]
+        del looks[index]
     return True
 
 

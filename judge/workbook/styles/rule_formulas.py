@@ -65,10 +65,10 @@ class RuleFormula:
         """The formula as it reads in a cell; None if a reference leaves the sheet there."""
         rows = row - self.row if self._depends_on_row else 0
         columns = column - self.column if self._depends_on_column else 0
-        known = self._shifted.get((rows, columns))
-        if known is None:
-            known = self._shifted[rows, columns] = shift_formula(self.text, rows, columns)
-        return None if "#REF!" in known and "#REF!" not in self.text else known
+        cached = self._shifted.get((rows, columns))
+        if cached is None:
+            cached = self._shifted[rows, columns] = shift_formula(self.text, rows, columns)
+        return None if "#REF!" in cached and "#REF!" not in self.text else cached
 
     @cached_property
     def _shifted(self) -> dict[tuple[int, int], str]:
@@ -163,16 +163,16 @@ def canonical_reader(
         on_read: called before its text is read.
     """
     top, left = origin_of(rule)
-    known: dict[tuple[int, int], tuple[str, ...]] = {}
+    cached: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def read(row: int, column: int) -> tuple[str, ...]:
-        place = (row - top, column - left)
-        if place not in known:
+        offset = (row - top, column - left)
+        if offset not in cached:
             on_read()
-            known[place] = tuple(
-                text if len(text) > MAX_FORMULA_LENGTH else canonical(shift_formula(text, *place))
+            cached[offset] = tuple(
+                text if len(text) > MAX_FORMULA_LENGTH else canonical(shift_formula(text, *offset))
                 for text in rule.formulas
             )
-        return known[place]
+        return cached[offset]
 
     return read

@@ -54,7 +54,7 @@ INDEXED_COLOURS: tuple[str, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """What a workbook's colours refer to.
+    """The palette that a workbook's colours refer to.
 
     Attributes:
         theme: colours of the theme in the order in which cells count: light 1, dark 1, light 2,
@@ -232,7 +232,7 @@ _ON = {"1", "true", "on", "t"}
 
 @dataclass(frozen=True, slots=True)
 class ConditionalStyle:
-    """What a conditional format changes; None leaves the cell's own look.
+    """Changes by a conditional format; None leaves the cell's own look.
 
     Attributes:
         fill: the fill that it sets.
@@ -292,10 +292,10 @@ def read_style_sheet(
         else _theme_colours(read_tree(package, theme, names=THEME_NAMES)),
         indexed=_indexed_colours(root),
     )
-    fonts = [_font(each, palette) for each in _list(root, "fonts")]
-    fills = [_fill(each, palette) for each in _list(root, "fills")]
+    fonts = [_font(node, palette) for node in _list(root, "fonts")]
+    fills = [_fill(node, palette) for node in _list(root, "fills")]
     cells = []
-    for index, xf in enumerate(each for each in _list(root, "cellXfs") if each.name == "xf"):
+    for index, xf in enumerate(node for node in _list(root, "cellXfs") if node.name == "xf"):
         font = _pick(fonts, xf.attributes.get("fontId"), DEFAULT_STYLE)
         cells.append(
             replace(
@@ -305,7 +305,7 @@ def read_style_sheet(
                 alignment=_alignment(xf.child("alignment")),
             )
         )
-    looks = [_conditional(each, palette) for each in _list(root, "dxfs")]
+    looks = [_conditional(node, palette) for node in _list(root, "dxfs")]
     return StyleSheet(cells, looks, palette)
 
 
@@ -389,16 +389,16 @@ def _theme_colours(root: Element) -> tuple[str, ...]:
     scheme = None if elements is None else elements.child("clrScheme")
     if scheme is None:
         return OFFICE_THEME
-    found = {}
+    styles = {}
     for entry in scheme.children:
         for colour in entry.children:
             digits = colour.attributes.get(
                 "lastClr" if colour.name == "sysClr" else "val", ""
             ).upper()
             if len(digits) == 6:
-                found[entry.name] = digits
+                styles[entry.name] = digits
     return tuple(
-        found.get(name, default) for name, default in zip(_THEME_ORDER, OFFICE_THEME, strict=True)
+        styles.get(name, default) for name, default in zip(_THEME_ORDER, OFFICE_THEME, strict=True)
     )
 
 

@@ -1,13 +1,22 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import pytest
 
-from judge.core.score import score_group, score_submission
-from judge.core.verdict import Verdict
+from judge.core.score import SubmissionScore, earned_share, score_group, score_submission
+from judge.core.verdict import CaseResult, Verdict
 
 AC, WA, JE, BT, SK = Verdict.AC, Verdict.WA, Verdict.JE, Verdict.BT, Verdict.SK
+
+
+def scored(task: str, sample: int, verdicts: Sequence[Verdict | None]) -> SubmissionScore:
+    results = [
+        None if verdict is None else CaseResult(task, sample, number, verdict)
+        for number, verdict in enumerate(verdicts, start=1)
+    ]
+    return score_submission(task, sample, results)
 
 
 @pytest.mark.parametrize(
@@ -26,27 +35,27 @@ AC, WA, JE, BT, SK = Verdict.AC, Verdict.WA, Verdict.JE, Verdict.BT, Verdict.SK
 def test_a_submission_is_scored_over_its_scored_cases(
     verdicts: list[Verdict | None], soft: float | None, hard: float | None
 ) -> None:
-    score = score_submission("t", 0, verdicts)
+    score = scored("t", 0, verdicts)
     assert (score.soft, score.hard) == (soft, hard)
 
 
 @pytest.mark.parametrize("verdict", [each for each in Verdict if each is not AC])
 def test_nothing_but_ac_counts_as_accepted(verdict: Verdict) -> None:
-    score = score_submission("t", 0, [AC, verdict])
+    score = scored("t", 0, [AC, verdict])
     assert score.soft == (0.5 if verdict.is_scored else 1.0)
 
 
 def test_a_group_averages_over_tasks_and_not_over_cases() -> None:
-    group = score_group([score_submission("a", 0, [AC]), score_submission("b", 0, [WA, WA, WA])])
+    group = score_group([scored("a", 0, [AC]), scored("b", 0, [WA, WA, WA])])
     assert (group.soft, group.hard, group.tasks, group.cases) == (0.5, 0.5, 2, 4)
 
 
 def test_several_samples_of_a_task_count_as_one_task() -> None:
     group = score_group(
         [
-            score_submission("a", 0, [AC, AC]),
-            score_submission("a", 1, [AC, WA]),
-            score_submission("b", 0, [WA, WA]),
+            scored("a", 0, [AC, AC]),
+            scored("a", 1, [AC, WA]),
+            scored("b", 0, [WA, WA]),
         ]
     )
     assert group.tasks == 2
@@ -55,7 +64,7 @@ def test_several_samples_of_a_task_count_as_one_task() -> None:
 
 
 def test_excluded_cases_lower_only_the_second_denominator() -> None:
-    group = score_group([score_submission("a", 0, [AC, JE]), score_submission("b", 0, [None, BT])])
+    group = score_group([scored("a", 0, [AC, JE]), scored("b", 0, [None, BT])])
     assert (group.tasks, group.cases, group.soft, group.hard) == (1, 1, 1.0, 1.0)
     assert (group.all_tasks, group.all_cases) == (2, 4)
     assert (group.soft_of_all, group.hard_of_all) == (0.25, 0.0)
@@ -68,7 +77,25 @@ def test_a_group_without_anything_has_no_score() -> None:
 
 def test_the_order_of_submissions_changes_nothing() -> None:
     submissions = [
-        score_submission(str(number), 0, [AC] * number + [WA] * (7 - number)) for number in range(7)
+        scored(str(number), 0, [AC] * number + [WA] * (7 - number)) for number in range(7)
     ]
     scores = {score_group(order).soft for order in itertools.permutations(submissions)}
     assert len(scores) == 1
+
+
+def test_a_case_with_points_counts_its_share_in_the_soft_score_alone() -> None:
+    cases = [
+        CaseResult("t", 0, 1, WA, comparison={"equal": False, "earned_share": 0.75}),
+        CaseResult("t", 0, 2, AC, comparison={"equal": True, "earned_share": 1.0}),
+    ]
+    score = score_submission("t", 0, cases)
+    assert (score.soft, score.hard) == (0.875, 0.0)
+    assert score_group([score]).soft_of_all == 0.875
+
+
+def test_points_count_for_nothing_where_a_verdict_was_changed_or_there_is_none() -> None:
+    equal = CaseResult("t", 0, 1, WA, comparison={"equal": True, "earned_share": 1.0})
+    failed = CaseResult("t", 0, 1, JE, comparison={"equal": False, "earned_share": 0.5})
+    whole = CaseResult("t", 0, 1, WA, comparison={"equal": False, "earned_share": 1.0})
+    assert (earned_share(equal), earned_share(failed)) == (0.0, 0.0)
+    assert 0.999 < earned_share(whole) < 1.0

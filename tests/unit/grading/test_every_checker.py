@@ -56,6 +56,12 @@ EXAMPLES: Mapping[str, Example] = {
     "boards": Example(CheckerSpec("boards", {"board": board((1, "cells.values"))})),
     "cell_range": Example(range_spec("B2:B9")),
     "charts": Example(CheckerSpec("charts"), decides=False),
+    "checklist": Example(
+        CheckerSpec(
+            "checklist",
+            {"items": [{"id": "all", "kind": "range", "range": "A1:C9", "gold": "gold.xlsx"}]},
+        )
+    ),
     "metrics": Example(CheckerSpec("metrics", {"metrics": (ASKED,)})),
     "rules": Example(CheckerSpec("rules", {"rules": (RULE,)})),
     "typed_answer": Example(

@@ -3,8 +3,8 @@
 import pytest
 
 from benchmarks.evidence import Sample, fold_of, pair_word, tally, trust_data
+from judge.formulas.shapes import Call, calls
 from judge.recalc.names import EMBEDDED, LIBREOFFICE
-from judge.recalc.shapes import Call, calls
 from judge.recalc.trust import PAIR, read_table, trust_table
 from judge.workbook.cell import ErrorValue
 

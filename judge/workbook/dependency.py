@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference, read_formula, readable
+from judge.formulas.shapes import Call, calls
 from judge.formulas.traits import FormulaTraits, traits
-from judge.recalc.shapes import Call, calls
 from judge.workbook.address import WHOLE_SHEET, Window, folded, parse_window
 from judge.workbook.cell import Cell, CellRef
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from judge.formulas.functions import CLASSIC, PREFIXED, SINGLE_VALUES, TAKES_RANGES
 from judge.formulas.traits import units
-from judge.workbook.cell import CellValue
 
 MAX_ALIKE = 2
 """Arguments of one shape in a row that are written one by one; more of them are ``c+``."""
@@ -85,7 +84,7 @@ _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
 @functools.lru_cache(maxsize=8192)
-def fallback(formula: str) -> CellValue:
+def fallback(formula: str) -> str | float | None:
     """The constant that an IFERROR or IFNA around a whole formula gives for an error; None without.
 
     An engine that lacks something has an error inside, so this value stands for one.

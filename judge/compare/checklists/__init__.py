@@ -1,0 +1,1 @@
+"""Checklists: criteria with points over a workbook and the files next to it."""

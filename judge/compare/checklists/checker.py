@@ -1,0 +1,249 @@
+"""The checker of lists of items with points.
+
+An answer is accepted if all deterministic items hold. Items for a model, a person or the suite's
+own program are on record as not judged; they never decide the verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from judge.compare.cells.computing import Compute
+from judge.compare.checklists.items import NAME, ChecklistOptions, Item, Judged, Reading, State
+from judge.compare.checklists.kinds import check_items, judge_item, kind_of, waiting, words_of
+from judge.compare.checklists.tally import (
+    JudgedItem,
+    checklist_record,
+    item_record,
+    share_of,
+    shortened,
+    shown,
+    with_gates,
+)
+from judge.compare.checklists.workspace import Workspace
+from judge.compare.contract import (
+    AnswerFaultError,
+    Checker,
+    Examination,
+    GoldFaultError,
+    Needs,
+    Requirements,
+    Rules,
+)
+from judge.compare.profiles import get_profile
+from judge.core.finding import DifferencePlace, Finding, FoundDifference, PlaceKind, finding_of
+from judge.core.records.cases import CaseComparison
+from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
+from judge.errors import UsageError, WorkbookError
+from judge.files.documents import MalformedError
+from judge.files.packed_folder import is_packed_folder
+
+NO_DETERMINISTIC_ITEM = "no item is judged without a model, a person or the suite's own program"
+
+
+class ChecklistChecker(Checker):
+    """Judges each item of a list; all deterministic ones have to hold."""
+
+    name = NAME
+    lists_items = True
+
+    def check_options(self, options: Mapping[str, object]) -> None:
+        """Checks the options; see :class:`judge.compare.checklists.items.ChecklistOptions`."""
+        read = ChecklistOptions.of(options)
+        check_items(read)
+        if read.profile is not None:
+            get_profile(read.profile)
+
+    def describe(self, spec: CheckerSpec) -> str:
+        """The name, and whose list it is."""
+        evaluator = _options(spec).evaluator
+        return f"{self.name}: {evaluator}" if evaluator else self.name
+
+    def aspects(self, spec: CheckerSpec) -> tuple[str, ...]:
+        """The kinds of its items."""
+        return tuple(dict.fromkeys(item.kind for item in _options(spec).items))
+
+    def requirements(self, task: Task, gold: Gold | None) -> Requirements:  # noqa: ARG002
+        """The items as sentences, with their points."""
+        options = _options(task.checker)
+        return Requirements(tuple(map(_sentence, options.items)), options.evaluator)
+
+    def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
+        """Inputs, which published checks may compare with, and engines."""
+        return Needs(golds=bool(case.golds), inputs=True, engines=True)
+
+    def check(
+        self,
+        task: Task,
+        case: TestCase,
+        golds: Sequence[Gold],
+        answer: Answer,
+        compute: Compute,
+        rules: Rules,
+    ) -> Finding:
+        """Judges each item, in both readings where it has two."""
+        try:
+            options = _options(task.checker)
+            check_items(options)
+        except UsageError as error:
+            raise GoldFaultError(error.message) from error
+        if not any(_is_deterministic(item) for item in options.items):
+            raise GoldFaultError(NO_DETERMINISTIC_ITEM)
+        profile = rules.profile if options.profile is None else get_profile(options.profile)
+        reading = Reading.OFFICIAL if profile.published else Reading.STANDARD
+        workspace = workspace_of(case, golds, answer, compute)
+        _check_main(task, answer, workspace)
+        return finding_of_items(judged_items(options, workspace, reading), options, reading, rules)
+
+    def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison | None:  # noqa: ARG002
+        """The items of a task that is left out; none of those that need a file are judged."""
+        options = _options(task.checker)
+        if any(_is_deterministic(item) for item in options.items):
+            return None
+        items = [JudgedItem(item, waiting(kind_of(item).judged)) for item in options.items]
+        return _record(items, options, Reading.STANDARD)
+
+    def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
+        """Counts the items; those that nobody here judges are noted."""
+        options = _options(task.checker)
+        for gold in case.golds:
+            gold.read()
+        others = [item for item in options.items if not _is_deterministic(item)]
+        notes = []
+        if others:
+            points = sum(item.points for item in others)
+            notes.append(f"{len(others)} items with {points:g} points are not judged here")
+        return Examination(units=len(options.items) - len(others), notes=tuple(notes))
+
+    def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
+        """A gold that is a finished answer: a workbook, or a folder that is one file."""
+        if gold.path is None and gold.data is None:
+            return {}
+        data = gold.read()
+        if task.answer is not AnswerForm.WORKBOOK and not is_packed_folder(data):
+            return {}
+        return {"": Answer(Origin.FINISHED, (AnswerFile(gold.name, data),))}
+
+
+CHECKER = ChecklistChecker()
+
+
+def workspace_of(
+    case: TestCase, golds: Sequence[Gold], answer: Answer, compute: Compute
+) -> Workspace:
+    """What an answer left, with the inputs and golds of its case.
+
+    Raises:
+        AnswerFaultError: the answer is an archive that cannot be read.
+        GoldFaultError: an input or a gold cannot be read.
+    """
+    before = {}
+    for source in case.inputs:
+        try:
+            before[source.name] = source.path.read_bytes()
+        except OSError as error:
+            raise GoldFaultError(f"{source.name}: cannot be read: {error.strerror}") from error
+    named = {gold.name: gold.read() for gold in golds}
+    try:
+        return Workspace(answer, before=before, golds=named, compute=compute)
+    except MalformedError as error:
+        raise AnswerFaultError(f"the answer's folder: {error}") from error
+
+
+def judged_items(
+    options: ChecklistOptions, workspace: Workspace, reading: Reading
+) -> list[JudgedItem]:
+    """Every item with its outcome, in order, after gates.
+
+    Raises:
+        RecalcError: an engine cannot be started.
+    """
+    other = Reading.STANDARD if reading is Reading.OFFICIAL else Reading.OFFICIAL
+    items = []
+    for item in options.items:
+        outcome = judge_item(item, workspace, reading)
+        two = kind_of(item).has_two_readings
+        items.append(JudgedItem(item, outcome, judge_item(item, workspace, other) if two else None))
+    return with_gates(items, reading)
+
+
+def finding_of_items(
+    items: Sequence[JudgedItem], options: ChecklistOptions, reading: Reading, rules: Rules
+) -> Finding:
+    """The finding of a list: its deterministic items decide, every item is on record."""
+    failing = [
+        (number, entry)
+        for number, entry in enumerate(items, start=1)
+        if entry.judged is Judged.DETERMINISTIC and entry.outcome.ended is not State.HOLDS
+    ]
+    units = sum(entry.judged is Judged.DETERMINISTIC for entry in items)
+    differences = [_difference(entry, number) for number, entry in failing]
+    found = finding_of(differences, units=units, most_kept=rules.max_differences)
+    record = {**found.record, **_record(items, options, reading)}
+    undecided = bool(failing) and all(entry.outcome.undecided for _, entry in failing)
+    return replace(found, record=record, undecided=undecided)  # type: ignore[arg-type]
+
+
+def _record(
+    items: Sequence[JudgedItem], options: ChecklistOptions, reading: Reading
+) -> CaseComparison:
+    deciding = [entry for entry in items if entry.judged is Judged.DETERMINISTIC]
+    checklist = checklist_record(items, options, reading.value)
+    record: CaseComparison = {
+        "profile": reading.value,
+        "items": [item_record(entry, reading) for entry in items],
+        "checklist": checklist,
+    }
+    share = share_of(deciding, options.groups, all_items=True)
+    if deciding:
+        record["earned_share"] = share or 0.0
+    if any(kind_of(entry.item).has_two_readings for entry in deciding):
+        official = [
+            entry.outcome if reading is Reading.OFFICIAL or entry.other is None else entry.other
+            for entry in deciding
+        ]
+        record["official_equal"] = all(outcome.ended is State.HOLDS for outcome in official)
+    return record
+
+
+def _difference(entry: JudgedItem, number: int) -> FoundDifference:
+    item, outcome = entry.item, entry.outcome
+    return FoundDifference(
+        "error" if outcome.ended is State.ERROR else item.kind,
+        DifferencePlace(PlaceKind.RULE, item.id),
+        shown(outcome.expected),
+        shown(outcome.found),
+        "; ".join(filter(None, (shortened(outcome.place), shortened(outcome.detail)))),
+        number=number,
+        words=shortened(words_of(item)),
+    )
+
+
+def _options(spec: CheckerSpec) -> ChecklistOptions:
+    return ChecklistOptions.of(spec.own_options)
+
+
+def _is_deterministic(item: Item) -> bool:
+    return kind_of(item).judged is Judged.DETERMINISTIC
+
+
+def _sentence(item: Item) -> str:
+    points = f"{item.points:g} point{'' if item.points == 1 else 's'}"
+    if item.penalty:
+        points = f"{points} off if not"
+    return f"{shortened(words_of(item)).removesuffix('.')} ({points})"
+
+
+def _check_main(task: Task, answer: Answer, workspace: Workspace) -> None:
+    """An answer that is one workbook has to be readable; of a folder, each item judges its file.
+
+    Raises:
+        AnswerFaultError: it is not.
+    """
+    if task.answer is AnswerForm.WORKBOOK and len(answer.files) == 1 == len(workspace.files):
+        try:
+            workspace.book()
+        except WorkbookError as error:
+            raise AnswerFaultError(error.message) from error

@@ -1,0 +1,271 @@
+"""The options of the checker ``checklist``: items with points, and groups of them.
+
+An item says what has to hold, in fields that its kind declares (:mod:`.kinds`), and how many
+points it has. What an item finds in an answer is an :class:`Outcome`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from judge.errors import UsageError
+
+NAME = "checklist"
+
+MAX_ITEMS = 2_000
+"""Items of a task; the longest published list has 60."""
+
+_MAX_ID = 200
+_OPTIONS = ("evaluator", "profile", "pass_share", "items", "groups")
+_COMMON = ("id", "kind", "group", "points", "penalty", "words", "file", "gates")
+
+
+class Reading(enum.StrEnum):
+    """How an item is read."""
+
+    OFFICIAL = "official"
+    """As the published code of its suite decides it, faults included."""
+    STANDARD = "standard"
+    """As it is meant."""
+
+
+class State(enum.StrEnum):
+    """How an item ended."""
+
+    HOLDS = "holds"
+    FAILS = "fails"
+    NOT_JUDGED = "not_judged"
+    """Nobody has judged it: an item for a model, a person or a program without a result."""
+    ERROR = "error"
+    """The published code raises here, or the item itself cannot be read; it earns nothing."""
+
+
+class Judged(enum.StrEnum):
+    """Who judges an item."""
+
+    DETERMINISTIC = "deterministic"
+    LLM = "llm"
+    HUMAN = "human"
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One criterion.
+
+    Attributes:
+        id: distinct within its list.
+        kind: name of a kind; see :data:`judge.compare.checklists.kinds.KINDS`.
+        points: what it earns if it holds wholly.
+        group: the group it counts in; empty for none.
+        words: what has to hold, as the suite says it; empty where it says nothing.
+        file: path below the answer's folder; empty for the main file.
+        penalty: whether the points are taken off where it does not hold, and nothing is earned
+            where it does.
+        gates: kinds of items that earn nothing under ``official`` if this one fails.
+        fields: everything else, by name, as the kind declares it.
+    """
+
+    id: str
+    kind: str
+    points: float = 1.0
+    group: str = ""
+    words: str = ""
+    file: str = ""
+    penalty: bool = False
+    gates: tuple[str, ...] = ()
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A field as text."""
+        value = self.fields.get(name, default)
+        return value if isinstance(value, str) else default
+
+    def number(self, name: str, default: float = 0.0) -> float:
+        """A field as a number."""
+        value = self.fields.get(name)
+        return float(value) if is_number(value) else default  # type: ignore[arg-type]
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A field that is a string or a list of strings."""
+        value = self.fields.get(name)
+        if isinstance(value, str):
+            return (value,)
+        return tuple(map(str, value)) if isinstance(value, list | tuple) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class ChecklistOptions:
+    """What a task asks.
+
+    Attributes:
+        items: the items, in order.
+        groups: name of a group -> its weight; empty if the plain sum of points counts.
+        evaluator: whose published list it is, such as ``ib-bench``; empty for one's own.
+        profile: the profile that this task is judged by, whatever the command says; None for that
+            of the command.
+        pass_share: from which share of all points on the suite counts an answer as passed; None
+            without one.
+    """
+
+    items: tuple[Item, ...]
+    groups: Mapping[str, float] = field(default_factory=dict)
+    evaluator: str = ""
+    profile: str | None = None
+    pass_share: float | None = None
+
+    @staticmethod
+    def of(options: Mapping[str, object]) -> ChecklistOptions:
+        """Reads the options as a suite or a command gives them; fields of kinds are not checked.
+
+        Raises:
+            UsageError: an option is unknown, or its value does not fit.
+        """
+        for name in options:
+            if name not in _OPTIONS:
+                raise UsageError(
+                    f"the checker {NAME} has no option {name!r}",
+                    hint=f"Options: {', '.join(_OPTIONS)}.",
+                )
+        listed = options.get("items")
+        if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MAX_ITEMS:
+            raise UsageError(f"option items: expected a list of 1 to {MAX_ITEMS:,} items")
+        items = tuple(_item(value, number) for number, value in enumerate(listed, start=1))
+        _check_ids(items)
+        groups = _groups(options.get("groups"))
+        for item in items:
+            if groups and item.group not in groups:
+                raise UsageError(f"item {item.id}: the group {item.group!r} has no weight")
+        evaluator, profile = options.get("evaluator"), options.get("profile")
+        if not isinstance(evaluator, str | None) or not isinstance(profile, str | None):
+            raise UsageError("options evaluator and profile: expected names")
+        share = options.get("pass_share")
+        if share is not None and not (is_number(share) and 0 <= share <= 1):  # type: ignore[operator]
+            raise UsageError("option pass_share: expected a share from 0 to 1")
+        passed_from = None if share is None else float(share)  # type: ignore[arg-type]
+        return ChecklistOptions(items, groups, evaluator or "", profile, passed_from)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a kind says of an item.
+
+    Attributes:
+        share: how much of it holds, from 0 to 1; it holds at 1.
+        expected: what is right, as JSON.
+        found: what the answer has, as JSON.
+        place: where, such as ``Sheet1!B2`` or a file; empty where there is no one place.
+        detail: a line for people, if the values do not say everything.
+        state: what it is instead, if nothing was decided; None otherwise.
+        undecided: whether it fails only because a formula could not be computed.
+        fault: the number of the published fault for which the readings differ, such as ``B1``.
+    """
+
+    share: float
+    expected: object = None
+    found: object = None
+    place: str = ""
+    detail: str = ""
+    state: State | None = None
+    undecided: bool = False
+    fault: str = ""
+
+    @property
+    def ended(self) -> State:
+        """How the item ended."""
+        return self.state or (State.HOLDS if self.share >= 1 else State.FAILS)
+
+
+def holds(expected: object = None, found: object = None, place: str = "") -> Outcome:
+    """The outcome of an item that holds."""
+    return Outcome(1.0, expected, found, place)
+
+
+def fails(
+    expected: object = None, found: object = None, place: str = "", detail: str = ""
+) -> Outcome:
+    """The outcome of an item that does not."""
+    return Outcome(0.0, expected, found, place, detail)
+
+
+def not_judged(detail: str) -> Outcome:
+    """The outcome of an item that nobody has judged; says why."""
+    return Outcome(0.0, detail=detail, state=State.NOT_JUDGED)
+
+
+def broken(detail: str) -> Outcome:
+    """The outcome where the published code raises, or where the item cannot be read."""
+    return Outcome(0.0, detail=detail, state=State.ERROR)
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+def is_number(value: object) -> bool:
+    """Whether a value of JSON is a number; true, false, NaN and infinity are not."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -1e300 < value < 1e300
+
+
+def _item(value: object, number: int) -> Item:
+    where = f"option items: item {number}"
+    if not isinstance(value, Mapping):
+        raise UsageError(f"{where} is not an object")
+    name = value.get("id", str(number))
+    if not isinstance(name, str) or not name.strip() or len(name) > _MAX_ID:
+        raise UsageError(f"{where}: the id is not a string of 1 to {_MAX_ID} characters")
+    where = f"item {name}"
+    for key in ("kind", "group", "words", "file"):
+        if not isinstance(value.get(key, ""), str):
+            raise UsageError(f"{where}: {key} is not a string")
+    if "kind" not in value:
+        raise UsageError(f"{where}: kind is missing")
+    points, penalty = value.get("points", 1), value.get("penalty", False)
+    if not is_number(points) or points < 0:
+        raise UsageError(
+            f"{where}: points are a number from 0 on",
+            hint='Points to take off are "penalty": true.',
+        )
+    if not isinstance(penalty, bool):
+        raise UsageError(f"{where}: penalty is true or false")
+    gates = value.get("gates", [])
+    if not isinstance(gates, list | tuple) or not all(isinstance(gate, str) for gate in gates):
+        raise UsageError(f"{where}: gates is not a list of kinds of items")
+    return Item(
+        id=name,
+        kind=str(value["kind"]),
+        points=float(points),
+        group=str(value.get("group", "")),
+        words=str(value.get("words", "")),
+        file=str(value.get("file", "")),
+        penalty=penalty,
+        gates=tuple(gates),
+        fields={key: given for key, given in value.items() if key not in _COMMON},
+    )
+
+
+def _check_ids(items: Sequence[Item]) -> None:
+    ids: set[str] = set()
+    for item in items:
+        if item.id in ids:
+            raise UsageError(f"there are two items {item.id!r}")
+        ids.add(item.id)
+
+
+def _groups(value: object) -> dict[str, float]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UsageError(
+            'option groups: expected groups with weights, such as {"values": {"weight": 2}}'
+        )
+    weights = {}
+    for name, group in value.items():
+        weight = group.get("weight") if isinstance(group, Mapping) else None
+        if not is_number(weight) or weight < 0:  # type: ignore[operator]
+            raise UsageError(f"group {name}: the weight is not a number from 0 on")
+        weights[str(name)] = float(weight)  # type: ignore[arg-type]
+    return weights

@@ -1,0 +1,34 @@
+"""The contract of a kind of items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from judge.compare.checklists.fields import FieldForm
+from judge.compare.checklists.items import Item, Judged, Outcome, Reading
+from judge.compare.checklists.workspace import Workspace
+
+JudgeItem = Callable[[Item, Workspace, Reading], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemKind:
+    """A kind of item.
+
+    Attributes:
+        judge: decides an item of this kind; it may raise ``MissingError``, ``WorkbookError``,
+            ``PatternError``, ``MalformedError`` and ``PublishedError``, all of which are outcomes.
+        words: an item as a sentence that says what has to hold.
+        forms: its fields besides those that every item has.
+        judged: who judges it.
+        has_two_readings: whether ``official`` and ``standard`` may differ.
+        faults: what else is wrong with the fields of an item, a line each.
+    """
+
+    judge: JudgeItem
+    words: Callable[[Item], str]
+    forms: Mapping[str, FieldForm] = field(default_factory=dict)
+    judged: Judged = Judged.DETERMINISTIC
+    has_two_readings: bool = False
+    faults: Callable[[Item], Iterator[str]] = lambda _: iter(())

@@ -1,0 +1,106 @@
+"""A folder as one zip file: how an answer of several files is stored, hashed and judged again."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from judge.errors import JudgeError
+from judge.files.documents import MalformedError
+
+MAX_FILES = 5_000
+MAX_BYTES = 256 << 20
+"""Bytes of all files of a folder; the largest published workspace has 3 MB."""
+
+_MAGIC = b"PK\x03\x04"
+_EMPTY = b"PK\x05\x06"
+_OF_AN_OFFICE_FILE = ("[Content_Types].xml", "mimetype")
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def is_packed_folder(data: bytes) -> bool:
+    """Whether bytes are a zip of files, and not one file of an office program (also a zip)."""
+    if not data.startswith((_MAGIC, _EMPTY)):
+        return False
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = archive.NameToInfo
+            return not any(name in names for name in _OF_AN_OFFICE_FILE)
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError):
+        return False
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """Files as one zip; equal files give equal bytes.
+
+    Args:
+        files: path below the folder, with ``/`` -> bytes.
+    """
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            member = zipfile.ZipInfo(name, date_time=_EPOCH)
+            member.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(member, files[name])
+    return written.getvalue()
+
+
+def unpacked(data: bytes) -> dict[str, bytes]:
+    """The files of a zip: path below its folder -> bytes.
+
+    Folders and members whose path leads elsewhere are passed over.
+
+    Raises:
+        MalformedError: it is broken, encrypted, or holds more than :data:`MAX_FILES` files or
+            :data:`MAX_BYTES` bytes.
+    """
+    files: dict[str, bytes] = {}
+    left = MAX_BYTES
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            for member in archive.infolist():
+                name = posixpath.normpath(member.filename.replace("\\", "/"))
+                if member.is_dir() or name.startswith(("/", "..")) or name in files:
+                    continue
+                if len(files) >= MAX_FILES:
+                    raise MalformedError(f"the folder has more than {MAX_FILES:,} files")
+                with archive.open(member) as opened:
+                    content = opened.read(left + 1)
+                left -= len(content)
+                if left < 0:
+                    raise MalformedError(f"the folder has more than {MAX_BYTES:,} bytes")
+                files[name] = content
+    except (
+        *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
+        *(ValueError, NotImplementedError, RuntimeError),
+    ) as error:
+        raise MalformedError(f"the archive cannot be read: {error}") from error
+    return files
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The regular files below a folder: path with ``/`` -> bytes; links are not followed.
+
+    Raises:
+        JudgeError: there are more than :data:`MAX_FILES` files or :data:`MAX_BYTES` bytes, or one
+            cannot be read.
+    """
+    files: dict[str, bytes] = {}
+    size = 0
+    try:
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink() or not path.is_file():
+                continue
+            size += path.stat().st_size
+            if len(files) >= MAX_FILES or size > MAX_BYTES:
+                raise JudgeError(
+                    f"{folder} holds more than {MAX_FILES:,} files or {MAX_BYTES:,} bytes"
+                )
+            files[path.relative_to(folder).as_posix()] = path.read_bytes()
+    except OSError as error:
+        raise JudgeError(f"{folder} cannot be read: {error.strerror}") from error
+    return files
