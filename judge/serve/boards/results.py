@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
-from judge.core.score import score_submission, scores_by_task
+from judge.core.score import score_verdicts, scores_by_task
 from judge.core.statistics import mean_interval
 from judge.core.verdict import Verdict
 from judge.report.build import DEFAULT_METHOD
@@ -37,6 +37,7 @@ class CaseRow(TypedDict):
     run_key: str | None
     comparison_key: str | None
     output_sha256: str | None
+    earned: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +82,14 @@ def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Sco
         tasks: the tasks of the split, or how many there are.
     """
     verdicts: dict[tuple[str, int], list[Verdict]] = {}
+    earned: dict[tuple[str, int], list[float]] = {}
     for row in sorted(rows, key=lambda row: (row["task"], row["sample"], row["case"])):
-        verdicts.setdefault((row["task"], row["sample"]), []).append(Verdict(row["verdict"]))
+        key, code = (row["task"], row["sample"]), Verdict(row["verdict"])
+        verdicts.setdefault(key, []).append(code)
+        share = 1.0 if code is Verdict.AC else row.get("earned") or 0.0
+        earned.setdefault(key, []).append(share)
     by_task = scores_by_task(
-        score_submission(task, sample, codes) for (task, sample), codes in verdicts.items()
+        score_verdicts(*key, codes, earned[key]) for key, codes in verdicts.items()
     )
     means = TaskMeans.of(by_task)
     if isinstance(tasks, int):

@@ -146,6 +146,7 @@ def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> lis
             t.verdict.c.run_key,
             t.verdict.c.comparison_key,
             t.verdict.c.output_sha256,
+            t.verdict.c.earned,
         )
         .where(t.verdict.c.judging == judging)
         .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case),
@@ -159,7 +160,7 @@ def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> lis
         }
         for row in rows:
             if (row["task"], row["sample"], row["case"]) in beyond:
-                row["verdict"] = Verdict.WA.value
+                row |= {"verdict": Verdict.WA.value, "earned": None}
     return rows
 
 

@@ -23,6 +23,8 @@ import sqlalchemy as sa
 
 from judge.api.resources import JudgingResources
 from judge.api.scoring import RunScorer, RunToScore
+from judge.core.score import earned_share
+from judge.core.verdict import Verdict
 from judge.errors import StoreError, SuiteError
 from judge.files.writing import naming_what_is_written
 from judge.grading.batch import Event
@@ -244,12 +246,20 @@ def judge(
         "cases": overall["cases"],
         "verdicts": overall["verdicts"],
     }
-    verdicts = _verdicts(results, {(r.task_id, r.sample, r.case) for r in scored.results})
+    earned = {
+        (one.task_id, one.sample, one.case): None
+        if one.verdict is Verdict.AC
+        else earned_share(one) or None
+        for one in scored.results
+    }
+    verdicts = _verdicts(results, earned)
     return Judged(verdicts, hashlib.sha256(data).hexdigest(), scores, scored.problem)
 
 
-def _verdicts(results: Path, judged: set[tuple[str, int, int]]) -> list[VerdictRow]:
-    """The last record of each case that the report is about."""
+def _verdicts(
+    results: Path, judged: Mapping[tuple[str, int, int], float | None]
+) -> list[VerdictRow]:
+    """The last record of each case that the report is about, with what it earned if not all."""
     rows: dict[tuple[str, int, int], VerdictRow] = {}
     with RunDirectory(results) as store:
         for record in store.read_records(CASES_FILE):
@@ -265,6 +275,7 @@ def _verdicts(results: Path, judged: set[tuple[str, int, int]]) -> list[VerdictR
                 run_key if isinstance(run_key, str) else None,
                 comparison_key if isinstance(comparison_key, str) else None,
                 output if isinstance(output, str) else None,
+                judged[key],
             )
     return [rows[key] for key in sorted(rows)]
 

@@ -287,6 +287,7 @@ verdict = Table(
     Column("run_key", _SHA256),
     Column("comparison_key", _SHA256),
     Column("output_sha256", _SHA256),
+    Column("earned", Float),  # share of its points that a case earned which is not accepted
 )
 
 rejudging = Table(  # rej

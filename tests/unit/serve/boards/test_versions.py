@@ -357,6 +357,7 @@ def test_levels_three_and_four_with_the_suite_and_the_outputs(tmp_path: Path) ->
                 {
                     "task": task.id, "sample": 0, "case": number, "verdict": "AC",
                     "run_key": None, "comparison_key": None, "output_sha256": sha256_of(data),
+                    "earned": None,
                 }
             )  # fmt: skip
     tasks = [task.id for task in suite.tasks[:2]]
