@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from judge.serve.access.accounts import create_account, create_token
 from judge.serve.app import make_app
-from judge.serve.boards.versions import NewBoard
+from judge.serve.boards.versions import NewBoard, boards_of
 from judge.serve.catalog import (
     NewPhase,
     NewSuite,
@@ -27,7 +27,6 @@ from judge.serve.context import Server
 from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
 from judge.serve.queue.judging import CaseCounter, Scorers, judge, work_of
 from judge.serve.queue.leases import claim, enqueue, finish
-from judge.serve.rejudging.service import boards_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database
 from judge.serve.store.folder import DataFolder

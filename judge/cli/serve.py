@@ -114,6 +114,7 @@ def _tell(_: Server, code: str | None, address: str) -> None:
 
 
 def _add_admin() -> None:
+    import judge.cli.serve_operations  # noqa: F401, PLC0415  adds its commands to the group
     from judge.cli.serve_admin import admin  # noqa: PLC0415  it takes options from here
 
     serve.add_command(admin)

@@ -29,7 +29,7 @@ _PHASE_TIMES = together(
 
 
 @contextlib.contextmanager
-def _server(options: dict[str, Any]) -> Iterator[Server]:
+def server_of(options: dict[str, Any]) -> Iterator[Server]:
     """The server that the options name, taken out of them."""
     from judge.cli.serve import check_installed  # noqa: PLC0415  it imports this module
 
@@ -41,7 +41,8 @@ def _server(options: dict[str, Any]) -> Iterator[Server]:
         yield made.server
 
 
-def _actor() -> Actor:
+def acting() -> Actor:
+    """Who administers, for the audit log."""
     from judge.serve.store.database import Actor  # noqa: PLC0415  as above
 
     return Actor(f"admin:{getpass.getuser()}"[:80])
@@ -82,7 +83,7 @@ def account_add(
     name: str, kind: str, roles: tuple[str, ...], members: tuple[str, ...], **options: Any
 ) -> None:
     """Make an account."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.access.accounts import (  # noqa: PLC0415  as above
             account_named,
             add_member,
@@ -90,7 +91,7 @@ def account_add(
         )
         from judge.serve.store.words import AccountKind, Role  # noqa: PLC0415
 
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             made = create_account(
                 transaction, name, kind=AccountKind(kind), roles=[Role(role) for role in roles]
             )
@@ -116,10 +117,10 @@ def account_set(name: str, state: str | None, concurrency: int | None, **options
     """Block or activate an account, or change how many judgings of it go on at a time."""
     if state is None and concurrency is None:
         raise UsageError("nothing to set", hint="Give --state or --concurrency.")
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.access.accounts import account_named, change_account  # noqa: PLC0415
 
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             row = account_named(transaction.connection, name)
             change_account(transaction, row, state=state, concurrency=concurrency)
 
@@ -140,11 +141,11 @@ def account_set(name: str, state: str | None, concurrency: int | None, **options
 @_PLACE
 def token(account: str, scopes: tuple[str, ...], days: int, name: str, **options: Any) -> None:
     """Make a token of ACCOUNT, and print it; it is not kept."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.access.accounts import account_named, create_token  # noqa: PLC0415
         from judge.serve.store.words import Scope  # noqa: PLC0415
 
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             row = account_named(transaction.connection, account)
             chosen = [Scope(scope) for scope in scopes]
             _, text = create_token(transaction, row["id"], name, chosen, days=days)
@@ -156,10 +157,10 @@ def token(account: str, scopes: tuple[str, ...], days: int, name: str, **options
 @_PLACE
 def link(account: str, **options: Any) -> None:
     """Print the path of a link that signs ACCOUNT in once, within 30 minutes."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.access.accounts import account_named, create_sign_in  # noqa: PLC0415
 
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             row = account_named(transaction.connection, account)
             code = create_sign_in(transaction, row["id"])
     click.echo(f"/sign-in?code={code}")
@@ -193,7 +194,7 @@ def suite_add(name: str, source: str, unchecked: bool, **options: Any) -> None:
 
     The files are copied into the data folder, and never changed there.
     """
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.access.accounts import account_named  # noqa: PLC0415  as above
         from judge.serve.catalog import NewSuite, add_revision, check_suite  # noqa: PLC0415
         from judge.serve.store.words import Level, Visibility  # noqa: PLC0415
@@ -203,7 +204,7 @@ def suite_add(name: str, source: str, unchecked: bool, **options: Any) -> None:
         levels = dict(_pair(text) for text in options.pop("level"))
         owner, visibility = options.pop("owner"), Visibility(options.pop("visibility"))
         rules = _json_object(options.pop("options"))
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             owner = account_named(transaction.connection, owner)["id"]
             row = add_revision(
                 server,
@@ -237,12 +238,12 @@ def suite_list(**options: Any) -> None:
 @_PLACE
 def suite_name(suite: str, account: str, role: str, **options: Any) -> None:
     """Name ACCOUNT as an author or a reviewer of SUITE."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.access.accounts import account_named  # noqa: PLC0415  as above
         from judge.serve.catalog import name_role  # noqa: PLC0415
         from judge.serve.store.words import SuiteRole  # noqa: PLC0415
 
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             row = account_named(transaction.connection, account)
             name_role(transaction, suite, row["id"], SuiteRole(role))
 
@@ -262,10 +263,10 @@ def phase() -> None:
 @_PLACE
 def phase_add(name: str, suite: str, **options: Any) -> None:
     """Add the phase NAME to SUITE."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.catalog import NewPhase, add_phase  # noqa: PLC0415  as above
 
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             click.echo(add_phase(transaction, NewPhase(name, suite, **options)))
 
 
@@ -275,12 +276,12 @@ def phase_add(name: str, suite: str, **options: Any) -> None:
 @_PLACE
 def phase_set(name: str, state: str, **options: Any) -> None:
     """Open, close or publish a phase by hand, or leave it to its times again."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.catalog import set_phase_state  # noqa: PLC0415  as above
         from judge.serve.store.words import PhaseState  # noqa: PLC0415
 
         chosen = None if state == "by-time" else PhaseState(state)
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             set_phase_state(transaction, name, chosen)
 
 
@@ -311,12 +312,12 @@ def board() -> None:
 @_PLACE
 def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
     """Add the board NAME of PHASE; its conditions are those of now."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.boards.ties import Metric  # noqa: PLC0415  as above
         from judge.serve.boards.versions import NewBoard  # noqa: PLC0415
 
         new = NewBoard(name, phase, metric=Metric(metric), **options)
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             click.echo(server.shared["boards"].add(transaction, new))
 
 
@@ -326,12 +327,12 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
 @_PLACE
 def maintenance(state: str, message: str, **options: Any) -> None:
     """Take nothing in and begin nothing, or go on; what is under way is finished."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.queue.conditions import set_setting  # noqa: PLC0415  as above
         from judge.serve.queue.dispatcher import MAINTENANCE  # noqa: PLC0415
 
         value = {"message": message} if state == "on" else None
-        with server.database.writing(_actor()) as transaction:
+        with server.database.writing(acting()) as transaction:
             set_setting(transaction, MAINTENANCE, value)
             transaction.event("maintenance", MAINTENANCE, after=state)
 
@@ -340,7 +341,7 @@ def maintenance(state: str, message: str, **options: Any) -> None:
 @_PLACE
 def check(**options: Any) -> None:
     """Check what must always hold, and list what does not; exit code 1 if there is anything."""
-    with _server(options) as server:
+    with server_of(options) as server:
         from judge.serve.queue.checking import faults_of  # noqa: PLC0415  as above
 
         faults = faults_of(server.database, server.folder)
@@ -352,7 +353,7 @@ def check(**options: Any) -> None:
 
 
 def _list(options: dict[str, Any], name: str, columns: tuple[str, ...]) -> None:
-    with _server(options) as server:
+    with server_of(options) as server:
         import sqlalchemy as sa  # noqa: PLC0415  as above
 
         from judge.serve.store.database import all_rows  # noqa: PLC0415

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import secrets
+import time
 import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -21,6 +22,7 @@ from judge.console import print_label
 from judge.errors import StoreError, UsageError
 from judge.serve.api.limits import PROBLEMS
 from judge.serve.context import Server
+from judge.serve.operations.metrics import metrics_of
 from judge.serve.pages.frame import problem_page, wants_page
 from judge.serve.problems import Problem, for_status
 from judge.serve.store.database import DatabaseGoneError
@@ -46,6 +48,9 @@ PAGE_ROUTES = (
     "judge.serve.pages.boards",
     "judge.serve.pages.submissions",
     "judge.serve.pages.account",
+    "judge.serve.disputes.pages",
+    "judge.serve.rejudging.pages",
+    "judge.serve.operations.pages",
 )
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
@@ -98,7 +103,8 @@ async def _each_request(
     request.state.request_id = (
         given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
     )
-    hosts = request.app.state.server.options.hosts
+    server: Server = request.app.state.server
+    hosts, began = server.options.hosts, time.monotonic()
     try:
         if hosts and request.url.hostname not in hosts:
             response: Response = Problem("malformed", "No such host here.").response(
@@ -113,6 +119,7 @@ async def _each_request(
         response.headers.setdefault(name, value)
     response.headers.update(getattr(request.state, "rate_headers", {}))
     response.headers["X-Request-Id"] = request.state.request_id
+    metrics_of(server).answered(request, response.status_code, time.monotonic() - began)
     return response
 
 

@@ -43,6 +43,7 @@ class ListenOptions(PlaceOptions):
         behind_proxy: address of the proxy whose ``X-Forwarded-*`` headers count.
         certificate: file of a TLS certificate, with its chain.
         key: file of its key.
+        metrics: host and port of ``/metrics`` for Prometheus; None for none.
     """
 
     listen: Annotated[
@@ -69,6 +70,10 @@ class ListenOptions(PlaceOptions):
     key: Annotated[
         Path | None, Option("Its key (PEM).", Section.ELSEWHERE, exists=True, folder=False)
     ] = None
+    metrics: Annotated[
+        str | None,
+        Option("Where Prometheus reads metrics [nowhere].", Section.ELSEWHERE, metavar="HOST:PORT"),
+    ] = None
 
     def __post_init__(self) -> None:
         host, _ = self.address
@@ -92,10 +97,23 @@ class ListenOptions(PlaceOptions):
         Raises:
             UsageError: it is not an address.
         """
-        host, colon, port = self.listen.rpartition(":")
-        if not colon or not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"--listen: {self.listen!r} is not HOST:PORT")
-        return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  as it was asked for
+        return address_of(self.listen, "--listen")
+
+
+def address_of(text: str, option: str) -> tuple[str, int]:
+    """Host and port of an address.
+
+    Args:
+        text: the address.
+        option: which option it is of.
+
+    Raises:
+        UsageError: it is not one.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"{option}: {text!r} is not HOST:PORT")
+    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  as it was asked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ from judge.serve.app import make_app
 from judge.serve.boards.telling import note_judged
 from judge.serve.boards.versions import Boards
 from judge.serve.context import ServeOptions, Server
-from judge.serve.options import LOOPBACK, ListenOptions, PlaceOptions, SlotOptions
+from judge.serve.operations.metrics import metrics_of, serve_metrics
+from judge.serve.options import LOOPBACK, ListenOptions, PlaceOptions, SlotOptions, address_of
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
 from judge.serve.queue.watching import Watcher
 from judge.serve.store import tables as t
@@ -28,7 +29,11 @@ from judge.serve.store.database import Actor, Database, sqlite_url
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Role
 
-CHORES = ("judge.serve.rejudging.service:advance",)
+CHORES = (
+    "judge.serve.rejudging.service:advance",
+    "judge.serve.operations.upkeep:send_webhooks",
+    "judge.serve.operations.upkeep:sweep_hourly",
+)
 """Functions of a server that are called every second in the process that serves."""
 
 _CHORE_S = 1.0
@@ -108,8 +113,19 @@ def serve(
             watcher = Watcher(server.database, server.folder, f"server:{host}:{port}")
             watcher.start()
             stack.callback(watcher.stop)
+        _serve_metrics(server, listen, stack)
         parts.start("chores", lambda: _do_chores(server, parts.ended))
         parts.wait()
+
+
+def _serve_metrics(server: Server, listen: ListenOptions, stack: contextlib.ExitStack) -> None:
+    if listen.metrics is None:
+        return
+    host, port = address_of(listen.metrics, "--metrics")
+    try:
+        stack.callback(serve_metrics(server, host, port))
+    except OSError as error:
+        raise UsageError(f"--metrics {listen.metrics}: cannot listen there: {error}") from error
 
 
 def dispatch(place: PlaceOptions, slots: SlotOptions, *, on_ready: Callable[[], None]) -> None:
@@ -239,7 +255,15 @@ def _dispatcher(server: Server, slots: SlotOptions) -> Dispatcher:
         cluster=slots.cluster,
         insecure_cluster=slots.insecure_cluster,
     )
-    return Dispatcher(server.database, server.folder, options, on_judged=note_judged)
+    metrics = metrics_of(server)
+    return Dispatcher(
+        server.database,
+        server.folder,
+        options,
+        on_judged=note_judged,
+        on_case=metrics.case,
+        on_fenced=metrics.fenced,
+    )
 
 
 def _when(ready: threading.Event, server: Server, act: Callable[[Server], None]) -> None:

@@ -176,7 +176,7 @@ def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Data
                 )
             opened.extractall(place, filter="data")
             folder.make()
-            for part in sorted((place / "data").iterdir()):
+            for part in sorted((place / "data").glob("*")):
                 shutil.copytree(part, folder.path / part.name, dirs_exist_ok=True)
             if kind == "sqlite":
                 shutil.copyfile(place / _SQLITE, folder.database)

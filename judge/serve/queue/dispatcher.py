@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +31,7 @@ from judge.errors import (
     UsageError,
 )
 from judge.files.writing import FileLock, HeldError, naming_what_is_written, take_lock
+from judge.grading.batch import Event
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.serve.boards.telling import note_judged
@@ -115,7 +116,7 @@ class DispatchOptions:
 @dataclass(slots=True)
 class _Running:
     claim: Claim
-    count: CaseCounter = field(default_factory=CaseCounter)
+    count: CaseCounter
     fenced: bool = False
     cancelled: bool = False
 
@@ -128,6 +129,8 @@ class Dispatcher:
         folder: the data folder.
         options: see there.
         on_judged: called in the transaction that ends a judging, see :class:`OnJudged`.
+        on_case: called with each case that is judged, or taken over from what is on record.
+        on_fenced: called when a judging was ended under a lease that was lost.
 
     Raises:
         UsageError: another process runs under this name.
@@ -140,9 +143,11 @@ class Dispatcher:
         options: DispatchOptions,
         *,
         on_judged: OnJudged = note_judged,
+        on_case: Callable[[Event], None] = lambda _: None,
+        on_fenced: Callable[[], None] = lambda: None,
     ) -> None:
         self._database = database
-        self._on_judged = on_judged
+        self._on_judged, self._on_case, self._on_fenced = on_judged, on_case, on_fenced
         self._folder = folder
         self._options = options
         self._actor = Actor(f"dispatcher:{options.name}"[:80])
@@ -316,7 +321,7 @@ class Dispatcher:
                     taken = claim(transaction, self._options.name, lanes, alone=not running)
                 if taken is not None:
                     self._claims += 1
-                    self._running[taken.lease] = _Running(taken)
+                    self._running[taken.lease] = _Running(taken, CaseCounter(self._on_case))
                     return taken
         return None
 
@@ -461,6 +466,7 @@ class Dispatcher:
                 return
 
     def _note_fenced(self) -> None:
+        self._on_fenced()
         with self._database.writing(self._actor) as transaction:
             transaction.event("lease.fenced", self._options.name)
 

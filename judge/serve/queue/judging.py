@@ -86,12 +86,16 @@ class StoppedError(Exception):
 class CaseCounter:
     """Counts the cases of a judging that are done, and stops it when it is told to.
 
+    Args:
+        on_case: called with each case.
+
     Attributes:
         done: how many are done.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_case: Callable[[Event], None] = lambda _: None) -> None:
         self.done = 0
+        self._on_case = on_case
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -105,6 +109,7 @@ class CaseCounter:
             StoppedError: it is to stop.
         """
         self.done = event.done
+        self._on_case(event)
         if self._stop.is_set():
             raise StoppedError
 

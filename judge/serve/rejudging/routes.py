@@ -10,12 +10,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge.serve.access.rights import Viewer, find, require, require_suite_role, visible_to
 from judge.serve.api.limits import rate
+from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import revision_of, revisions_of
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem
 from judge.serve.rejudging import machine
 from judge.serve.rejudging.machine import Applying, Of, Scope
-from judge.serve.rejudging.service import Asked, advance, boards_of, open_asked, reckon
+from judge.serve.rejudging.service import Asked, advance, open_asked, reckon
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import RejudgingState, SuiteRole

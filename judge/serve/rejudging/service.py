@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from judge.serve.boards.versions import Boards, compare_boards
+from judge.serve.boards.versions import compare_boards
 from judge.serve.catalog import LoadedSuites, revision_of
 from judge.serve.context import Server
 from judge.serve.problems import Problem
@@ -139,15 +139,6 @@ def loaded_suites(server: Server) -> LoadedSuites:
     """The suites that this process has loaded."""
     suites: LoadedSuites = server.shared.setdefault("suites", LoadedSuites(server.folder))
     return suites
-
-
-def boards_of(server: Server) -> Boards:
-    """What writes versions of boards in this process."""
-    boards: Boards | None = server.shared.get("boards")
-    if boards is None:
-        boards = Boards(server.folder, server.options.public_url)
-        server.shared["boards"] = boards
-    return boards
 
 
 def advance(server: Server) -> int:

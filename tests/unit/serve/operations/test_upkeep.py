@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from click.testing import CliRunner
 
+from judge.cli.serve import serve
 from judge.errors import StoreError, UsageError
 from judge.serve.operations.backup import back_up, restore
 from judge.serve.operations.upkeep import dispute_outvoted, log_entries, sweep
 from judge.serve.queue.leases import claim, enqueue
 from judge.serve.store import tables as t
-from judge.serve.store.database import Database
+from judge.serve.store.database import Database, sqlite_url
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import JudgingState, Lane
 from tests.postgresql import new_database, new_postgresql_name, running_postgresql
@@ -162,3 +164,39 @@ def test_one_team_alone_outvotes_nothing(house: House, small_suite: Path) -> Non
     for value in (RIGHT, RIGHT):
         house.submit("one", small_suite, value)
     assert dispute_outvoted(house.server, "small", ACTOR) == []
+
+
+def test_an_empty_server_is_backed_up_and_restored_from_the_command_line(tmp_path: Path) -> None:
+    def call(*arguments: str) -> str:
+        done = CliRunner().invoke(serve, ["admin", *arguments], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    data, other, archive = (str(tmp_path / name) for name in ("data", "other", "backup.tar"))
+    call("account", "add", "ann", "--data", data)
+    call("backup", archive, "--data", data)
+    assert "all in order" in call("restore", archive, "--data", other)
+    assert "account.created" in call("log", "--json", "--data", other)
+    call("webhooks", "--allow", "CI.example.org", "--data", other)
+    assert call("webhooks", "--data", other) == "ci.example.org\n"
+    assert call("webhooks", "--deny", "ci.example.org", "--data", other) == ""
+    key = call("keys", "rotate", "--data", other).strip()
+    assert key in call("keys", "list", "--data", other)
+    assert "0 files" in call("sweep", "--data", other)
+    call("migrate", "--data", other)
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    """Exit code 9, and nothing is changed."""
+    folder = DataFolder(tmp_path)
+    folder.make()
+    database = Database(sqlite_url(folder.database))
+    database.migrate()
+    with database.writing(ACTOR) as transaction:
+        transaction.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close()
+    with pytest.raises(StoreError, match="newer judge") as error:
+        CliRunner().invoke(
+            serve, ["admin", "migrate", "--data", str(tmp_path)], catch_exceptions=False
+        )
+    assert error.value.exit_code == 9
