@@ -61,7 +61,7 @@ with tempfile.TemporaryDirectory() as scratch:
 # Tasks without an answer count as not solved.
 missing = about["tasks"] - overall.get("all_tasks", overall["tasks"])
 share = overall["tasks"] / (overall["tasks"] + missing) if overall["tasks"] + missing else 0.0
-values = {name: overall[name + "_restriction"]["value"] or 0.0 for name in ("soft", "hard")}
+values = {name: overall[name + "_restriction"] or 0.0 for name in ("soft", "hard")}
 scores = {name: 100 * share * value for name, value in values.items()}
 output.mkdir(parents=True, exist_ok=True)
 (output / "scores.json").write_text(json.dumps(scores))

@@ -97,7 +97,7 @@ def scored_by_judge(answers: Path, suite: str, out: Path) -> dict[str, float]:
     command = [judge, "score", answers, "--dataset", SAMPLES / suite, "--out", out, "-q"]
     subprocess.run([*map(str, command)], check=True)
     overall = json.loads((out / "report.json").read_text())["overall"]
-    return {name: 100 * overall[f"{name}_restriction"]["value"] for name in ("soft", "hard")}
+    return {name: 100 * overall[f"{name}_restriction"] for name in ("soft", "hard")}
 
 
 @pytest.mark.slow
