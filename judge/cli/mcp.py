@@ -16,7 +16,7 @@ from judge.errors import UsageError
 
 @click.command(
     cls=HelpCommand,
-    examples=("mcp --folder work", "mcp --folder work --read-only --tools view_range,find"),
+    examples=("mcp", "mcp --read-only --tools view_range,find"),
 )
 @option(
     "--folder",

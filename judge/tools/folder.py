@@ -61,7 +61,7 @@ class ToolFolder:
         """The bytes of a workbook.
 
         Raises:
-            ToolFaultError: there is no such file in the folder, or it is no workbook.
+            ToolFaultError: there is no such file in the folder, or it is not a workbook.
         """
         with self._parent(name) as (descriptor, last):
             try:

@@ -112,7 +112,7 @@ class WorkbookTools:
         )
         yield Tool(
             "find",
-            "Find cells that contain a text, whatever its case.",
+            "Find cells that contain some text, whatever its case.",
             {
                 "path": _PATH,
                 "text": {"type": "string", "description": "The text."},
