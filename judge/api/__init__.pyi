@@ -4,6 +4,7 @@ from judge.api.commands import score as score
 from judge.api.commands import verify as verify
 from judge.api.comparing import compare_at_position as compare_at_position
 from judge.api.comparing import compare_by_board as compare_by_board
+from judge.api.comparing import compare_by_checklist as compare_by_checklist
 from judge.api.comparing import compare_by_rules as compare_by_rules
 from judge.api.desktop_trials import TrialOptions as TrialOptions
 from judge.api.infer_options import InferOptions as InferOptions

@@ -16,16 +16,20 @@ from judge.compare.cells.changes import Change
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
-from judge.compare.contract import GoldFaultError, Rules
+from judge.compare.checklists.checker import CHECKER as CHECKLISTS
+from judge.compare.checklists.items import NAME as CHECKLIST
+from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import judge_rules
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.published_error import Side
 from judge.core.finding import Finding
-from judge.core.submission import Origin
+from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import read_json
+from judge.files.packed_folder import files_below
 from judge.files.paths import GivenPath, as_path
 from judge.files.yaml_documents import read_yaml
 from judge.workbook.reader import Workbook, open_workbook
@@ -249,6 +253,57 @@ def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
         return RuleOptions.of(chosen)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
+
+
+def compare_by_checklist(
+    output: GivenPath,
+    path: GivenPath,
+    golds: Sequence[GivenPath],
+    options: Mapping[str, Any],
+) -> Finding:
+    """Judges an output by the checklist of a file.
+
+    Args:
+        output: a workbook or any other file, or a folder of files.
+        path: the checklist, JSON or YAML: its items, or the options of the checker.
+        golds: files that its items name as golds.
+        options: the command's options: profile, engines.
+
+    Raises:
+        UsageError: the file is not a checklist.
+        WorkbookError: the output cannot be read.
+        GoldFaultError: a gold is missing or cannot be read.
+    """
+    output = as_path(output)
+    given = _read_checklist(as_path(path))
+    spec = CheckerSpec(CHECKLIST, given)
+    case = TestCase(1, (), tuple(Gold(as_path(gold)) for gold in golds))
+    files = files_below(output) if output.is_dir() else {output.name: output.read_bytes()}
+    form = AnswerForm.FILES if output.is_dir() else AnswerForm.WORKBOOK
+    listed = tuple(AnswerFile(name, data) for name, data in files.items())
+    task = Task(output.name, "", "", (case,), spec, form)
+    rules = Rules(get_profile(options["profile"]), max_differences=200)
+    try:
+        with _engines(options) as engines:
+            answer = Answer(Origin.FINISHED, listed)
+            return CHECKLISTS.check(task, case, case.golds, answer, engines, rules)
+    except AnswerFaultError as error:
+        raise WorkbookError(f"{output}: {error.message}") from error
+
+
+def _read_checklist(path: Path) -> Mapping[str, object]:
+    document = read_yaml(path, UsageError)
+    given = {"items": document} if isinstance(document, list) else document
+    if not isinstance(given, dict) or "items" not in given:
+        raise UsageError(
+            f"{path}: expected a list of items, or an object with the field 'items'",
+            hint="docs/checklists.md lists the kinds of items.",
+        )
+    try:
+        CHECKLISTS.check_options(given)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
+    return given
 
 
 def _engines(options: Mapping[str, Any]) -> Engines:

@@ -231,9 +231,29 @@ def _print(checks: Sequence[CaseCheck]) -> None:
     )
     if unchanged:
         click.echo(f"  {', '.join(unchanged)}")
+    _print_items(checks)
     _print_dynamic([check for check in checks if check.dynamic is not None])
     noted = {check.task_id for check in checks if check.notes}
     click.echo(f"tasks whose answer position was read with a note: {len(noted)}")
+
+
+def _print_items(checks: Sequence[CaseCheck]) -> None:
+    """Items of checklists that hold without work, that no gold reaches, and that are errors."""
+    listed = [(check, check.items) for check in checks if check.items is not None]
+    if not listed:
+        return
+    deterministic = sum(items.deterministic for _, items in listed)
+    not_judged = sum(items.not_judged for _, items in listed)
+    click.echo(f"items: {deterministic} judged here, {not_judged} not judged")
+    for title, of in (
+        ("hold without work", "without_work"),
+        ("hold on no gold", "unreached"),
+        ("end in an error whatever the answer is", "errors"),
+    ):
+        named = [(check, ids) for check, items in listed if (ids := getattr(items, of))]
+        click.echo(f"items that {title}: {sum(len(ids) for _, ids in named)}")
+        for check, ids in named:
+            click.echo(f"  task {check.task_id} case {check.case}: {', '.join(ids)}")
 
 
 def _print_dynamic(checks: Sequence[CaseCheck]) -> None:

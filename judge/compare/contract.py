@@ -146,10 +146,13 @@ class Checker(abc.ABC):
         name: the name by which suites select it.
         counts_cells: whether its findings count cells: how many were compared, and how many are
             wrong. Only answers to its tasks have a cell accuracy.
+        lists_items: whether its findings list items with points; `judge verify` then names those
+            that hold without work.
     """
 
     name: ClassVar[str]
     counts_cells: ClassVar[bool] = False
+    lists_items: ClassVar[bool] = False
 
     # -- what a task asks --------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from judge.core.records.cases import PointsRecord
 from judge.core.records.runs import RunDocument
 from judge.files.forms import Amount, Count, TaskId
 
@@ -163,6 +164,23 @@ class ChartsReport(TypedDict):
     tasks: dict[str, Amount]
 
 
+class PointsReport(TypedDict):
+    """Points of checklists, summed over the cases that have them.
+
+    ``mean_share_of_all`` counts what was not judged as not earned, ``mean_share_of_judged`` leaves
+    it out. ``with_pass_share`` cases have a share from which they pass, and ``passing`` reach it.
+    """
+
+    cases: Count
+    by_judge: dict[str, PointsRecord]
+    by_group: dict[str, PointsRecord]
+    by_kind: dict[str, PointsRecord]
+    mean_share_of_all: float
+    mean_share_of_judged: float | None
+    with_pass_share: Count
+    passing: Count
+
+
 class ShareReport(TypedDict):
     """A share with Wilson's interval of 95 %; null where nothing was observed."""
 
@@ -295,6 +313,7 @@ class FurtherReports(TypedDict, total=False):
     repeated_runs: RepeatedReport
     scope: ScopeReport
     charts: ChartsReport
+    points: PointsReport
     usage: UsageReport
     suspects: SuspectsReport
     published_figures: list[PublishedFigures]
