@@ -81,6 +81,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
         "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
+        "mcp": ("judge.cli.mcp", "mcp", "Offer tools for workbooks as an MCP server."),
     },
     "This machine": {
         "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),
