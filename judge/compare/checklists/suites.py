@@ -16,7 +16,9 @@ from judge.compare.checklists.items import Outcome
 from judge.compare.checklists.workspace import Workspace
 from judge.errors import UsageError
 
-SUITES: dict[str, str] = {}
+SUITES: dict[str, str] = {
+    "rewardkit": "judge.compare.checklists.rewardkit:SUITE",
+}
 """Name of a suite -> its module, and its name there."""
 
 Decide = Callable[[object, Workspace], Outcome]
