@@ -1,12 +1,17 @@
 """The checks of published checklist suites on recorded outputs: the published verdict of each item.
 
-    python -m benchmarks.checklists DATA [--out FILE] [--suite NAME] [--show 20]
+    python -m benchmarks.checklists DATA [--out FILE] [--suite NAME] [--tasks] [--show 20]
 
 DATA is a folder with ``jobs.jsonl`` (an output a line), the tasks of the suites and the outputs. A
 line is written for each check of each output: ``suite``, ``job``, ``check`` and ``passed`` (null
-where the published code raises). If DATA has recorded verdicts (``verdicts.jsonl``), the agreement
-is printed per suite and kind, with the checks that differ. Formulas are computed by the engines of
-the sandbox, where a suite's own code has LibreOffice compute them.
+where the published code raises); for a pytest also its ``result``. If DATA has recorded verdicts
+(``verdicts.jsonl``), the agreement is printed per suite and kind, with the checks that differ.
+Formulas are computed by the engines of the sandbox, where a suite's own code has LibreOffice
+compute them. An output that cannot be judged (a file that is not there, a task that the suite does
+not have) is named on stderr and has no lines.
+
+``--tasks`` judges the same outputs through the suites as the judge opens them and the checker
+``checklist``, under ``official``.
 """
 
 from __future__ import annotations
@@ -21,13 +26,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
+from benchmarks.checklist_tasks import items_of, left_files, response_of
 from judge.compare.cells.computing import Compute
+from judge.compare.checklists.items import Judged, State
 from judge.compare.published import ib_bench, officebench, opencomputer
+from judge.compare.published.skillsbench.attempt import ERROR, FAILURE, PASSED, SKIPPED, Attempt
+from judge.compare.published.skillsbench.tests import TESTS, judge_test
 from judge.compare.published.spider2v.compare_table import Evaluator, judge_published
 from judge.compare.rules.book import Book
 from judge.compare.rules.published_error import PublishedError, Side
 from judge.core.submission import Origin
-from judge.errors import WorkbookError
+from judge.errors import JudgeError, WorkbookError
 from judge.recalc.computing import EngineCompute
 from judge.recalc.select import open_recalculator
 from judge.sandbox import open_sandbox
@@ -38,21 +47,43 @@ DOCUMENTS = "/home/user/Documents"
 """Where the tasks of OpenComputer have their files."""
 
 Job = Mapping[str, Any]
+Outcome = bool | str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The outcome of one check of an output; ``passed`` is None where the published code raises."""
+    """The outcome of one check of an output.
+
+    Attributes:
+        suite, job, kind, check: what was judged.
+        outcome: whether it passes; None where the published code raises; for a pytest, its result.
+    """
 
     suite: str
     job: str
     kind: str
     check: str
-    passed: bool | None
+    outcome: Outcome
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether it passes; a test that was skipped does not."""
+        return self.outcome == PASSED if isinstance(self.outcome, str) else self.outcome
+
+    def record(self) -> dict[str, object]:
+        """The line that is written."""
+        result = {"result": self.outcome} if isinstance(self.outcome, str) else {}
+        return {
+            "suite": self.suite,
+            "job": self.job,
+            "check": self.check,
+            "passed": self.passed,
+            **result,
+        }
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What a recorded line has in common with it."""
+        """Its recorded line has the same one."""
         return self.suite, self.job, self.check
 
 
@@ -73,13 +104,6 @@ def _files_below(folder: Path) -> Mapping[str, bytes]:
     }
 
 
-def _left(data: Path, job: Job) -> dict[str, bytes]:
-    """The files of an output."""
-    return {
-        file["name"]: (data / file["path"]).read_bytes() for file in job["files"] if "path" in file
-    }
-
-
 def _first_workbook(files: Mapping[str, bytes]) -> Workbook | None:
     for name, content in files.items():
         if name.endswith(".xlsx"):
@@ -93,15 +117,11 @@ def _first_workbook(files: Mapping[str, bytes]) -> Workbook | None:
 def ib_bench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool]]:
     """The programmatic criteria of an answer; one line if its reply could not be parsed."""
     rubric = _json(data / "ib-bench/tasks" / job["task"] / "rubric.json")["criteria"]
-    response = job.get("response")
-    if response is None:
-        published = str(job["job"]).removeprefix("published/")
-        response = _json(data / "ib-bench/responses" / f"{published}.json")
-    reply = response.get("parsed_response")
+    reply = response_of(data, job).get("parsed_response")
     if not reply and all(criterion["type"] != "human_judge" for criterion in rubric.values()):
         yield "json_parse", False
         return
-    workbook = _first_workbook(_left(data, job))
+    workbook = _first_workbook(left_files(data, job))
     for name, criterion in rubric.items():
         if criterion["type"] == "programmatic":
             yield name, ib_bench.judge_criterion(name, criterion, reply, workbook).passed
@@ -112,7 +132,7 @@ def opencomputer_checks(
 ) -> Iterator[tuple[str, bool | None]]:
     """The checks of a document, as LibreOffice would show it."""
     checks = _json(data / "opencomputer/tasks" / job["task"] / "task.json")["verification"]
-    left = _left(data, job)
+    left = left_files(data, job)
     files = {f"{DOCUMENTS}/{name}": content for name, content in left.items()}
     document = opencomputer.Document(_first_workbook(left), files, compute, Origin.SOLUTION)
     for number, check in enumerate(checks):
@@ -127,7 +147,7 @@ def officebench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, 
     folder, number = str(job["task"]).split("/")
     task = data / "officebench/tasks" / folder
     before = _files_below(task / "testbed")
-    files = {**(before if job.get("workspace") == "testbed" else {}), **_left(data, job)}
+    files = {**(before if job.get("workspace") == "testbed" else {}), **left_files(data, job)}
     workspace = officebench.Workspace(files, before, _files_below(task / "reference"))
     for index, check in enumerate(_json(task / "subtasks" / f"{number}.json")["evaluation"]):
         try:
@@ -136,10 +156,19 @@ def officebench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, 
             yield str(index), None
 
 
+def skillsbench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, str]]:
+    """The tests of a task on its output."""
+    files = _files_below(data / "skillsbench/tasks" / job["task"])
+    output = next(iter(left_files(data, job).values()), None)
+    attempt = Attempt(output, {Path(name).name: content for name, content in files.items()})
+    for name in TESTS[job["task"]]:
+        yield name, judge_test(job["task"], name, attempt).result
+
+
 def waa_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
     """Each rule of ``compare_table`` alone; its state is that of Spider2-V's evaluator."""
     path = data / "waa-v2/examples/libreoffice_calc" / f"{job['task']}.json"
-    answer = _first_workbook({f"{name}.xlsx": file for name, file in _left(data, job).items()})
+    answer = _first_workbook({f"{name}.xlsx": file for name, file in left_files(data, job).items()})
     gold = Book(open_workbook((data / job["gold"]["path"]).resolve()), Side.GOLD)
     for number, rule in enumerate(_json(path)["evaluator"]["options"]["rules"]):
         passed: bool | None = False
@@ -152,47 +181,96 @@ def waa_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | N
         yield str(number), passed
 
 
-Checks = Callable[[Path, Job, Compute], Iterable[tuple[str, bool | None]]]
+Checks = Callable[[Path, Job, Compute], Iterable[tuple[str, Outcome]]]
 SUITES: Mapping[str, Checks] = {
     "ib-bench": ib_bench_checks,
     "officebench": officebench_checks,
     "opencomputer": opencomputer_checks,
+    "skillsbench": skillsbench_checks,
     "waa-v2": waa_checks,
 }
 
 
+def task_checks(data: Path, job: Job, compute: Compute) -> Iterator[tuple[str, Outcome]]:
+    """The items of the task that an output answers, as the checker judges them."""
+    items = items_of(data, job, compute)
+    if job["suite"] == "ib-bench" and not response_of(data, job).get("parsed_response"):
+        yield "json_parse", any(item.outcome.ended is State.HOLDS for item in items)
+    for entry in items:
+        if entry.judged is Judged.DETERMINISTIC:
+            ended = _ENDED if job["suite"] == "skillsbench" else _PASSED
+            yield entry.item.id, ended[entry.outcome.ended]
+
+
+_PASSED: Mapping[State, Outcome] = {State.HOLDS: True, State.FAILS: False, State.ERROR: None}
+_ENDED: Mapping[State, Outcome] = {
+    State.HOLDS: PASSED,
+    State.FAILS: FAILURE,
+    State.ERROR: ERROR,
+    State.NOT_JUDGED: SKIPPED,
+}
+
 # -- all of them -----------------------------------------------------------------------------------
 
 
-def judged_lines(data: Path, compute: Compute, suites: Iterable[str]) -> Iterator[Line]:
+def jobs_in(data: Path, suites: Iterable[str]) -> Iterator[Job]:
+    """The outputs of some suites; a line of another suite is named on stderr."""
+    chosen = set(suites)
+    with (data / JOBS).open(encoding="utf-8") as jobs:
+        for number, text in enumerate(jobs, start=1):
+            job = json.loads(text)
+            if job.get("suite") in chosen:
+                yield job
+            elif job.get("suite") not in SUITES:
+                print(f"{JOBS}, line {number}: no suite {job.get('suite')!r}", file=sys.stderr)
+
+
+def judged_lines(
+    data: Path, compute: Compute, suites: Iterable[str], *, tasks: bool = False
+) -> Iterator[Line]:
     """The outcome of every check of every output.
 
     Args:
         data: the folder with ``jobs.jsonl``.
         compute: computes formulas.
         suites: names of the suites that are judged.
+        tasks: whether the checker ``checklist`` judges them.
     """
-    wanted = set(suites)
-    with (data / JOBS).open(encoding="utf-8") as jobs:
-        for text in jobs:
-            job = json.loads(text)
-            if job["suite"] in wanted:
-                for check, passed in SUITES[job["suite"]](data, job, compute):
-                    yield Line(job["suite"], job["job"], job["kind"], check, passed)
+    for job in jobs_in(data, suites):
+        decide = task_checks if tasks else SUITES[job["suite"]]
+        try:
+            outcomes = list(decide(data, job, compute))
+        except (JudgeError, OSError, KeyError) as error:
+            problem = error.message if isinstance(error, JudgeError) else repr(error)
+            print(f"{job['suite']} {job.get('job')}: not judged: {problem}", file=sys.stderr)
+            continue
+        for check, outcome in outcomes:
+            yield Line(job["suite"], job["job"], job.get("kind", ""), check, outcome)
 
 
-def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], bool | None]:
+def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], Outcome]:
     """What the published code returned: (suite, job, check) -> outcome."""
-    outcomes: dict[tuple[str, str, str], bool | None] = {}
+    outcomes: dict[tuple[str, str, str], Outcome] = {}
     with (data / VERDICTS).open(encoding="utf-8") as lines:
         for text in lines:
             line = json.loads(text)
             if line.get("kind") == "header" or line["suite"] not in SUITES:
                 continue
-            outcome = line.get("value", line.get("passed"))
+            outcome = line.get("result", line.get("value", line.get("passed")))
             key = line["suite"], line["job"], str(line["check"])
-            outcomes[key] = None if outcome is None else bool(outcome)
+            outcomes[key] = bool(outcome) if isinstance(outcome, float) else outcome
     return outcomes
+
+
+def agree(first: Outcome, second: Outcome) -> bool:
+    """Whether two outcomes are the same: a check that raises fails, and so does a test."""
+    return _plain(first) == _plain(second)
+
+
+def _plain(outcome: Outcome) -> bool | str:
+    if isinstance(outcome, str):
+        return FAILURE if outcome == ERROR else outcome
+    return bool(outcome)
 
 
 def engines() -> Compute:
@@ -206,22 +284,23 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=argparse.FileType("w", encoding="utf-8"))
     parser.add_argument("--suite", choices=sorted(SUITES), action="append")
+    parser.add_argument("--tasks", action="store_true", help="through the checker checklist")
     parser.add_argument("--show", type=int, default=20)
     arguments = parser.parse_args()
     recorded = recorded_outcomes(arguments.data) if (arguments.data / VERDICTS).exists() else {}
     counts: Counter[tuple[str, str]] = Counter()
     agreeing: Counter[tuple[str, str]] = Counter()
     out: TextIO | None = arguments.out
-    for line in judged_lines(arguments.data, engines(), arguments.suite or SUITES):
+    suites = arguments.suite or SUITES
+    for line in judged_lines(arguments.data, engines(), suites, tasks=arguments.tasks):
         if out is not None:
-            said = {"suite": line.suite, "job": line.job, "check": line.check}
-            out.write(json.dumps({**said, "passed": line.passed}) + "\n")
+            out.write(json.dumps(line.record()) + "\n")
         if line.key in recorded:
             counts[line.suite, line.kind] += 1
-            agrees = bool(recorded[line.key]) == bool(line.passed)
+            agrees = agree(recorded[line.key], line.outcome)
             agreeing[line.suite, line.kind] += agrees
             if not agrees and sum(counts.values()) - sum(agreeing.values()) <= arguments.show:
-                print("differs:", *line.key, "recorded", recorded[line.key], "judged", line.passed)
+                print("differs:", *line.key, "recorded", recorded[line.key], "judged", line.outcome)
     for group in sorted(counts):
         print(f"{group[0]:14}{group[1]:12}{agreeing[group]:>6,} of {counts[group]:>6,}")
     print(f"{sum(agreeing.values()):,} of {sum(counts.values()):,} recorded checks agree")

@@ -11,9 +11,9 @@ from benchmarks.golds import Gold, agrees
 from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
-from judge.recalc.dependency import Search
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.dependency import Search
 
 _NUMBER = re.compile(r"\d+")
 MAX_UPSTREAM = 3_000

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import judge
 from judge.api.rewards import reward_of
-from judge.core.score import score_submission
+from judge.core.score import score_verdicts
 from judge.core.verdict import Verdict
 from judge.grading.store import RunDirectory
 from judge.suites import Suite
@@ -58,7 +58,8 @@ def expected(path: Path, suite: Suite, chosen: list[judge.Submission]) -> dict[s
     wanted = {f"{each.task_id}/{each.sample}" for each in chosen}
     found = {}
     for key, verdicts in cases.items():
-        soft = score_submission("", 0, [verdict for _, verdict in sorted(verdicts)]).soft
+        codes = [verdict for _, verdict in sorted(verdicts)]
+        soft = score_verdicts("", 0, codes, [float(code is Verdict.AC) for code in codes]).soft
         if key in wanted and soft is not None:
             found[key] = soft
     return found

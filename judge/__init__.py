@@ -8,7 +8,7 @@ that ``import judge`` does no work. ``judge/__init__.pyi`` is the table of these
 - ``score`` (with ``ScoreOptions``), ``run`` and ``verify`` judge what is on disk
 - ``infer`` (with ``InferOptions``) asks a chat model for solutions
 - ``compare_workbooks`` compares two workbooks (``judge.compare`` is short for it),
-  ``recalculate`` computes the formulas of one
+  ``recalculate`` computes the formulas of one, ``Recalculating`` of one after the other
 - ``rejudge`` and ``change_verdict`` judge a run again, or one case by hand
 - ``Report``, ``report_data``, ``report_html`` and ``compare_runs`` report
 - ``make_audit`` and ``read_audit`` have a person mark a sample of the verdicts

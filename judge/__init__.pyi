@@ -18,6 +18,7 @@ from judge.api.runs import read_audit as read_audit
 from judge.api.workbooks import compare_workbooks as compare_workbooks
 from judge.core.submission import Submission as Submission
 from judge.recalc import recalculate as recalculate
+from judge.recalc.library import Recalculating as Recalculating
 from judge.report.html import report_html as report_html
 from judge.report.report import Report as Report
 from judge.report.report import report_data as report_data

@@ -22,10 +22,10 @@ from judge.core.submission import Submission
 from judge.errors import WorkbookError
 from judge.formulas.references import references
 from judge.formulas.traits import traits
-from judge.recalc.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
 from judge.sandbox.contract import OutputStatus, RunRequest, SandboxSession
 from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_window
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.dependency import FOLLOWED_LIMIT, FormulaIndex, Search
 from judge.workbook.reader import Workbook, filling_cells, sheet_formulas
 
 MAX_READS = 100_000

@@ -51,7 +51,7 @@ from judge.inference.inspect_logs import suite_named_in as suite_named_in
 from judge.inference.logs import export_log as export_log
 from judge.inference.logs import import_log as import_log
 from judge.live.page import LivePage as LivePage
-from judge.recalc import recalculate as recalculate
+from judge.recalc.library import Recalculating as Recalculating
 from judge.recalc.select import engine_report as engine_report
 from judge.recalc.select import report_as_json as report_as_json
 from judge.report.build import method_of as method_of

@@ -28,7 +28,7 @@ from judge.core.records.runs import JudgingRules, RecalcIdentity, RunDocument, S
 from judge.core.task import Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
-from judge.files.documents import read_regular, utc_now
+from judge.files.documents import utc_now
 from judge.files.paths import GivenPath
 from judge.grading.batch import Event, Settings, grade
 from judge.grading.case_records import CaseKey, case_records, result_of_record
@@ -52,6 +52,7 @@ from judge.report.identity import not_taken, trusted_values
 from judge.report.load import LoadedRun, load_run
 from judge.report.report_json import build_report
 from judge.suites import Suite
+from judge.suites.answer_files import read_answer
 from judge.suites.corrections import (
     CorrectedSuite,
     corrected_as_recorded,
@@ -610,7 +611,7 @@ def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> Stor
         if path is None:
             return "its output workbook is no longer stored"
         try:
-            data = read_regular(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES) or b""
+            data = read_answer(path, StoreError, most_bytes=MAX_WORKBOOK_BYTES) or b""
         except StoreError as error:
             return error.message
         if hashlib.sha256(data).hexdigest() != digest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -71,23 +72,32 @@ class JudgingResources:
         self._stack = stack
         self._given = sandbox
         self._opening = threading.Lock()
-        self._corrections: dict[Path, list[dict[str, object]]] = {}
+        self._corrections: dict[int, list[dict[str, object]]] = {}
         self._settings: dict[tuple[str, bool], Settings] = {}
         self._session: ClusterSession | None = None
 
-    def adapt(self, suite: Suite) -> Suite:
-        """The suite with the corrections and the comparison options that were requested."""
-        if self._options.corrections is not None:
-            from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
+    def adapt(self, suite: Suite, options: JudgingOptions | None = None) -> Suite:
+        """The suite with the corrections and the comparison options that were requested.
 
-            corrected = corrected_suite(suite, self._options.corrections)
-            self._corrections[suite.root] = corrected.records
-            suite = corrected.suite
-        return suite.with_checker_options(self._options.checker)
+        Args:
+            suite: as its files have it.
+            options: what was requested, if it is not the same for all suites.
+        """
+        options = options or self._options
+        if options.corrections is None:
+            return suite.with_checker_options(options.checker)
+        from judge.suites.corrections import corrected_suite  # noqa: PLC0415  likewise
+
+        corrected = corrected_suite(suite, options.corrections)
+        adapted = corrected.suite.with_checker_options(options.checker)
+        # As long as the suite is in use, and no longer: a server judges many.
+        self._corrections[id(adapted)] = corrected.records
+        weakref.finalize(adapted, self._corrections.pop, id(adapted), None).atexit = False
+        return adapted
 
     def corrections_of(self, suite: Suite) -> list[dict[str, object]]:
         """The corrections that :meth:`adapt` applied to a suite, as run.json describes them."""
-        return self._corrections.get(suite.root, [])
+        return self._corrections.get(id(suite), [])
 
     def settings_for(
         self, tasks: Iterable[Task], *, runs: bool, remembered: str | None = None
@@ -174,9 +184,10 @@ class JudgingResources:
         from judge.cluster.config import parse_place  # noqa: PLC0415
         from judge.cluster.session import ClusterSeats, ClusterSession  # noqa: PLC0415
 
-        if self._session is None:
-            cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
-            self._session = ClusterSession(cluster_place, self._stack, _tell)
+        with self._opening:
+            if self._session is None:
+                cluster_place = parse_place(options.cluster, insecure=options.insecure_cluster)
+                self._session = ClusterSession(cluster_place, self._stack, _tell)
         assert settings.recipe is not None, "settings() opens them from a recipe"
         return ClusterSeats(self._session, replace(settings.recipe, threads=1), suite, folder)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -224,8 +225,12 @@ def check_same_source(store: RunDirectory, run: RunDocument, source: RunToScore)
         )
 
 
+_KEPT_SUITES = 4
+"""Suites that a scorer keeps for its next runs, of those that it used last."""
+
+
 class RunScorer:
-    """Scores runs, one after the other, each into its results directory.
+    """Scores runs, each into its results directory. Safe to use from several threads.
 
     Args:
         options: how to score.
@@ -236,6 +241,7 @@ class RunScorer:
         self._options = options
         self._resources = resources
         self._suites: dict[str, Suite] = {}
+        self._loading = threading.Lock()
 
     def score(self, source: RunToScore, progress: Callable[[str], Progress]) -> ScoredRun:
         """Scores one run into its results directory."""
@@ -459,9 +465,22 @@ class RunScorer:
                 hint="Give --dataset SUITE (a folder, an archive, or a name; see "
                 "`judge dataset list`).",
             )
-        if name not in self._suites:
-            self._suites[name] = self._resources.adapt(load_suite(name))
-        return self._suites[name]
+        return self.suite(name)
+
+    def suite(self, name: str) -> Suite:
+        """A suite with the corrections and comparison options that were asked for.
+
+        Raises:
+            SuiteError: it is missing or broken.
+        """
+        with self._loading:
+            suite = self._suites.pop(name, None) or self._resources.adapt(
+                load_suite(name), self._options
+            )
+            self._suites[name] = suite  # the one that was used last is the last
+            while len(self._suites) > _KEPT_SUITES:
+                del self._suites[next(iter(self._suites))]
+        return suite
 
     def _describe(self, run: RunDocument, suite: Suite, settings: Settings) -> RunDocument:
         options = self._options

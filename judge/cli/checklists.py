@@ -1,4 +1,4 @@
-"""``judge dataset export-rewardkit`` and ``import-rewardkit``: checklists for Harbor and from it."""
+"""``judge dataset export-rewardkit`` and ``import-rewardkit``: checklists to and from Harbor."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,14 @@ from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option, options_of, sandbox_option
 from judge.cli.output import print_table, table
 from judge.console import styled
-from judge.errors import RecalcError
+from judge.errors import RecalcError, UsageError
+from judge.files.documents import dump_json
 from judge.grading.options import GradingOptions
 from judge.workbook.cell import ErrorValue
 
 if TYPE_CHECKING:
-    from judge.recalc.library import Recalculation
+    from judge.recalc.library import Recalculating, Recalculation
     from judge.recalc.select import EngineEntry
-    from judge.workbook.cell import CellValue
 
 SHOWN_CELLS = 40
 
@@ -30,10 +31,24 @@ SHOWN_CELLS = 40
     examples=(
         "recalc output.xlsx",
         "recalc output.xlsx --at \"'Sheet 1'!B2:B9\" --output computed.xlsx",
+        "recalc output.xlsx --explain Sheet1!B2",
+        "recalc --serve < requests.jsonl",
     ),
 )
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 @option("--at", metavar="POSITION", help="Only these cells, as `Sheet1!A1:B9` [all].")
+@option(
+    "--explain",
+    metavar="CELL",
+    help="Say what each engine computed for one cell, which is believed and why.",
+)
+@option(
+    "--serve",
+    is_flag=True,
+    help='Compute one workbook a line: JSON such as {"path": FILE} on stdin, JSON on stdout.',
+)
 @options_of(
     GradingOptions, "engine", engine="What computes; auto takes each engine where it is right."
 )
@@ -53,15 +68,78 @@ SHOWN_CELLS = 40
 )
 @options_of(GradingOptions, "lenient_names sandbox")
 @json_option("the values")
-def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
+def recalc(
+    file: Path | None,
+    at: str | None,
+    output: Path | None,
+    explain: str | None,
+    serve: bool,
+    as_json: bool,
+    **engines: Any,
+) -> None:
     """Compute the formulas of the workbook FILE.
 
     Prints the computed cells, or writes a copy with --output. Exits with 8 if a cell could not be
     computed.
     """
-    result = api.recalculate(file, sandbox=sandbox, **options)
+    _check_together(file, at=at, output=output, explain=explain, serve=serve)
+    with api.Recalculating(**engines) as recalculating:
+        if file is None:
+            _serve(recalculating)
+        elif explain is not None:
+            _explain(recalculating, file, explain, as_json=as_json)
+        else:
+            _compute(recalculating(file, at=at, output=output), file, as_json=as_json)
+
+
+def _check_together(
+    file: Path | None, *, at: str | None, output: Path | None, explain: str | None, serve: bool
+) -> None:
+    if serve and file is not None:
+        raise UsageError("--serve reads the names of workbooks from stdin; leave out FILE")
+    if not serve and file is None:
+        raise UsageError("there is no workbook to compute; name a FILE, or use --serve")
+    beside = {"--at": at, "--output": output, "--explain": explain}
+    together = [flag for flag, value in beside.items() if value is not None]
+    if serve and together:
+        raise UsageError(f"{together[0]} does not go with --serve; each request has its own")
+    if explain is not None and len(together) > 1:
+        raise UsageError(f"{together[0]} does not go with --explain, which computes one cell")
+
+
+def _serve(recalculating: Recalculating) -> None:
+    from judge.recalc.lines import serve_lines  # noqa: PLC0415  `--help` needs no engine
+
+    def answer(line: str) -> None:
+        click.echo(line)
+        sys.stdout.flush()
+
+    serve_lines(recalculating, sys.stdin.buffer, answer)
+
+
+def _explain(recalculating: Recalculating, file: Path, cell: str, *, as_json: bool) -> None:
+    from judge.recalc.explaining import (  # noqa: PLC0415  as above
+        explanation_as_json,
+        explanation_lines,
+    )
+
+    explanation = recalculating.explain(file, cell)
     if as_json:
-        click.echo(json.dumps(_as_json(result), ensure_ascii=False))
+        click.echo(dump_json(explanation_as_json(explanation), spaced=True))
+    else:
+        for line in explanation_lines(explanation):
+            click.echo(line)
+        for note in explanation.notes:
+            click.echo(f"note: {note}", err=True)
+    if explanation.formula is not None and not explanation.believed:
+        raise RecalcError(f"{file}: {cell} could not be computed", hint="The reason is above.")
+
+
+def _compute(result: Recalculation, file: Path, *, as_json: bool) -> None:
+    from judge.recalc.library import recalculation_as_json  # noqa: PLC0415  as above
+
+    if as_json:
+        click.echo(dump_json(recalculation_as_json(result), spaced=True))
     else:
         _print(result)
     missing = len(result.computed.not_calculated)
@@ -72,35 +150,8 @@ def recalc(file: Path, as_json: bool, sandbox: str, **options: Any) -> None:
         )
 
 
-def _as_json(result: Recalculation) -> dict[str, object]:
-    from judge.recalc.cascade import address  # noqa: PLC0415  `--help` needs no engine
-
-    computed = result.computed
-    return {
-        "values": {address(ref): _plain(value) for ref, value in sorted(computed.values.items())},
-        "not_calculated": {
-            address(ref): why for ref, why in sorted(computed.not_calculated.items())
-        },
-        "engines": list(computed.engines),
-        "notes": [*result.position_notes, *computed.notes],
-        "seconds": round(computed.seconds, 4),
-        "written": None if result.written is None else str(result.written),
-    }
-
-
-def _plain(value: CellValue) -> object:
-    """A value for JSON: dates and times as ISO strings, errors and durations labelled."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, ErrorValue):
-        return {"error": value.code}
-    if hasattr(value, "isoformat"):
-        return {"date": value.isoformat()}
-    return {"days": value.total_seconds() / 86_400}
-
-
 def _print(result: Recalculation) -> None:
-    from judge.recalc.cascade import address  # noqa: PLC0415  as above
+    from judge.recalc.explaining import address  # noqa: PLC0415  as above
 
     computed = result.computed
     shown = sorted(computed.values.items())[:SHOWN_CELLS] if result.written is None else []

@@ -11,6 +11,7 @@ out: from then on it gets nothing, and the rest is as if it had died.
 from __future__ import annotations
 
 import itertools
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -82,6 +83,13 @@ class Cluster(Protocol):
 
     def cancel(self, keys: Collection[str]) -> None:
         """Takes tasks back; the workers end what runs for them."""
+        ...
+
+    def is_next(self, address: str, key: str) -> bool:
+        """Whether no task of another run came to this worker before this one, and is still there.
+
+        A worker that is gone, or silent, is at fault with what it worked on, not with what waited.
+        """
         ...
 
 
@@ -263,6 +271,7 @@ class Dispatcher:
         self._terms = terms
         self._notice = on_notice
         self._clock = clock
+        self._name = secrets.token_hex(8)  # of this run among all that use the cluster
         self._numbers = itertools.count()
         self._seats: dict[str, _Seat] = {}
         self._greeted: dict[str, str] = {}  # key of the handshake -> worker
@@ -505,9 +514,10 @@ class Dispatcher:
     def _bury(self, address: str) -> None:
         """A worker is gone: the chunk that it worked on is suspect, the others are not."""
         chunks = self._seats.pop(address).chunks
+        at_work = bool(chunks) and self._cluster.is_next(address, chunks[0].key)
         self._cluster.cancel([chunk.key for chunk in chunks])
         self._notice(f"worker {address} is gone")
-        if chunks:
+        if at_work:
             self._suspect(chunks.popleft().pieces)
         for chunk in chunks:
             self._requeue(chunk.pieces)
@@ -515,7 +525,9 @@ class Dispatcher:
     def _leave_out_the_stuck(self) -> None:
         """Leaves out workers that have not answered for longer than any honest one takes."""
         for address, seat in list(self._seats.items()):
-            if seat.chunks and self._clock() - seat.since > seat.chunks[0].patience_s:
+            if seat.chunks and not self._cluster.is_next(address, seat.chunks[0].key):
+                seat.since = self._clock()  # it works for another run
+            elif seat.chunks and self._clock() - seat.since > seat.chunks[0].patience_s:
                 waited = f"it has not answered for {self._clock() - seat.since:.0f} s"
                 self._leave_out(address, seat.chunks[0], waited)
 
@@ -552,4 +564,4 @@ class Dispatcher:
                 self._suspects.append(piece)
 
     def _key(self, what: str) -> str:
-        return f"judge-{what}-{id(self):x}-{next(self._numbers)}"
+        return f"judge-{what}-{self._name}-{next(self._numbers)}"

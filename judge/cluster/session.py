@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import secrets
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,15 +50,16 @@ class ClusterSession:
         from judge.cluster.engine.connection import reached  # noqa: PLC0415  an extra, and slow
 
         self._place = cluster_place
-        self._stack = stack
         self._notice = on_notice
         self._connection: Connection = stack.enter_context(reached(cluster_place))
         self._prepared: WorkerRecipe | None = None
+        self._preparing = threading.Lock()
 
+    @contextlib.contextmanager
     def dispatcher(
         self, recipe: WorkerRecipe, settings: Settings, suite: Suite, folder: Path | None
-    ) -> Dispatcher:
-        """Dispatcher that assigns the work of one run.
+    ) -> Iterator[Dispatcher]:
+        """Dispatcher that assigns the work of one run, as long as it lasts; runs can overlap.
 
         Args:
             recipe: what workers open sandbox and engines from.
@@ -65,19 +67,21 @@ class ClusterSession:
             suite: the suite, which workers must have at the same place.
             folder: the results directory; None if nothing is kept.
         """
-        if recipe != self._prepared:
-            self._connection.prepare(recipe)
-            self._prepared = recipe
-        probe = None if folder is None else self._stack.enter_context(_probe(folder))
-        terms = Terms(
-            recipe,
-            Question(str(suite.root.resolve()), None if probe is None else str(probe)),
-            Identity.of(settings, suite.digest),
-            None if folder is None else str(folder.resolve()),
-            self._place.workers,
-            self._place.wait_s,
-        )
-        return Dispatcher(self._connection, terms, on_notice=self._notice)
+        with self._preparing:
+            if recipe != self._prepared:
+                self._connection.prepare(recipe)
+                self._prepared = recipe
+        with contextlib.ExitStack() as stack:
+            probe = None if folder is None else stack.enter_context(_probe(folder))
+            terms = Terms(
+                recipe,
+                Question(str(suite.root.resolve()), None if probe is None else str(probe)),
+                Identity.of(settings, suite.digest),
+                None if folder is None else str(folder.resolve()),
+                self._place.workers,
+                self._place.wait_s,
+            )
+            yield Dispatcher(self._connection.for_run(), terms, on_notice=self._notice)
 
 
 def check_installed(kind: str) -> None:
@@ -146,7 +150,9 @@ class ClusterExecutor:
         dispatcher: makes what assigns the work.
     """
 
-    def __init__(self, dispatcher: Callable[[], Dispatcher]) -> None:
+    def __init__(
+        self, dispatcher: Callable[[], contextlib.AbstractContextManager[Dispatcher]]
+    ) -> None:
         self._make = dispatcher
         self._dispatcher: Dispatcher | None = None
 
@@ -163,8 +169,10 @@ class ClusterExecutor:
         yield from _taken(reused)
         if head is None:
             return
-        self._dispatcher = self._make()
-        with contextlib.closing(self._dispatcher.run(_chained(head, waiting))) as outcomes:
+        with (
+            self._make() as self._dispatcher,
+            contextlib.closing(self._dispatcher.run(_chained(head, waiting))) as outcomes,
+        ):
             for outcome in outcomes:
                 yield from _taken(reused)
                 if isinstance(outcome, JudgedCase):
@@ -180,12 +188,14 @@ class ClusterExecutor:
         Raises:
             JudgeError: the work had to be given up.
         """
-        self._dispatcher = self._make()
         order = {(task.id, case.number): at for at, (task, case) in enumerate(pairs)}
         done: dict[int, CaseCheck] = {}
         following = 0
         checks = (Check(task, case) for task, case in pairs)
-        with contextlib.closing(self._dispatcher.run(checks)) as outcomes:
+        with (
+            self._make() as self._dispatcher,
+            contextlib.closing(self._dispatcher.run(checks)) as outcomes,
+        ):
             for outcome in outcomes:
                 if isinstance(outcome, CaseCheck):
                     done[order[outcome.task_id, outcome.case]] = outcome

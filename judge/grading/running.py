@@ -26,7 +26,6 @@ from judge.core.submission import Answer, AnswerForm, KeptOutput, Origin, Submis
 from judge.core.task import CaseInput, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import WorkbookError
-from judge.files.documents import read_regular
 from judge.grading.store import MAX_WORKBOOK_BYTES, RunDirectory, kept_workbook
 from judge.replies.answers import bounded_reply
 from judge.sandbox.contract import (
@@ -36,6 +35,7 @@ from judge.sandbox.contract import (
     RunStatus,
     SandboxSession,
 )
+from judge.suites.answer_files import read_answer
 
 NO_CODE = "the reply holds no code"
 _TYPED = "typed"
@@ -251,7 +251,7 @@ def read_output(
     """The digest of a finished output, and its outcome as far as it is known before comparing.
 
     Args:
-        path: the file; None where there is none.
+        path: the file or folder; None where there is none.
         missing: the cause to report if there is none.
         trusts_values: whether the values in it are trusted like those of a gold: where the user
             names the file or its folder, not where a results directory does.
@@ -259,7 +259,7 @@ def read_output(
     if path is None:
         return NO_OUTPUT, RunOutcome(Verdict.NO, missing)
     try:
-        data = read_regular(path, WorkbookError, most_bytes=MAX_WORKBOOK_BYTES)
+        data = read_answer(path, WorkbookError, most_bytes=MAX_WORKBOOK_BYTES)
     except WorkbookError as error:
         return NO_OUTPUT, RunOutcome(Verdict.IW, error.message.removeprefix(f"{path.parent}/"))
     if data is None:

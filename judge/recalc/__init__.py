@@ -41,15 +41,10 @@ def recalculate(
     """
     from judge.recalc import library  # noqa: PLC0415 - keeps importing the package cheap
 
-    return library.recalculate(
-        Path(path),
-        at=at,
-        output=None if output is None else Path(output),
-        engine=engine,
-        sandbox_kind=sandbox,
-        timeout_s=timeout_s,
-        lenient_names=lenient_names,
-    )
+    with library.Recalculating(
+        engine=engine, sandbox=sandbox, timeout_s=timeout_s, lenient_names=lenient_names
+    ) as recalculating:
+        return recalculating(path, at=at, output=output)
 
 
 __all__ = ["recalculate"]

@@ -17,11 +17,12 @@ from judge.recalc.contract import (
     OutOfTimeError,
     TeamedEngine,
 )
-from judge.recalc.dependency import Dependencies
+from judge.recalc.explaining import EngineWord
 from judge.recalc.ground import Reads
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.dependency import Dependencies
 
 QUICK_S = 0.3
 QUICK_S_OF_FORMULA = 1e-3
@@ -167,6 +168,15 @@ class Asking:
         """The engines that may yet give values: not asked, out of time, or ended."""
         failed = self.silent.keys() - self.out_of_time - self.ended
         return frozenset(self._engines.keys() - self.answers.keys() - failed)
+
+    def word_of(self, name: str, cell: CellRef) -> EngineWord:
+        """The answer of an engine for a cell, or why it has none."""
+        answer = self.answers.get(name)
+        if answer is None:
+            return EngineWord(why_not=self.silent.get(name, "not asked: it could change nothing"))
+        if cell in answer.values:
+            return EngineWord(answer.values[cell])
+        return EngineWord(why_not=answer.failed.get(cell, "it has no value"))
 
     def may_answer(self, name: str) -> bool:
         """Whether an engine was not asked yet, or used up a limit below the full one."""

@@ -28,16 +28,34 @@ from judge.recalc.agreement import (
 )
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
 from judge.recalc.contract import Engine
+from judge.recalc.explaining import Explanation, address
 from judge.recalc.ground import Ground
 from judge.recalc.names import FORMULAS, LIBREOFFICE
 from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
-from judge.workbook.address import cell_name
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
 
 NOTED_DISAGREEMENTS = 5
 
 _IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
+
+_SURE = (
+    "the two agree, and were always right where they agreed on the functions that the cell depends "
+    "on (the cell is sure)"
+)
+_READ_OTHERWISE = "LibreOffice reads something that the cell depends on differently from Excel"
+_CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
+_UNDISPUTED = "no engine that counts here contradicts it"
+_BETTER = (
+    "LibreOffice was measured to be wrong for a function of the formula, and this engine to be "
+    "right"
+)
+_NO_BETTER = "no engine that contradicts it has a better record for the functions of the formula"
+_TWO = "LibreOffice has no value that counts, and these engines agree"
+_RELIABLE = (
+    "LibreOffice has no value that counts, and this engine was measured to be right for every "
+    "function that the cell depends on"
+)
 
 
 @dataclass(slots=True)
@@ -80,6 +98,14 @@ class Cascade:
         """
         return _Inquiry(self._engines, self._trust, question).run()
 
+    def explain(self, question: Question, cell: CellRef) -> Explanation:
+        """As :meth:`compute` for one of the cells; then the engines that were not needed are asked.
+
+        Raises:
+            EngineUnavailableError: an engine cannot be started.
+        """
+        return _Inquiry(self._engines, self._trust, question).explained(cell)
+
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
@@ -89,11 +115,13 @@ class _Choice:
         value: its value.
         engines: whose value that is.
         against: engine -> what it says, if they disagree and that is worth a note.
+        why: why that is believed, for people; only if it is not simply that engines agree.
     """
 
     value: CellValue
     engines: tuple[str, ...]
     against: Mapping[str, CellValue] | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +177,24 @@ class _Inquiry:
             and not any(isinstance(choice, _Open) for choice in self._decided.values())
         )
         return self._outcome
+
+    def explained(self, cell: CellRef) -> Explanation:
+        """The engines' answers for a cell, and what was made of them."""
+        outcome, choice = self.run(), self._decided[cell]
+        answers = {name: self._asked(name, cell) for name in _IN_ORDER if name in self._engines}
+        for name, asked in answers.items():
+            # The slowest engine is not asked for a cell that is decided without it.
+            if name != FORMULAS:
+                asked.ask(name, self._question.timeout_s)
+        return Explanation(
+            cell,
+            self._question.formulas[cell],
+            outcome.values.get(cell),
+            choice.engines if isinstance(choice, _Choice) else (),
+            choice.why if isinstance(choice, _Choice) else outcome.failed[cell],
+            {name: asked.word_of(name, cell) for name, asked in answers.items()},
+            tuple(outcome.notes),
+        )
 
     def _sure_cells(self) -> AbstractSet[CellRef]:
         """The cells in which an agreement of the pair is accepted, requested or not."""
@@ -279,7 +325,7 @@ class _Inquiry:
         if len(self._engines) == 1:
             # An engine that is the only one was requested by name, and is believed.
             for name, value in results.items():
-                return _Choice(value, (name,))
+                return _Choice(value, (name,), why="it is the only engine that may answer")
             return _Open(missing) if missing else None
         if cell not in self._sure:
             return self._beyond_pair(cell, results, missing)
@@ -290,7 +336,7 @@ class _Inquiry:
         )
         if may_agree and not awaited:
             if same_value(*said):
-                return _Choice(said[0], PAIR_ENGINES)
+                return _Choice(said[0], PAIR_ENGINES, why=_SURE)
             may_agree = False
         choice = self._beyond_pair(cell, results, missing)
         if not may_agree:
@@ -337,7 +383,7 @@ class _Inquiry:
         for word in quick.values():
             likewise = with_logical(office, word)
             if same_value(likewise, word) and not (awaited and office in (0, 1)):
-                return _Choice(likewise, (LIBREOFFICE,))
+                return _Choice(likewise, (LIBREOFFICE,), why=_CONFIRMED)
         if awaited:
             return _Open(awaited)
         words = [*quick.values()]
@@ -345,7 +391,8 @@ class _Inquiry:
             return None
         if not same_value(*words):
             return None
-        return _Choice(words[0], PAIR_ENGINES, {LIBREOFFICE: office, **quick})
+        against = {LIBREOFFICE: office, **quick}
+        return _Choice(words[0], PAIR_ENGINES, against, "they agree, and " + _READ_OTHERWISE)
 
     def _beside_office(
         self,
@@ -396,17 +443,17 @@ class _Inquiry:
             name: result for name, result in others.items() if not same_value(result, office)
         }
         if not against:
-            return _Choice(office, (LIBREOFFICE,))
+            return _Choice(office, (LIBREOFFICE,), why=_UNDISPUTED)
         agreed = agreed_error(office, others)
         if agreed is not None:
-            return _Choice(agreed, tuple(others))
+            return _Choice(agreed, tuple(others), why="they agree on an error of another kind")
         said = {LIBREOFFICE: office, **against}
         better = self._better_than_office(cell, office, against)
         if better is not None:
-            return _Choice(against[better], (better,), said)
+            return _Choice(against[better], (better,), said, _BETTER)
         chosen = with_logical(office, next(iter(others.values())))
         agrees = same_value(chosen, next(iter(against.values())))
-        return _Choice(chosen, (LIBREOFFICE,), None if agrees else said)
+        return _Choice(chosen, (LIBREOFFICE,), None if agrees else said, _NO_BETTER)
 
     def _better_than_office(
         self, cell: CellRef, office: CellValue, against: Mapping[str, CellValue]
@@ -439,7 +486,7 @@ class _Inquiry:
                 other for other in ranked[index + 1 :] if same_value(results[name], results[other])
             ]
             if allies:
-                return _Choice(results[name], (name, *allies), against)
+                return _Choice(results[name], (name, *allies), against, _TWO)
         best, *rivals = ranked
         if standing[best] < RIGHT or is_doubtful(results[best]):
             return None
@@ -447,7 +494,7 @@ class _Inquiry:
         # cells the functions of all are known, by which a rival may seem worse than it is.
         if rivals and (standing[rivals[0]] >= RIGHT or not self._question.follows_each):
             return None
-        return _Choice(results[best], (best,), against)
+        return _Choice(results[best], (best,), against, _RELIABLE)
 
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
         self._disagreements += 1
@@ -495,8 +542,3 @@ def _in_order(asked: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
 
 def _shown(value: CellValue) -> str:
     return value.code if isinstance(value, ErrorValue) else repr(value)[:60]
-
-
-def address(cell: CellRef) -> str:
-    """A cell in the usual notation: ``Sheet1!B7``."""
-    return f"{cell.sheet}!{cell_name(cell.row, cell.column)}"

@@ -17,7 +17,6 @@ from collections.abc import Set as AbstractSet
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference
 from judge.formulas.traits import ESCAPED_LETTER
-from judge.recalc.dependency import Dependencies, Footing, FormulaIndex
 from judge.recalc.rewrite import check_size, without_formulas
 from judge.recalc.services.package import only_elements
 from judge.recalc.services.slim import less_of
@@ -29,6 +28,7 @@ from judge.workbook.address import (
     column_number,
 )
 from judge.workbook.cell import CellRef, CellValue
+from judge.workbook.dependency import Dependencies, Footing, FormulaIndex
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100

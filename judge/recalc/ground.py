@@ -14,15 +14,15 @@ from collections.abc import Set as AbstractSet
 
 from judge.formulas.references import Reference
 from judge.formulas.traits import FormulaTraits
-from judge.recalc.dependency import (
+from judge.recalc.trust import TrustTable
+from judge.workbook.cell import CellRef
+from judge.workbook.dependency import (
     Dependencies,
     Followed,
     FormulaIndex,
     Walk,
     first_unseen,
 )
-from judge.recalc.trust import TrustTable
-from judge.workbook.cell import CellRef
 
 Reads = Callable[[str, Reference], bool]
 """Whether a rectangle, on the sheet of a real name, holds something, such as text beyond ASCII."""

@@ -1,19 +1,24 @@
-"""Computing one workbook from outside the grading: for the command and the library."""
+"""Computing workbooks from outside the grading: for the command and the library."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypedDict
 
+from judge.closable import Closable
 from judge.core.submission import Origin
-from judge.errors import WorkbookError
+from judge.errors import PositionError, WorkbookError
+from judge.files.documents import written as written_text
 from judge.files.writing import write_whole
+from judge.recalc.explaining import Explanation, address, plain_value
+from judge.recalc.policy import DEFAULT_TIMEOUT_S
 from judge.recalc.rewrite import with_values
 from judge.recalc.select import open_recalculator, recalc_cache_folder
 from judge.sandbox import open_sandbox
-from judge.workbook.cell import CellRange, ComputedValues
+from judge.workbook.cell import CellRange, CellRef, ComputedValues
 from judge.workbook.position import SheetIndex, parse_position, resolve_position
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -35,33 +40,122 @@ class Recalculation:
     written: Path | None = None
 
 
-def recalculate(
-    path: Path,
-    *,
-    at: str | None,
-    output: Path | None,
-    engine: str,
-    sandbox_kind: str,
-    timeout_s: float,
-    lenient_names: bool,
-) -> Recalculation:
-    """Computes the formulas of a workbook; see :func:`judge.recalc.recalculate`."""
-    workbook = open_workbook(path)
-    ranges, notes = ranges_of(workbook, at)
-    with contextlib.ExitStack() as stack:
-        sandbox = stack.enter_context(contextlib.closing(open_sandbox(sandbox_kind)))
-        recalculator = open_recalculator(
-            sandbox,
-            engine=engine,
-            timeout_s=timeout_s,
-            lenient_names=lenient_names,
-            cache_dir=recalc_cache_folder(),
-        )
-        stack.enter_context(contextlib.closing(recalculator))
-        computed = recalculator.fill(workbook, ranges, origin=Origin.SOLUTION)
-    if output is not None:
-        write_copy(workbook, computed, output)
-    return Recalculation(computed, tuple(ranges), notes, output)
+class RecalculationJson(TypedDict):
+    """What was computed for a workbook, as JSON."""
+
+    values: dict[str, object]
+    not_calculated: dict[str, str]
+    engines: list[str]
+    notes: list[str]
+    seconds: float
+    written: str | None
+
+
+class Recalculating(Closable):
+    """Calculation engines that stay open, for one workbook after the other.
+
+    Safe to use from several threads; a sandbox is opened at once, an engine when a formula first
+    needs it.
+
+    Args:
+        engine: ``auto`` or the name of one engine.
+        sandbox: ``auto``, ``docker`` or ``bubblewrap``.
+        timeout_s: processor seconds that one engine may take for one workbook.
+        lenient_names: whether newer functions without their prefix are computed.
+
+    Raises:
+        UsageError: there is no such engine.
+        SandboxError: no sandbox is available.
+        RecalcError: the requested engine is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: str = "auto",
+        sandbox: str = "auto",
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        lenient_names: bool = False,
+    ) -> None:
+        with contextlib.ExitStack() as stack:
+            opened = stack.enter_context(contextlib.closing(open_sandbox(sandbox)))
+            self._recalculator = open_recalculator(
+                opened,
+                engine=engine,
+                timeout_s=timeout_s,
+                lenient_names=lenient_names,
+                cache_dir=recalc_cache_folder(),
+            )
+            stack.callback(self._recalculator.close)
+            self._open = stack.pop_all()
+
+    def __call__(
+        self, path: Path | str | bytes, *, at: str | None = None, output: Path | str | None = None
+    ) -> Recalculation:
+        """Computes the formulas of a workbook; no value in it is trusted.
+
+        Args:
+            path: the workbook, as a path or as bytes.
+            at: an answer position such as ``Sheet1!A1:B9``; None for every formula cell.
+            output: where to write a copy whose formula cells hold the computed values.
+
+        Raises:
+            WorkbookError: the workbook cannot be read, or the copy cannot be written.
+            PositionError: nothing in the workbook fits ``at``.
+            RecalcError: an engine cannot be started.
+        """
+        workbook = _opened(path)
+        ranges, notes = ranges_of(workbook, at)
+        computed = self._recalculator.fill(workbook, ranges, origin=Origin.SOLUTION)
+        written = None if output is None else Path(output)
+        if written is not None:
+            write_copy(workbook, computed, written)
+        return Recalculation(computed, tuple(ranges), notes, written)
+
+    def explain(self, path: Path | str | bytes, cell: str) -> Explanation:
+        """Computes one cell and keeps the answers of all engines, and why one is believed.
+
+        Args:
+            path: the workbook, as a path or as bytes.
+            cell: a single cell, such as ``Sheet1!B7``.
+
+        Raises:
+            WorkbookError: the workbook cannot be read.
+            PositionError: nothing in the workbook fits ``cell``, or it is more than one cell.
+            RecalcError: an engine cannot be started.
+        """
+        workbook = _opened(path)
+        ranges, notes = ranges_of(workbook, cell)
+        if len(ranges) != 1 or ranges[0].size != 1:
+            raise PositionError(f"{written_text(cell)} is not a single cell, such as Sheet1!B7")
+        area = ranges[0]
+        ref = CellRef(area.sheet, area.min_row, area.min_column)
+        answer = self._recalculator.explain(workbook, ref, origin=Origin.SOLUTION)
+        return replace(answer, notes=(*notes, *answer.notes))
+
+    def close(self) -> None:
+        """Ends the engines and the sandbox; safe to call twice."""
+        self._open.close()
+
+
+def _opened(path: Path | str | bytes) -> Workbook:
+    return open_workbook(path if isinstance(path, bytes) else Path(path))
+
+
+def recalculation_as_json(result: Recalculation) -> RecalculationJson:
+    """What was computed, as plain data."""
+    computed = result.computed
+    missing = sorted(computed.not_calculated.items())
+    return {
+        "values": {
+            address(ref): plain_value(value) for ref, value in sorted(computed.values.items())
+        },
+        "not_calculated": {address(ref): why for ref, why in missing},
+        "engines": list(computed.engines),
+        "notes": [*result.position_notes, *computed.notes],
+        "seconds": round(computed.seconds, 4),
+        "written": None if result.written is None else str(result.written),
+    }
 
 
 def ranges_of(workbook: Workbook, at: str | None) -> tuple[Sequence[CellRange], tuple[str, ...]]:

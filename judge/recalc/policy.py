@@ -22,10 +22,10 @@ from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult, address
+from judge.recalc.cascade import Cascade, CascadeResult
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
-from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.recalc.engines import INSTALL_COMMAND
+from judge.recalc.explaining import Explanation, address
 from judge.recalc.footing import (
     is_ascii_only,
     logical_constants,
@@ -49,6 +49,7 @@ from judge.workbook.cell import (
     ErrorValue,
     WorkbookFacts,
 )
+from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
 from judge.workbook.xml_parts import whole_number
@@ -230,17 +231,23 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
+        cells, refused, unseen = self._computable(workbook, ranges, origin)
+        computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
+        if refused:
+            return replace(computed, not_calculated={**computed.not_calculated, **refused})
+        return computed
+
+    def _computable(
+        self, workbook: Workbook, ranges: Sequence[CellRange], origin: Origin
+    ) -> tuple[list[WantedCell], dict[CellRef, str], list[str]]:
+        """The cells to compute, those that nobody can compute with the reason, and notes."""
         cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
         refused = replaced_cells(workbook, ranges, self._mode, origin)
         cells = [cell for cell in cells if cell.ref not in refused]
         refused |= _too_long(cells)
         if origin is not Origin.GOLD:
             refused |= uncomputed_cells(cells)
-        cells = [cell for cell in cells if cell.ref not in refused]
-        computed = self._known(workbook, cells, unseen) if cells else NOTHING_COMPUTED
-        if refused:
-            return replace(computed, not_calculated={**computed.not_calculated, **refused})
-        return computed
+        return [cell for cell in cells if cell.ref not in refused], refused, unseen
 
     def _known(
         self, workbook: Workbook, cells: Sequence[WantedCell], unseen: Sequence[str]
@@ -279,10 +286,66 @@ class Recalculator:
         asked = repr((digest, self.identity, code_digest(), sorted(cell.ref for cell in cells)))
         return hashlib.sha256(asked.encode()).hexdigest()
 
+    def explain(self, workbook: Workbook, ref: CellRef, *, origin: Origin) -> Explanation:
+        """Computes one cell as :meth:`fill` does, and keeps the answers of all engines.
+
+        Nothing is taken from the cache, and engines that the decision does not need are asked.
+
+        Args:
+            workbook: an open workbook.
+            ref: the cell, on a sheet by its real name.
+            origin: where the workbook comes from.
+
+        Raises:
+            WorkbookError: the workbook cannot be read.
+            EngineUnavailableError: an installed engine cannot be started.
+        """
+        area = CellRange(ref.sheet, ref.row, ref.column, ref.row, ref.column)
+        cells, refused, _ = self._computable(workbook, [area], origin)
+        if not cells:
+            stored = workbook.cells(area).get((ref.row, ref.column))
+            formula, value = (stored.formula, stored.value) if stored else (None, None)
+            if ref in refused:
+                return Explanation(ref, formula, None, (), refused[ref])
+            why = "no formula gives it a value that is computed, so the value in the file counts"
+            return Explanation(ref, formula, value, (), why)
+        (cell,) = cells
+        if not self._engines:
+            why = _NOBODY + self._install_hint()
+            return Explanation(ref, cell.source.formula, None, (), why)
+        question, notes = self._question(workbook, cells)
+        answer = self._cascade.explain(question, ref)
+        value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
+        return replace(answer, value=value, notes=(*notes, *answer.notes))
+
     def _compute(
         self, workbook: Workbook, cells: Sequence[WantedCell]
     ) -> tuple[ComputedValues, bool]:
         """Values, and whether another run would compute the same."""
+        question, notes = self._question(workbook, cells)
+        outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
+        wanted = {cell.ref: cell for cell in cells}
+        date_1904 = workbook.facts.date_1904
+        hint = self._install_hint() if outcome.failed else ""
+        computed = ComputedValues(
+            values=MappingProxyType(
+                {
+                    ref: _finished(value, wanted[ref], date_1904=date_1904)
+                    for ref, value in outcome.values.items()
+                }
+            ),
+            not_calculated=MappingProxyType(
+                {ref: why + hint for ref, why in outcome.failed.items()}
+            ),
+            engines=self._used(outcome.used),
+            notes=(*notes, *outcome.notes),
+        )
+        return computed, outcome.complete and not question.dependencies.volatile
+
+    def _question(
+        self, workbook: Workbook, cells: Sequence[WantedCell]
+    ) -> tuple[Question, list[str]]:
+        """The question to the engines about some cells, and notes on it."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         sources = {cell.ref: cell.source for cell in cells}
         rests_on = dependencies_or_doubt(
@@ -314,26 +377,7 @@ class Recalculator:
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
         )
-        outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
-        formats = {cell.ref: cell.number_format for cell in cells}
-        date_1904 = workbook.facts.date_1904
-        hint = self._install_hint() if outcome.failed else ""
-        computed = ComputedValues(
-            values=MappingProxyType(
-                {
-                    ref: as_read(
-                        _logical(value, question.formulas[ref]), formats[ref], date_1904=date_1904
-                    )
-                    for ref, value in outcome.values.items()
-                }
-            ),
-            not_calculated=MappingProxyType(
-                {ref: why + hint for ref, why in outcome.failed.items()}
-            ),
-            engines=self._used(outcome.used),
-            notes=(*notes, *outcome.notes),
-        )
-        return computed, outcome.complete and not rests_on.volatile
+        return question, notes
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}
@@ -388,7 +432,10 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
 
 
 def _nobody(cells: Sequence[WantedCell]) -> CascadeResult:
-    return CascadeResult(failed={cell.ref: "no calculation engine is available" for cell in cells})
+    return CascadeResult(failed=dict.fromkeys((cell.ref for cell in cells), _NOBODY))
+
+
+_NOBODY = "no calculation engine is available"
 
 
 def _prefixed(name: str) -> str:
@@ -400,6 +447,12 @@ def _logical(value: CellValue, formula: str) -> CellValue:
     if not isinstance(value, bool) and value in (0, 1) and traits(formula).logical:
         return bool(value)
     return value
+
+
+def _finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellValue:
+    """A value of the engines as the reader would return it from the cell."""
+    logical = _logical(value, cell.source.formula or "")
+    return as_read(logical, cell.number_format, date_1904=date_1904)
 
 
 def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:

@@ -89,12 +89,14 @@ def compare_pair(
         two: scores of the second.
         method: confidence, resamples and seed.
     """
+    # By id: tasks are drawn by their place, which must not depend on the order of the records.
+    drawn = sorted(common)
     won = tuple(task for task in common if one.hard[task] <= SOLVED < two.hard[task])
     lost = tuple(task for task in common if two.hard[task] <= SOLVED < one.hard[task])
     soft, hard = (
         paired_bootstrap(
-            [before[task] for task in common],
-            [after[task] for task in common],
+            [before[task] for task in drawn],
+            [after[task] for task in drawn],
             confidence=method.confidence,
             resamples=method.resamples,
             seed=method.seed,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -83,23 +83,27 @@ class DesktopFormat(SuiteFormat):
 
     Args:
         name: the name of the format, and of the evaluator that its rules were written for.
-        folder: the folder of the tasks, below ``evaluation_examples/examples``.
+        folder: the folder of the tasks, below that of the examples.
         before: another such folder; where it exists as well, the suite is of the other format.
+        examples: the folder of the examples.
     """
 
     file_suffixes = SUFFIXES
     output_pattern = "{id}_output.xlsx"
 
-    def __init__(self, name: str, folder: str, before: str | None = None) -> None:
+    def __init__(
+        self, name: str, folder: str, before: str | None = None, *, examples: str = EXAMPLES
+    ) -> None:
         self.name = name
         self.folder = folder
         self.names = (name,)
-        self.definition = f"{EXAMPLES}/{folder}"
+        self.examples = examples
+        self.definition = f"{examples}/{folder}"
         self._before = before
 
     def recognises(self, root: Path) -> bool:
         """Whether the folder of the tasks is there."""
-        other = self._before is not None and (root / EXAMPLES / self._before).is_dir()
+        other = self._before is not None and (root / self.examples / self._before).is_dir()
         return (root / self.definition).is_dir() and not other
 
     def load(self, root: Path) -> Contents:
@@ -277,7 +281,15 @@ def _file_of(result: Mapping[str, Any]) -> str:
     """The name of the file that was left on the desktop."""
     path = result.get("path")
     first = path[0] if isinstance(path, list) and path else path
-    return PurePosixPath(str(first)).name
+    return _last(str(first))
+
+
+_WINDOWS = re.compile(r"[A-Za-z]:\\")
+
+
+def _last(path: str) -> str:
+    """The name at the end of a path, which may be one of Windows."""
+    return (PureWindowsPath(path) if _WINDOWS.match(path) else PurePosixPath(path)).name
 
 
 # -- tasks ----------------------------------------------------------------------------------------
@@ -441,7 +453,7 @@ def _plan(path: Path) -> str:
 
 def _places(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Path]:
     """Folders in which the workbooks of a task may be, those of Spider2-V and of a cache too."""
-    examples = boundary.root / "evaluation_examples" / "examples"
+    examples = boundary.root / chosen.examples
     folders = dict.fromkeys((chosen.folder, "excel", "libreoffice_calc"))
     return [*(examples / folder / task_id for folder in folders), boundary.root / "cache" / task_id]
 
@@ -498,7 +510,7 @@ def _first(written: Any) -> Any:
 
 
 def _name(written: Any, field: str) -> str:
-    name = PurePosixPath(str(written)).name
+    name = _last(str(written))
     if not isinstance(written, str) or name in {"", ".", ".."} or "\0" in name or "\\" in name:
         raise FieldError(f"field {field!r}: {str(written)[:80]!r} is not a path of a file")
     return name

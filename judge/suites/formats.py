@@ -33,14 +33,14 @@ class Row(NamedTuple):
         names: its :attr:`SuiteFormat.names`.
         definition: its :attr:`SuiteFormat.definition`.
         home: the module, and the name of the format in it; or the format itself.
-        marker: a path below the folder, perhaps with ``*``, that every suite of the format has;
-            empty if that is the definition.
+        markers: paths below the folder, perhaps with ``*``, of which every suite of the format has
+            one; none if that is the definition.
     """
 
     names: tuple[str, ...]
     definition: str
     home: str | SuiteFormat
-    marker: str = ""
+    markers: tuple[str, ...] = ()
 
     def load(self) -> SuiteFormat:
         """Imports the format."""
@@ -51,14 +51,17 @@ class Row(NamedTuple):
         return suite_format
 
     def may_be_in(self, root: Path) -> bool:
-        """Whether a folder has the marker; one that cannot be listed has none."""
-        marker = self.marker or self.definition
+        """Whether a folder has a marker; one that cannot be listed has none."""
         try:
-            if "*" in marker:
-                return any(True for _ in root.glob(marker))
-            return (root / marker).exists()
+            return any(_is_there(root, marker) for marker in self.markers or (self.definition,))
         except OSError:
             return False
+
+
+def _is_there(root: Path, marker: str) -> bool:
+    if "*" in marker:
+        return any(True for _ in root.glob(marker))
+    return (root / marker).exists()
 
 
 _EXAMPLES = "evaluation_examples/examples"
@@ -74,12 +77,31 @@ ROWS = (
         ("spreadsheetbench-2",),
         "{category}/dataset.json",
         "judge.suites.spreadsheetbench2:FORMAT",
-        marker="*/dataset.json",
+        markers=("*/dataset.json",),
     ),
     Row(("dabench",), "da-dev-questions.jsonl", "judge.suites.dabench:FORMAT"),
     Row(("spider2v",), f"{_EXAMPLES}/excel", "judge.suites.desktop:SPIDER2V"),
     Row(("osworld",), f"{_EXAMPLES}/libreoffice_calc", "judge.suites.desktop:OSWORLD"),
     Row(("sheetcopilot",), "dataset.xlsx", "judge.suites.sheetcopilot:FORMAT"),
+    Row(
+        ("opencomputer",),
+        "tasks/calc_*/task.json",
+        "judge.suites.published.opencomputer:FORMAT",
+        markers=("tasks/calc_*/task.json", "task_generator/tasks/calc_*/task.json"),
+    ),
+    Row(
+        ("ib-bench",),
+        "tasks/*/rubric.json",
+        "judge.suites.published.ib_bench:FORMAT",
+        markers=("tasks/*/rubric.json", "eval/tasks/*/rubric.json"),
+    ),
+    Row(("officebench",), "tasks/*/subtasks/*.json", "judge.suites.published.officebench:FORMAT"),
+    Row(("skillsbench",), "tasks/*/task.toml", "judge.suites.published.skillsbench:FORMAT"),
+    Row(
+        ("waa-v2",),
+        "examples/libreoffice_calc",
+        "judge.suites.published.waa:FORMAT",
+    ),
 )
 """The formats of the judge."""
 
@@ -183,6 +205,25 @@ class SuiteFormat(ABC):
         Where names tell several outputs of a case apart, the number of the sample, from 0, follows.
         """
         return None
+
+    def folder_answers(
+        self,
+        folder: Path,  # noqa: ARG002
+        tasks: Mapping[str, str],  # noqa: ARG002
+    ) -> Mapping[str, Path]:
+        """Answers in a folder of finished outputs that are not one file each, by task id.
+
+        Args:
+            folder: where to look.
+            tasks: what answers name a task by -> its id.
+
+        Returns:
+            Folders, or files that :func:`judge.suites.answer_files.read_answer` reads with others.
+
+        Raises:
+            SubmissionError: the folder cannot be listed.
+        """
+        return {}
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
         """The role of a file for a program of the task, by its name; None for files of others.

@@ -90,7 +90,13 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
     unknown: list[str] = []
     conventions = suite.conventions
     cases = {task.id: {case.number for case in task.cases} for task in suite.tasks}
+    names = {name: task.id for task in suite.tasks for name in (task.id, *task.aliases)}
+    whole = conventions.folder_answers(folder, names)
+    outputs |= {(task_id, 0, 1): path for task_id, path in whole.items()}
+    parts = set(whole.values())
     for path in _files(folder, conventions.file_suffixes):
+        if not parts.isdisjoint((path, *path.parents)) or _is_beside(path, whole):
+            continue
         shown = str(path.relative_to(folder))
         named = conventions.output_of(path.name)
         if named is None:
@@ -117,6 +123,16 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
             hint=f"outputs are named {conventions.output_pattern}",
         )
     return FoundOutputs(suite, tuple(strangers), outputs)
+
+
+def _is_beside(path: Path, whole: Mapping[str, Path]) -> bool:
+    """Whether a file belongs to an answer that is a file with others next to it."""
+    return any(
+        answer.suffix == ".json"
+        and path.parent == answer.parent
+        and path.name.startswith(f"{answer.stem}_output")
+        for answer in whole.values()
+    )
 
 
 def raise_unknown(folder: Path, suite: Suite, unknown: Sequence[str]) -> None:

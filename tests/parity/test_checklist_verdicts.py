@@ -6,12 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checklists import JOBS, SUITES, engines, judged_lines, recorded_outcomes
+from benchmarks.checklists import JOBS, SUITES, agree, engines, judged_lines, recorded_outcomes
 from judge.compare.cells.computing import NoEngines
 
 pytestmark = pytest.mark.data
 
-CHECKS = {"ib-bench": 1163, "officebench": 809, "opencomputer": 5015, "waa-v2": 238}
+CHECKS = {
+    "ib-bench": 1163,
+    "officebench": 809,
+    "opencomputer": 5015,
+    "skillsbench": 1210,
+    "waa-v2": 238,
+}
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +32,11 @@ def checklists(judge_data: Path) -> Path:
 def test_every_recorded_outcome_is_given_again(checklists: Path, suite: str) -> None:
     compute = engines() if suite == "opencomputer" else NoEngines()
     recorded = recorded_outcomes(checklists)
-    judged = {line.key: line.passed for line in judged_lines(checklists, compute, [suite])}
+    judged = {line.key: line.outcome for line in judged_lines(checklists, compute, [suite])}
     expected = {key: outcome for key, outcome in recorded.items() if key[0] == suite}
     assert len(expected) == CHECKS[suite]
     assert {
         key: (outcome, judged.get(key))
         for key, outcome in expected.items()
-        if bool(outcome) is not bool(judged.get(key)) or key not in judged
+        if key not in judged or not agree(outcome, judged[key])
     } == {}

@@ -96,6 +96,51 @@ class JudgePlugin(WorkerPlugin):
                 cluster_place.abandon(key)
 
 
+class WorkerTurns:
+    """Which tasks each worker has, of all runs that share a client, in the order of their coming.
+
+    Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._keys: dict[str, list[str]] = {}
+        self._present: frozenset[str] = frozenset()
+        self._left: set[str] = set()
+
+    def add(self, address: str, key: str) -> None:
+        """A task was sent to a worker."""
+        with self._lock:
+            self._keys.setdefault(address, []).append(key)
+
+    def see(self, addresses: Collection[str]) -> None:
+        """These workers are there."""
+        with self._lock:
+            self._present = frozenset(addresses)
+
+    def is_first(self, address: str, key: str) -> bool:
+        """Whether a worker has no earlier task."""
+        with self._lock:
+            return self._keys.get(address, [key])[0] == key
+
+    def end(self, key: str, *, answered: bool) -> None:
+        """A task has ended, or is not wanted any more.
+
+        Of a worker that is gone the order stays until each run has looked at it: its first task
+        remains the first for the others.
+        """
+        with self._lock:
+            for address, keys in list(self._keys.items()):
+                if key not in keys:
+                    continue
+                if answered or address in self._present:
+                    keys.remove(key)
+                else:
+                    self._left.add(key)
+                if self._left.issuperset(keys):
+                    self._left.difference_update(self._keys.pop(address))
+
+
 class Connection:
     """A connection to a scheduler; see :class:`judge.cluster.dispatch.Cluster`.
 
@@ -103,11 +148,18 @@ class Connection:
         client: connected.
         address: of the scheduler, for messages.
         clock: seconds that never go back.
+        turns: the tasks of all runs that share the client.
     """
 
     def __init__(
-        self, client: Client, address: str, *, clock: Callable[[], float] = time.monotonic
+        self,
+        client: Client,
+        address: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        turns: WorkerTurns | None = None,
     ) -> None:
+        self._turns = turns or WorkerTurns()
         self._client = client
         self._clock = clock
         self._address = address
@@ -115,6 +167,10 @@ class Connection:
         self._futures: dict[str, Future[Any]] = {}
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._stranded: dict[str, float] = {}
+
+    def for_run(self) -> Connection:
+        """The same connection for one run, which gets the answers to what it sent itself."""
+        return Connection(self._client, self._address, clock=self._clock, turns=self._turns)
 
     def prepare(self, recipe: WorkerRecipe) -> None:
         """Has every worker open sandbox and engines, those that come later as well."""
@@ -131,6 +187,7 @@ class Connection:
         """The workers that there are now, by address."""
         threads_of = self._call(self._scheduler.ncores)
         self._find_stranded()
+        self._turns.see(threads_of)
         return {address: WorkerFacts(int(threads)) for address, threads in threads_of.items()}
 
     def send(self, address: str, key: str, request: bytes) -> None:
@@ -145,6 +202,7 @@ class Connection:
                 pure=False,
             )
         self._futures[key] = future
+        self._turns.add(address, key)
         future.add_done_callback(lambda _: self._ended.put(key))
 
     def wait(self, timeout_s: float) -> Sequence[Answered]:
@@ -157,14 +215,21 @@ class Connection:
         answered = [self._answered(key, data.get(key)) for key in keys]
         for key in keys:
             self._futures.pop(key).release()
+            self._turns.end(key, answered=True)
         return answered
 
     def cancel(self, keys: Collection[str]) -> None:
         """Takes tasks back."""
+        for key in keys:
+            self._turns.end(key, answered=False)
         futures = [future for key in keys if (future := self._futures.pop(key, None)) is not None]
         if futures and self._client.status == "running":
             with contextlib.suppress(Exception):
                 self._client.cancel(futures, force=True)
+
+    def is_next(self, address: str, key: str) -> bool:
+        """Whether no task of another run came to this worker before this one."""
+        return self._turns.is_first(address, key)
 
     def _find_stranded(self) -> None:
         """Ends tasks whose end the scheduler knows and never reported.

@@ -17,7 +17,12 @@ from judge.compare.checklists.workspace import Workspace
 from judge.errors import UsageError
 
 SUITES: dict[str, str] = {
+    "ib-bench": "judge.compare.checklists.published.ib_bench:SUITE",
+    "officebench": "judge.compare.checklists.published.officebench:SUITE",
+    "opencomputer": "judge.compare.checklists.published.opencomputer:SUITE",
     "rewardkit": "judge.compare.checklists.rewardkit:SUITE",
+    "skillsbench": "judge.compare.checklists.published.skillsbench:SUITE",
+    "waa-v2": "judge.compare.checklists.published.waa:SUITE",
 }
 """Name of a suite -> its module, and its name there."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from judge.compare.cells.computing import Compute
 from judge.compare.files.pages import read_pages
@@ -23,6 +23,8 @@ from judge.files.packed_folder import is_packed_folder, unpacked
 from judge.workbook.address import Rectangle, Window, cell_key, parse_area, parse_cell
 from judge.workbook.cell import Cell, CellRange, CellValue
 from judge.workbook.reader import Workbook, open_workbook
+
+Made = TypeVar("Made")
 
 REPLY = "reply.json"
 """The file of a folder that holds the typed reply, where a reply comes with files."""
@@ -163,6 +165,18 @@ class Workspace:
         self._typed = answer.text
         self._main = main
         self._open: dict[str, OpenBook | WorkbookError] = {}
+        self._made: dict[str, object] = {}
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """Something that items of a suite share, made when it is first asked for.
+
+        Args:
+            name: distinct among the suites.
+            make: makes it.
+        """
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]  # type: ignore[return-value]
 
     @property
     def main(self) -> str:

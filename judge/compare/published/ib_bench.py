@@ -2,7 +2,7 @@
 
 Written from the behaviour of ``eval/score.py`` and ``eval/helpers.py`` at daaa1m/ib-bench@bf205153.
 Its faults have numbers, B1 to B12, in docs/checklists.md; what the judge reads instead is in
-:mod:`judge.compare.checklist`.
+:mod:`judge.compare.checklists.published.ib_bench`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,18 @@ from judge.workbook.reader import Workbook
 MATCH_TYPES = ("substring_one_of", "regex_pattern", "excel_cell_value", "excel_formatting")
 
 _MAX_CELLS = 1_000_000
-_BLUE_THEMES, _GREEN_THEMES, _RED_THEMES = (4, 5), (6, 9), (1, 2)
+_COLOURS: Mapping[str, tuple[str, Sequence[int]]] = {
+    "blue": ("0000FF", (4, 5)),
+    "green": ("00FF00", (6, 9)),
+    "red": ("FF0000", (1, 2)),
+}
+"""Colour of the convention -> its digits, and the colours of a theme that pass for it (B5, B6)."""
+
+_SUBJECTS: Mapping[str, str] = {
+    "blue": "a number that was typed",
+    "green": "a reference to another sheet",
+    "red": "a reference to another workbook",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +83,30 @@ def judge_criterion(
 # -- texts -----------------------------------------------------------------------------------------
 
 
-def _texts(criterion: Mapping[str, object], field: str) -> Sequence[str]:
+def texts_in(criterion: Mapping[str, object], field: str) -> Sequence[str]:
+    """A field of a criterion that lists texts; none if it has no such field."""
     listed = criterion.get(field)
     return [str(text) for text in listed] if isinstance(listed, list) else []
 
 
 def _substring(criterion: Mapping[str, object], text: str) -> PublishedCriterion:
-    for forbidden in _texts(criterion, "forbidden_elements"):
+    for forbidden in texts_in(criterion, "forbidden_elements"):
         if forbidden in text:
             return PublishedCriterion(False, f"the forbidden {forbidden!r} is in the reply")
-    for accepted in _texts(criterion, "accepted_values"):
+    for accepted in texts_in(criterion, "accepted_values"):
         if accepted.lower() in text.lower():
             return PublishedCriterion(True, f"{accepted!r} is in the reply")
     return PublishedCriterion(False, "none of the accepted values is in the reply")
 
 
 def _pattern(criterion: Mapping[str, object], text: str) -> PublishedCriterion:
-    for forbidden in _texts(criterion, "forbidden_elements"):
+    for forbidden in texts_in(criterion, "forbidden_elements"):
         if forbidden in text:
             return PublishedCriterion(False, f"the forbidden {forbidden!r} is in the reply")
-    for required in _texts(criterion, "required_elements"):
+    for required in texts_in(criterion, "required_elements"):
         if required not in text:
             return PublishedCriterion(False, f"the required {required!r} is not in the reply")
-    patterns = _texts(criterion, "valid_patterns")
+    patterns = texts_in(criterion, "valid_patterns")
     for pattern in patterns:
         try:
             if search(pattern, text, re.IGNORECASE):
@@ -139,10 +151,10 @@ def _formatting(
     criterion: Mapping[str, object], workbook: Workbook, sheet: str
 ) -> PublishedCriterion:
     try:
-        areas = _areas(criterion, workbook, sheet)
+        areas = areas_of(criterion, workbook, sheet)
         for area in areas:
             for cell in workbook.cells(area).values():
-                fault = _colour_fault(cell, workbook)
+                fault = colour_fault(cell, workbook)
                 if fault:
                     name = cell_name(cell.row, cell.column)
                     return PublishedCriterion(False, f"{name}: {fault}")
@@ -151,8 +163,11 @@ def _formatting(
     return PublishedCriterion(True, "the colours follow the convention")
 
 
-def _areas(criterion: Mapping[str, object], workbook: Workbook, sheet: str) -> Sequence[CellRange]:
-    listed = _texts(criterion, "cells")
+def areas_of(
+    criterion: Mapping[str, object], workbook: Workbook, sheet: str
+) -> Sequence[CellRange]:
+    """The cells whose colours a criterion asks for: those that it lists, or all of the sheet."""
+    listed = texts_in(criterion, "cells")
     if not listed:
         used = workbook.used_range(sheet)
         return [] if used is None else [used]
@@ -164,20 +179,21 @@ def _areas(criterion: Mapping[str, object], workbook: Workbook, sheet: str) -> S
     return areas
 
 
-def _colour_fault(cell: Cell, workbook: Workbook) -> str:
+def colour_fault(cell: Cell, workbook: Workbook) -> str:
     """What the convention of bankers says against the colour of a cell; empty if nothing."""
+    colour = needed_colour(cell)
+    if not colour or _is_colour(cell, workbook, *_COLOURS[colour]):
+        return ""
+    return f"{_SUBJECTS[colour]} should be {colour}"
+
+
+def needed_colour(cell: Cell) -> str:
+    """The colour that the published code asks of a cell (B7, B8); empty for any."""
     if cell.formula is not None:
         if re.search(r"\[.*?\]", cell.formula):
-            right, colour = _is_colour(cell, workbook, "FF0000", _RED_THEMES), "red"
-            return "" if right else f"a reference to another workbook should be {colour}"
-        if "!" in cell.formula:
-            right = _is_colour(cell, workbook, "00FF00", _GREEN_THEMES)
-            return "" if right else "a reference to another sheet should be green"
-        return ""
-    if isinstance(cell.value, int | float):
-        right = _is_colour(cell, workbook, "0000FF", _BLUE_THEMES)
-        return "" if right else "a number that was typed should be blue"
-    return ""
+            return "red"
+        return "green" if "!" in cell.formula else ""
+    return "blue" if isinstance(cell.value, int | float) else ""
 
 
 def _is_colour(cell: Cell, workbook: Workbook, digits: str, themes: Sequence[int]) -> bool:

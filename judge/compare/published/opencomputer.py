@@ -59,8 +59,12 @@ class Document:
         return BookFacts(self._book)
 
     @cached_property
-    def _computed(self) -> ComputedValues:
-        """The values of all formulas: what LibreOffice does when it opens a workbook."""
+    def computed(self) -> ComputedValues:
+        """The values of all formulas: what LibreOffice does when it opens a workbook.
+
+        Raises:
+            PublishedError: there is no document.
+        """
         book = self._book
         areas = [area for sheet in book.sheet_names if (area := book.used_range(sheet)) is not None]
         return self.compute.fill(book, areas, origin=self.origin)
@@ -106,7 +110,7 @@ class Document:
         area = CellRange.of(sheet, window)
         book = self._book
         try:
-            values = self._computed.values
+            values = self.computed.values
             return {
                 place: _facts_of(book, cell, values.get(CellRef(sheet, *place), cell.value))
                 for place, cell in book.cells(area).items()
@@ -550,7 +554,8 @@ class Expression:
             raise ExpressionError("named arguments are not understood")
         if isinstance(node.func, ast.Attribute):
             owner = self._follow(node.func.value, names)
-            if node.func.attr not in _METHODS.get(type(owner), ()):
+            methods = (names for kind, names in _METHODS.items() if isinstance(owner, kind))
+            if node.func.attr not in next(methods, ()):
                 raise ExpressionError(f"{type(owner).__name__} has no {node.func.attr!r}")
             function = getattr(owner, node.func.attr)
         elif isinstance(node.func, ast.Name) and node.func.id == "isinstance":

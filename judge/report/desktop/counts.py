@@ -402,7 +402,7 @@ def _took(run: LoadedRun, common: Common) -> _Took:
 
 def _means(one: _Took, two: _Took, method: Method) -> Iterator[PairedMean]:
     for key in _KEYS:
-        tasks = [task for task in one[key] if task in two[key]]
+        tasks = sorted(one[key].keys() & two[key].keys())
         if not tasks:
             continue
         before, after = ([took[key][task] for task in tasks] for took in (one, two))

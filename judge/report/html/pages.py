@@ -20,7 +20,7 @@ from judge.core.submission import AnswerForm
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError
-from judge.files.documents import dump_json, read_regular
+from judge.files.documents import dump_json
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
 from judge.replies.extract import recorded_program
@@ -33,6 +33,7 @@ from judge.report.html.code import highlight
 from judge.report.html.episode_pages import episode_page
 from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
 from judge.report.load import LoadedRun, LoadedSubmission
+from judge.suites.answer_files import read_answer
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
 
@@ -259,7 +260,7 @@ class TaskPages:
         """An output that was made elsewhere, and of which the run keeps no copy."""
         path = None if self._finished is None else self._finished.of_sample(*key)
         try:
-            data = None if path is None else read_regular(path, StoreError)
+            data = None if path is None else read_answer(path, StoreError)
         except StoreError:
             return None
         return data if data and hashlib.sha256(data).hexdigest() == digest else None

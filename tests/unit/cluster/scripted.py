@@ -59,6 +59,7 @@ class ScriptedCluster:
         answers_of: the same of single workers.
         silent: workers that say who they are, and then answer nothing.
         mute: workers that do not even say that.
+        busy: workers that work for another run.
         late: workers that come after so many answers.
         restarts: whether a worker that died comes back under another name.
         sent: every request, with the worker that got it.
@@ -72,6 +73,7 @@ class ScriptedCluster:
     answers_of: dict[str, Callable[[Request], Reply | bytes | None]] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     mute: set[str] = field(default_factory=set)
+    busy: set[str] = field(default_factory=set)
     late: dict[str, int] = field(default_factory=dict)
     restarts: bool = True
     threads: int = 1
@@ -111,6 +113,10 @@ class ScriptedCluster:
 
     def cancel(self, keys: Collection[str]) -> None:
         self.cancelled |= set(keys)
+
+    def is_next(self, address: str, key: str) -> bool:
+        del key
+        return address not in self.busy
 
     def _is_silent(self, address: str, request: bytes) -> bool:
         return address in self.mute or (address in self.silent and request[:1] == b"W")

@@ -88,3 +88,46 @@ def test_a_task_whose_end_is_not_reported_ends(state: str) -> None:
     (answered,) = connection.wait(0.0)
     assert (answered.key, answered.data) == ("hello", None)
     assert "could not finish" in answered.problem
+
+
+def test_each_run_gets_the_answers_to_what_it_sent() -> None:
+    client = Client()
+    client.scheduler.state = "erred"
+    now = [0.0]
+    connection = connected(client, now)
+    first, second = connection.for_run(), connection.for_run()
+    first.send("tls://w1", "a", b"W")
+    second.send("tls://w1", "b", b"W")
+    for run in (first, second):
+        run.workers()
+    now[0] += 2
+    for run in (first, second):
+        run.workers()
+    assert [answered.key for answered in second.wait(0.0)] == ["b"]
+    assert [answered.key for answered in first.wait(0.0)] == ["a"]
+
+
+def test_what_a_worker_works_on_is_what_came_first_of_all_runs() -> None:
+    connection = connected(Client(), [0.0])
+    first, second = connection.for_run(), connection.for_run()
+    first.workers()
+    first.send("tls://w1", "a", b"W")
+    second.send("tls://w1", "b", b"W")
+    assert first.is_next("tls://w1", "a")
+    assert not second.is_next("tls://w1", "b")
+    first.cancel(["a"])
+    assert second.is_next("tls://w1", "b")
+
+
+def test_whom_a_dead_worker_worked_for_is_known_until_every_run_has_looked() -> None:
+    client = Client()
+    connection = connected(client, [0.0])
+    first, second = connection.for_run(), connection.for_run()
+    first.send("tls://w1", "a", b"W")
+    second.send("tls://w1", "b", b"W")
+    client.scheduler.ncores = dict  # type: ignore[method-assign]
+    first.workers()
+    first.cancel(["a"])
+    assert not second.is_next("tls://w1", "b")
+    second.cancel(["b"])
+    assert first.is_next("tls://w1", "c")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from judge.cluster import dispatch
-from judge.cluster.dispatch import DEATHS, DEPTH, STUCK_S, Dispatcher, Lost, Terms
+from judge.cluster.dispatch import DEATHS, DEPTH, STUCK_S, Answered, Dispatcher, Lost, Terms
 from judge.cluster.messages import Identity, Introduction, Question, Reply, Request
 from judge.core.limits import Limits
 from judge.core.verdict import Verdict
@@ -385,3 +385,38 @@ def test_chunks_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     work, _ = dispatcher(cluster)
     list(work.run([job(number) for number in range(100)]))
     assert max(len(request.work) for _, request in cluster.sent) <= 3
+
+
+def test_the_death_of_a_worker_is_not_the_fault_of_what_waited_behind_another_run() -> None:
+    """Of five deaths none counts: the worker that dies works for another run each time."""
+    deaths: list[str] = []
+
+    def answer(request: Request) -> Reply:
+        if len(deaths) < 5:
+            deaths.append(request.key)
+            raise DiesError
+        return all_right(request)
+
+    cluster, jobs = ScriptedCluster(answer=answer), [job(0)]
+    cluster.is_next = lambda *_: False  # type: ignore[method-assign]
+    work, _ = dispatcher(cluster)
+    outcomes = list(work.run(jobs))
+    verdicts = [each.result.verdict for each in outcomes if isinstance(each, JudgedCase)]
+    assert verdicts == [Verdict.AC] * len(jobs[0].cases)
+    assert len(deaths) == 5
+
+
+def test_a_worker_that_works_for_another_run_is_not_taken_for_a_silent_one() -> None:
+    cluster = ScriptedCluster(silent={"w1"}, busy={"w1"})
+    del cluster.introductions["w2"]
+    work, told = dispatcher(cluster)
+    running = work.run([job(0)])
+
+    def later(timeout_s: float) -> Sequence[Answered]:
+        if cluster.now > 10_000:
+            cluster.silent.clear()
+        return ScriptedCluster.wait(cluster, timeout_s)
+
+    cluster.wait = later  # type: ignore[method-assign]
+    assert len(list(running)) == len(job(0).cases)
+    assert not any("has not answered" in each for each in told)

@@ -29,7 +29,6 @@ from judge.recalc.contract import (
     EngineUnavailableError,
     OutOfTimeError,
 )
-from judge.recalc.dependency import Dependencies, FormulaIndex, dependencies
 from judge.recalc.ground import Reads
 from judge.recalc.service import read_answer
 from judge.recalc.services.children import ReadyChild
@@ -37,6 +36,7 @@ from judge.recalc.services.common import Answer, Request
 from judge.recalc.services.folders import TemporaryFolder
 from judge.recalc.trust import TrustTable, read_table
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies
 from tests.unit.recalc.fakes import SHEET, ScriptedEngine, package, ref
 
 SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}

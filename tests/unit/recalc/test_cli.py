@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import judge
 import judge.recalc.library
+import judge.recalc.lines
 import judge.sandbox
 from judge.cli.recalc import engines, recalc
-from judge.errors import PositionError, RecalcError, WorkbookError
+from judge.errors import JudgeError, PositionError, RecalcError, UsageError, WorkbookError
 from judge.recalc import recalculate
+from judge.recalc.library import Recalculating
+from judge.recalc.lines import MAX_LINE_BYTES, serve_lines
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.workbook.reader import open_workbook
-from tests.unit.recalc.fakes import ALL, package
+from tests.unit.recalc.fakes import ALL, package, ref
 
 VERSIONS = {"libreoffice": "26", "ironcalc": "0.9", "formualizer": "0.13", "formulas": "1.3"}
 
@@ -145,3 +151,112 @@ def test_what_was_computed_is_not_computed_again(sandbox: ScriptedSandbox, book:
     asked = len(sandbox.calls)
     assert recalculate(book).computed.values == first.computed.values
     assert len(sandbox.calls) == asked > 0
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_one_cell_is_explained_engine_by_engine(book: Path) -> None:
+    result = CliRunner().invoke(recalc, [str(book), "--explain", "S!A1"], catch_exceptions=False)
+    lines = result.stdout.splitlines()
+    assert lines[0] == "S!A1\t=B1+1"
+    assert "libreoffice\t3\tbelieved" in lines
+    assert "formualizer\t3" in lines
+    assert "formulas\tnot asked: it could change nothing" in lines
+    assert lines[-1] == "value\t3 (libreoffice): no engine that counts here contradicts it"
+    shown = json.loads(CliRunner().invoke(recalc, [str(book), "--explain", "A2", "--json"]).stdout)
+    assert shown["value"] == {"error": "#N/A"}
+    assert [entry["name"] for entry in shown["engines"]] == [
+        "libreoffice",
+        "formualizer",
+        "ironcalc",
+        "formulas",
+    ]
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_cell_without_a_value_is_explained(tmp_path: Path) -> None:
+    path = tmp_path / "book.xlsx"
+    path.write_bytes(package({"A9": "=CUBEVALUE(1)", "B1": 7}))
+    result = CliRunner().invoke(recalc, [str(path), "--explain", "A9"])
+    assert isinstance(result.exception, RecalcError)
+    assert "libreoffice\tno such function" in result.stdout
+    assert "value\tno value: libreoffice: no such function" in result.stdout
+    constant = CliRunner().invoke(recalc, [str(path), "--explain", "B1"], catch_exceptions=False)
+    assert constant.exit_code == 0
+    assert constant.stdout.splitlines()[-1].startswith("value\t7: no formula gives it a value")
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--explain", "A1:A2"], "not a single cell"),
+        (["--explain", "A1", "--at", "A1"], "--at does not go with --explain"),
+        (["--serve"], "leave out FILE"),
+    ],
+)
+def test_options_that_contradict_each_other(book: Path, arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(recalc, [str(book), *arguments])
+    assert isinstance(result.exception, JudgeError)
+    assert message in result.exception.message
+
+
+def test_a_workbook_or_serve_is_needed() -> None:
+    assert isinstance(CliRunner().invoke(recalc, []).exception, UsageError)
+
+
+def served(lines: Sequence[bytes]) -> list[dict[str, Any]]:
+    answers: list[str] = []
+    with Recalculating() as recalculating:
+        serve_lines(recalculating, io.BytesIO(b"\n".join(lines)), answers.append)
+    return [json.loads(answer) for answer in answers]
+
+
+def test_workbooks_are_served_line_by_line(sandbox: ScriptedSandbox, book: Path) -> None:
+    request = {"path": str(book), "at": "A1", "id": {"any": 1}}
+    lines = [json.dumps(request).encode(), b"", json.dumps({"path": str(book)}).encode()]
+    first, second = served(lines)
+    assert first["id"] == {"any": 1}
+    assert first["values"] == {"S!A1": 3}
+    assert len(second["values"]) == 4
+    assert sandbox.closed
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"no json", "not JSON"),
+        (b"[1]", "expected a JSON object"),
+        (b'{"at": "A1"}', "path"),
+        (b'{"path": "/nowhere.xlsx"}', "nowhere"),
+        (b'{"path": "x", "cells": "A1"}', "unknown field 'cells'"),
+        (b'{"path": "x", "explain": "A1", "at": "A1"}', "explain is asked alone"),
+        (b'{"path": "' + b"x" * MAX_LINE_BYTES * 3 + b'"}', "more than"),
+    ],
+)
+def test_a_bad_line_is_an_answer_and_the_next_is_served(
+    book: Path, line: bytes, message: str
+) -> None:
+    good = json.dumps({"path": str(book), "explain": "A1"}).encode()
+    bad, explained = served([line, good])
+    assert message in bad["error"]["message"]
+    assert explained["value"] == 3
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_an_answer_is_bounded(book: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge.recalc.lines, "MAX_CELLS", 3)
+    request = {"path": str(book)}
+    too_many, few = served([json.dumps(request | extra).encode() for extra in ({}, {"at": "A1"})])
+    assert "4 formula cells; an answer has at most 3" in too_many["error"]["message"]
+    assert few["values"] == {"S!A1": 3}
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_the_library_computes_bytes_and_paths(book: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.xlsx"
+    with judge.Recalculating() as recalculating:
+        assert recalculating(book.read_bytes(), at="A1").computed.values[ref(1)] == 3
+        assert recalculating(book, output=out).written == out
+        assert recalculating.explain(book, "A1").believed == ("libreoffice",)
+    recalculating.close()

@@ -14,7 +14,6 @@ from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 from judge.formulas.references import Reference
 from judge.recalc import rewrite
-from judge.recalc.dependency import FormulaIndex, dependencies
 from judge.recalc.footing import (
     WORTH_BYTES,
     WORTH_FORMULAS,
@@ -27,6 +26,7 @@ from judge.recalc.footing import (
 )
 from judge.recalc.rewrite import without_formulas
 from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.dependency import FormulaIndex, dependencies
 from judge.workbook.reader import Workbook, open_workbook, sheet_formulas
 from tests.unit.recalc.fakes import package, workbook
 

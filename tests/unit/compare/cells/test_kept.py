@@ -17,7 +17,8 @@ from openpyxl.worksheet.table import Table
 
 from judge.compare.cells.comparison import Comparison, DifferenceClass
 from judge.compare.cells.computing import compare_files
-from judge.compare.cells.scope import Kept, find_losses, words_for_formula
+from judge.compare.cells.requested_formula import words_for_formula
+from judge.compare.cells.scope import Kept, find_losses
 from judge.errors import UsageError, WorkbookError
 from judge.formulas.shift import formula_shape
 from judge.workbook.address import Window

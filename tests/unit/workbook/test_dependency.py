@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference
-from judge.recalc import dependency
-from judge.recalc.dependency import (
+from judge.workbook import dependency
+from judge.workbook.cell import Cell
+from judge.workbook.dependency import (
     Dependencies,
     FormulaIndex,
     Search,
     dependencies,
     dependencies_or_doubt,
 )
-from judge.workbook.cell import Cell
 from tests.bounds import in_bounds
 
 SHEETS = {

@@ -1,0 +1,120 @@
+"""Recorded outputs of checklist suites, judged as tasks: the suites as opened, and their items.
+
+For ``benchmarks/checklists.py --tasks`` and ``benchmarks/checklist_readings.py``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from judge.compare.cells.computing import Compute
+from judge.compare.checklists.checker import judged_items, workspace_of
+from judge.compare.checklists.items import ChecklistOptions, Reading
+from judge.compare.checklists.kinds import judge_item
+from judge.compare.checklists.tally import JudgedItem, with_gates
+from judge.compare.checklists.workspace import REPLY, answer_of_folder
+from judge.core.submission import Answer, AnswerFile, Origin
+from judge.core.task import Gold, Task
+from judge.suites.load import load_suite
+from judge.suites.suite import Suite
+
+Job = Mapping[str, Any]
+
+
+@lru_cache(maxsize=8)
+def opened_suite(data: Path, name: str) -> Suite:
+    """A suite of the data.
+
+    Raises:
+        SuiteError: it cannot be read.
+    """
+    return load_suite(data / name)
+
+
+def task_of(data: Path, job: Job) -> Task:
+    """The task that an output answers.
+
+    Raises:
+        UsageError: the suite has no such task.
+        SuiteError: the suite cannot be read.
+    """
+    suite = opened_suite(data, job["suite"])
+    name = str(job["task"])
+    task_id = next((task.id for task in suite.tasks if name in (task.id, *task.aliases)), name)
+    task = suite.task(task_id)
+    if "gold" in job:
+        gold = Gold((data / job["gold"]["path"]).resolve())
+        task = replace(task, cases=(replace(task.cases[0], golds=(gold,)),))
+    return task
+
+
+def left_files(data: Path, job: Job) -> dict[str, bytes]:
+    """The files of an output.
+
+    Raises:
+        OSError: one is not there.
+    """
+    return {
+        file["name"]: (data / file["path"]).read_bytes() for file in job["files"] if "path" in file
+    }
+
+
+def response_of(data: Path, job: Job) -> Mapping[str, Any]:
+    """The recorded response of an answer of IB-bench.
+
+    Raises:
+        OSError: it is not there.
+    """
+    response = job.get("response")
+    if response is None:
+        published = str(job["job"]).removeprefix("published/")
+        path = data / "ib-bench/responses" / f"{published}.json"
+        response = json.loads(path.read_text(encoding="utf-8"))
+    return dict(response)
+
+
+def answer_of(data: Path, job: Job, task: Task) -> Answer:
+    """An output as the answer that the checker judges."""
+    files = left_files(data, job)
+    if job["suite"] == "officebench" and job.get("workspace") == "testbed":
+        files = {file.name: file.path.read_bytes() for file in task.cases[0].inputs} | files
+    if job["suite"] == "ib-bench":
+        files[REPLY] = json.dumps(response_of(data, job).get("parsed_response")).encode()
+    if job["suite"] in {"skillsbench", "waa-v2"}:
+        # These outputs are recorded without their names: each is the file that its task asks for.
+        asked = str(task.context.get("file", "output.xlsx"))
+        files = dict.fromkeys([asked] if files else [], next(iter(files.values()), b""))
+    if job["suite"] == "opencomputer":
+        listed = tuple(AnswerFile(name, content) for name, content in files.items())
+        return Answer(Origin.SOLUTION, listed)
+    return answer_of_folder(files, Origin.FINISHED)
+
+
+def items_of(data: Path, job: Job, compute: Compute, *, both: bool = False) -> list[JudgedItem]:
+    """Every item of the task that an output answers, under ``official``.
+
+    Args:
+        data: the folder with the outputs.
+        job: the output.
+        compute: computes formulas.
+        both: whether the items are judged under ``standard`` as well.
+
+    Raises:
+        JudgeError: the suite has no such task, or cannot be read.
+        OSError: a file of the output is not there.
+    """
+    task = task_of(data, job)
+    case = task.cases[0]
+    workspace = workspace_of(case, case.golds, answer_of(data, job, task), compute)
+    options = ChecklistOptions.of(task.checker.own_options)
+    if both:
+        return judged_items(options, workspace, Reading.OFFICIAL)
+    items = [
+        JudgedItem(item, judge_item(item, workspace, Reading.OFFICIAL)) for item in options.items
+    ]
+    return with_gates(items, Reading.OFFICIAL)

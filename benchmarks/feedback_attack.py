@@ -1,0 +1,211 @@
+"""A contestant that knows all rules against the feedback of a hidden split.
+
+    python benchmarks/feedback_attack.py SUITE [--solved 180] [--submissions 150] [--patience 5000]
+
+The contestant solves some tasks honestly, which it may leave out of a submission to hold its score
+where it wants. It recovers (1) the golds that are one whole number from 0 to 100, by guessing for
+several tasks at once and halving where something moved, and (2) 32 bits of one hidden input, which
+a program reads at run time and tells by the verdict that it chooses. Everything that it learns goes
+through the code that the server shows scores with. Prints what it recovered against submissions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from judge.serve.boards.feedback import (
+    LEAST_GAIN,
+    STEP,
+    Rung,
+    gold_bits,
+    ladder_bits,
+    rounded,
+    within_budget,
+)
+from judge.serve.boards.guesses import count_guessable, whole_numbers
+from judge.suites import load_suite
+
+INPUT_BITS = 32
+LEVELS = (
+    *("none", "score, ladder and budget", "score, ladder alone"),
+    *("score, rounded", "tasks", "verdicts"),
+)
+
+
+class OutOfSubmissionsError(Exception):
+    """The quota is used up."""
+
+
+@dataclass
+class Phase:
+    """The server's side: what a team is shown, and what bounds it.
+
+    Attributes:
+        level: one of :data:`LEVELS`.
+        golds: task -> the number.
+        tasks: of the split.
+        quota: submissions that are taken.
+    """
+
+    level: str
+    golds: dict[str, int]
+    tasks: int
+    quota: int
+    used: int = 0
+    _rung: Rung = field(default_factory=Rung)
+    _answers: dict[str, list[int]] = field(default_factory=dict)
+
+    def submit(self, solved: int, guesses: dict[str, int], told: bool | None = None) -> _Shown:
+        """Judges a submission: tasks that are solved, guesses, and a bit that a program tells."""
+        if self.used >= self.quota:
+            raise OutOfSubmissionsError
+        self.used += 1
+        hits = {task for task, guess in guesses.items() if self._accepted(task, guess)}
+        score = (solved + len(hits) + (told is True)) / self.tasks
+        if self.level == "none":
+            return _Shown()
+        if self.level in {"tasks", "verdicts"}:
+            return _Shown(tasks=frozenset(hits), bit=told)
+        if self.level == "score, rounded":
+            return _Shown(score=rounded(score))
+        before = self._rung
+        self._rung = before.after(score)
+        return _Shown(score=self._rung.score, moved=self._rung is not before)
+
+    def _accepted(self, task: str, guess: int) -> bool:
+        seen = self._answers.setdefault(task, [])
+        if guess not in seen:
+            seen.append(guess)
+        bounded = self.level == "score, ladder and budget"
+        counts = within_budget(seen.index(guess) + 1) if bounded else True
+        return counts and guess == self.golds[task]
+
+
+@dataclass(frozen=True)
+class _Shown:
+    score: float | None = None
+    moved: bool = False
+    tasks: frozenset[str] = frozenset()
+    bit: bool | None = None
+
+
+class Contestant:
+    """Asks one question with each submission: does any of these guesses hit?"""
+
+    def __init__(self, phase: Phase, solved: int) -> None:
+        self.phase, self.solved = phase, solved
+        self.found: dict[str, int] = {}
+        self._best: float | None = None
+
+    def any_hit(self, guesses: dict[str, int], told: bool | None = None) -> frozenset[str] | bool:
+        """The tasks that were hit where the level says so, otherwise whether any was."""
+        phase, tasks = self.phase, self.phase.tasks
+        if phase.level in {"none", "tasks", "verdicts"}:
+            shown = phase.submit(0, guesses, told)
+            return shown.tasks if told is None else bool(shown.bit)
+        if phase.level == "score, rounded":
+            # As many solved tasks as leave the score one task below a step.
+            base = next(
+                count
+                for count in range(self.solved)
+                if rounded((count + 1) / tasks) > rounded(count / tasks)
+            )
+            return phase.submit(base, guesses, told).score != rounded(base / tasks)
+        if self._best is None:
+            self._best = phase.submit(0, {}).score or 0.0
+        base = next(
+            count for count in range(tasks) if (count + 1) / tasks + 1e-9 >= self._best + LEAST_GAIN
+        )
+        if base > self.solved:
+            return False  # nothing solved is left to climb with
+        shown = phase.submit(base, guesses, told)
+        self._best = shown.score
+        return shown.moved
+
+    def recover_numbers(self) -> None:
+        """Guesses every number for all unknown tasks at once, and halves where something moved."""
+        for number in range(101):
+            open_tasks = [task for task in self.phase.golds if task not in self.found]
+            if not open_tasks:
+                return
+            self._search(open_tasks, number)
+
+    def _search(self, tasks: Sequence[str], number: int, *, hit: bool = False) -> None:
+        answer: frozenset[str] | bool = True
+        if not hit:
+            answer = self.any_hit(dict.fromkeys(tasks, number))
+        if isinstance(answer, frozenset):
+            self.found.update(dict.fromkeys(answer, number))
+        elif answer and len(tasks) == 1:
+            self.found[tasks[0]] = number
+        elif answer:
+            half = len(tasks) // 2
+            before = len(self.found)
+            self._search(tasks[:half], number)
+            # Without a hit in the first half there is one in the second; otherwise there may be.
+            self._search(tasks[half:], number, hit=len(self.found) == before)
+
+    def recover_input(self, bits: Iterable[bool]) -> list[bool]:
+        """The bits of a hidden input, which a program tells by solving its task or not."""
+        return [bool(self.any_hit({}, told=bit)) for bit in bits]
+
+
+def _attempt(phase: Phase, solved: int, act: Callable[[Contestant], None]) -> Contestant:
+    contestant = Contestant(phase, solved)
+    with contextlib.suppress(OutOfSubmissionsError):
+        act(contestant)
+    return contestant
+
+
+def _numbers(level: str, golds: dict[str, int], tasks: int, solved: int, quota: int) -> str:
+    phase = Phase(level, golds, tasks, quota)
+    contestant = _attempt(phase, solved, Contestant.recover_numbers)
+    right = sum(golds[task] == number for task, number in contestant.found.items())
+    return f"{right:3} of {len(golds)} numbers with {phase.used:4} submissions"
+
+
+def _input(level: str, tasks: int, solved: int, quota: int) -> str:
+    if level == "verdicts":  # one of ten codes at each run
+        used = len(str(2**INPUT_BITS))
+        return f"{INPUT_BITS:3} of {INPUT_BITS} bits of an input with {used:3} submissions"
+    draw = random.Random(0)
+    secret = [draw.random() < 0.5 for _ in range(INPUT_BITS)]
+    phase, read = Phase(level, {}, tasks, quota), list[bool]()
+    _attempt(phase, solved, lambda one: read.extend(one.recover_input(secret)))
+    right = 0 if level == "none" else sum(a == b for a, b in zip(read, secret, strict=False))
+    return f"{right:3} of {INPUT_BITS} bits of an input with {phase.used:3} submissions"
+
+
+def main() -> None:
+    """Prints what was recovered at each level."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("suite")
+    parser.add_argument("--solved", type=int, default=180, help="tasks solved honestly")
+    parser.add_argument("--submissions", type=int, default=150, help="quota of the phase")
+    parser.add_argument("--patience", type=int, default=5_000, help="without a quota")
+    options = parser.parse_args()
+    suite = load_suite(options.suite)
+    tasks = len(suite.tasks)
+    counts, golds = count_guessable(suite), whole_numbers(suite)
+    print(
+        f"{tasks} tasks: {counts.one_cell} answers of one cell, {counts.whole} of them whole "
+        f"numbers from 0 to 100; {counts.few} of at most ten cells with at most two values"
+    )
+    print(f"the contestant solves {options.solved} tasks; a step shown is {100 * STEP} points")
+    for level in LEVELS:
+        for quota in (options.submissions, options.patience):
+            numbers = _numbers(level, golds, tasks, options.solved, quota)
+            told = _input(level, tasks, options.solved, quota)
+            print(f"{level:26} quota {quota:5}: {numbers}; {told}")
+    print(
+        f"at most {ladder_bits(options.submissions):.0f} bits by the ladder in "
+        f"{options.submissions} submissions, {gold_bits():.1f} bits about one gold by the budget"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Whether a question asks for a formula, and whether the output has one."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_key
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import Workbook
+
+MAX_QUESTION_CHARS = 20_000
+"""How much of a question is searched."""
+
+_NOUN = re.compile(
+    r"\bformula[es]?\b"
+    r"|\b(?:an?|the|excel|which|what|using|use)\s+(?:(?!to\b)[\w-]+\s+){0,2}functions?\b",
+    re.IGNORECASE,
+)
+_NAMED = re.compile(
+    r"\b(?:[XVH]LOOKUP|SUMPRODUCT|SUMIFS?|COUNTIFS?|AVERAGEIFS?|MAXIFS|MINIFS|INDEX|INDIRECT)\b"
+)
+"""Functions whose names, in capitals, are nothing else."""
+
+_REFUSED = re.compile(
+    r"(?:\b(?:without|instead\s+of|rather\s+than|no|avoid(?:ing)?"
+    r"|not\s+(?:an?|by|with|using|use|via|want))|n't\s+want)\s+(?:\w+\s+){0,3}$",
+    re.IGNORECASE,
+)
+"""Words before them that take it back."""
+
+_PROGRAM = re.compile(
+    r"\b(?:vba|macros?|udf|user[- ]defined function|power\s?query|script)\b", re.IGNORECASE
+)
+"""Words by which a question asks for a program; what it leaves may be constants."""
+
+_WORDS_BEFORE = 60
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaAsked:
+    """What became of a formula that the question asks for.
+
+    Attributes:
+        words: the words of the question that ask for it; empty if it does not, and if there is no
+            question.
+        asked: whether the question asks for it; without a question, the caller does.
+        gold_formulas: formulas that the gold has in the answer and the input has not.
+        constants: how many of these cells hold a constant in the output; 0 if the output has a
+            formula of its own anywhere.
+    """
+
+    words: str
+    asked: bool
+    gold_formulas: int = 0
+    constants: int = 0
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether the output answers with constants."""
+        return self.constants > 0
+
+    def __str__(self) -> str:
+        asks = f"the question asks for a formula ({self.words!r}), and " if self.words else ""
+        return f"{asks}the gold has {self.gold_formulas:,} in the answer; the output has constants"
+
+
+def words_for_formula(question: str) -> str:
+    """The words by which a question asks for a formula; empty if it does not.
+
+    The rule is for English: "formula", "function" as a noun of Excel, or the name of a function
+    that means nothing else, unless a word such as "without" precedes it or the question asks for a
+    macro or another program. It does not see a formula that is requested in other words ("the
+    cell should update by itself"), and takes one that is only mentioned as requested.
+
+    Args:
+        question: the instruction of a task; what exceeds :data:`MAX_QUESTION_CHARS` is not read.
+    """
+    text = question[:MAX_QUESTION_CHARS]
+    if _PROGRAM.search(text):
+        return ""
+    for pattern in (_NOUN, _NAMED):
+        for match in pattern.finditer(text):
+            before = text[max(0, match.start() - _WORDS_BEFORE) : match.start()]
+            if not _REFUSED.search(before):
+                return " ".join(match[0].split())
+    return ""
+
+
+class Asked(enum.StrEnum):
+    """What a question asks for, by its words."""
+
+    FORMULA = "formula"
+    PROGRAM = "program"
+    """A macro or another program; what it leaves may be constants."""
+    NOTHING = "nothing"
+    """It says nothing of how the values are to come about."""
+
+
+def asked_of(question: str | None) -> Asked:
+    """What a question asks for; without a question, a formula: the caller asks.
+
+    Args:
+        question: the instruction of a task, of which :data:`MAX_QUESTION_CHARS` are read.
+    """
+    if question is None or words_for_formula(question):
+        return Asked.FORMULA
+    return Asked.PROGRAM if _PROGRAM.search(question[:MAX_QUESTION_CHARS]) else Asked.NOTHING
+
+
+def find_asked_formula(
+    words: str,
+    *,
+    before: Workbook | None,
+    gold: Workbook,
+    output: Workbook,
+    gold_ranges: Sequence[CellRange],
+    output_ranges: Sequence[CellRange | None],
+) -> FormulaAsked:
+    """Looks for formulas in the answer of gold and output.
+
+    Args:
+        words: the words of the question that ask for a formula; empty without a question.
+        before: the input workbook; None if it is not known.
+        gold: the gold workbook.
+        output: the output workbook.
+        gold_ranges: rectangles of the answer in the gold.
+        output_ranges: the same rectangles in the output; None for a sheet that it lacks.
+
+    Raises:
+        WorkbookError: a sheet cannot be read.
+    """
+    wanted = constants = 0
+    has_formula = False
+    for expected, found in zip(gold_ranges, output_ranges, strict=True):
+        cells = new_formulas(before, gold, expected)
+        wanted += len(cells)
+        if found is None:
+            continue
+        window = found.window
+        sheet = output.sheet(found.sheet)
+        old = _old_formulas(before, found)
+        here = {key: sheet.formula(key) for key in sheet.formula_keys(window)}
+        has_formula = has_formula or any(old.get(key) != text for key, text in here.items())
+        values = sheet.values(window)
+        down = found.min_row - expected.min_row
+        right = found.min_column - expected.min_column
+        for key in cells:
+            place = cell_key((key >> COLUMN_BITS) + down, (key & COLUMN_MASK) + right)
+            constants += place not in here and values.get(place) not in {None, ""}
+    # A formula next to the answer, such as in a column that the question names, is one too.
+    if has_formula or (constants and before is not None and _has_new_formula(before, output)):
+        constants = 0
+    return FormulaAsked(words, True, wanted, constants)
+
+
+def _has_new_formula(before: Workbook, output: Workbook) -> bool:
+    """Whether the output has a formula that the input does not have in that cell."""
+    for name in output.sheet_names:
+        sheet = output.sheet(name)
+        known = before.sheet(name) if name in before.sheet_names else None
+        if known is not None:
+            known.load([WHOLE_SHEET])
+        for key in sheet.formula_keys(WHOLE_SHEET):
+            if known is None or known.formula(key) != sheet.formula(key):
+                return True
+    return False
+
+
+def new_formulas(before: Workbook | None, gold: Workbook, expected: CellRange) -> list[int]:
+    """Cells of the gold's answer with a formula that the input does not have there."""
+    sheet = gold.sheet(expected.sheet)
+    window = expected.window
+    old = _old_formulas(before, expected)
+    return [key for key in sheet.formula_keys(window) if old.get(key) != sheet.formula(key)]
+
+
+def _old_formulas(before: Workbook | None, cells: CellRange) -> dict[int, str | None]:
+    if before is None or cells.sheet not in before.sheet_names:
+        return {}
+    sheet = before.sheet(cells.sheet)
+    window = cells.window
+    return {key: sheet.formula(key) for key in sheet.formula_keys(window)}

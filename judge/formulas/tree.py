@@ -1,0 +1,197 @@
+"""Formulas as trees: what is computed from what. Pure.
+
+Only what a small evaluator understands: constants, cells, ranges, operators and calls. Source of
+the precedence of operators: ECMA-376 part 1, 18.17.2.2 (a sign binds more strongly than ``^``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judge.formulas.lexer import Kind, Token, is_range, is_too_long, sheet_of, tokens
+from judge.formulas.references import Area, Reference, reference
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A number, a text, or a logical value."""
+
+    value: float | str | bool
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorConstant:
+    """An error that a formula writes out."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An argument that is left out, as in ``IF(A1,,2)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function with its arguments; its name is in upper case, with its prefix if it has one."""
+
+    name: str
+    arguments: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator with one operand (``-``, ``+``, ``%``) or two."""
+
+    operator: str
+    operands: tuple[Node, ...]
+
+
+Node = Constant | ErrorConstant | Missing | Reference | Call | Operation
+
+_PRECEDENCE = {
+    "=": 1, "<": 1, ">": 1, "<=": 1, ">=": 1, "<>": 1, "&": 2, "+": 3, "-": 3, "*": 4, "/": 4,
+    "^": 5,
+}  # fmt: skip
+
+DEEPEST = 60
+"""Formulas that are nested deeper are not read."""
+
+
+class _UnreadableError(Exception):
+    """A formula has something that is not understood."""
+
+
+@functools.lru_cache(maxsize=4096)
+def tree(formula: str) -> Node | None:
+    """The tree of a formula; None if something in it is not understood.
+
+    Args:
+        formula: with or without its leading ``=``.
+    """
+    if is_too_long(formula):
+        return None
+    try:
+        return _Reader(formula.removeprefix("=")).read()
+    except _UnreadableError:
+        return None
+
+
+class _Reader:
+    """Reads the tokens of one formula."""
+
+    def __init__(self, formula: str) -> None:
+        self._words: Sequence[Token] = [
+            word for word in tokens(formula) if word.kind is not Kind.SPACE
+        ]
+        self._at = 0
+        self._depth = 0
+
+    def read(self) -> Node:
+        node = self._expression(1)
+        if self._at < len(self._words):
+            raise _UnreadableError
+        return node
+
+    def _peek(self) -> Token:
+        if self._at >= len(self._words):
+            raise _UnreadableError
+        return self._words[self._at]
+
+    def _expression(self, least: int) -> Node:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise _UnreadableError
+        left = self._signed()
+        while self._at < len(self._words):
+            word = self._words[self._at]
+            precedence = _PRECEDENCE.get(word.text, 0) if word.kind is Kind.OPERATOR else 0
+            if word.kind is Kind.OPERATOR and not precedence:
+                raise _UnreadableError
+            if precedence < least or not precedence:
+                break
+            self._at += 1
+            left = Operation(word.text, (left, self._expression(precedence + 1)))
+        self._depth -= 1
+        return left
+
+    def _signed(self) -> Node:
+        word = self._peek()
+        if word.kind is Kind.OPERATOR and word.text in ("+", "-"):
+            self._at += 1
+            self._depth += 1
+            if self._depth > DEEPEST:
+                raise _UnreadableError
+            node: Node = Operation(word.text, (self._signed(),))
+            self._depth -= 1
+            return node
+        node = self._single()
+        while self._at < len(self._words) and self._words[self._at].text == "%":
+            self._at += 1
+            node = Operation("%", (node,))
+        return node
+
+    def _single(self) -> Node:
+        word = self._peek()
+        sheet = None
+        if word.kind is Kind.SHEET:
+            sheet = word
+            name = sheet_of(word)
+            if "[" in name or ":" in word.text:
+                raise _UnreadableError
+            self._at += 1
+            word = self._peek()
+        if word.kind in (Kind.CELL, Kind.COLUMNS, Kind.ROWS):
+            last = word
+            if is_range(self._words, self._at):
+                last = self._words[self._at + 2]
+                self._at += 2
+            self._at += 1
+            return reference(Area(sheet, word, last))
+        if sheet is not None:
+            raise _UnreadableError
+        self._at += 1
+        return self._constant(word)
+
+    def _constant(self, word: Token) -> Node:
+        if word.kind is Kind.NUMBER:
+            return Constant(float(word.text))
+        if word.kind is Kind.TEXT:
+            return Constant(word.text[1:-1].replace('""', '"'))
+        if word.kind is Kind.ERROR:
+            return ErrorConstant(word.text)
+        if word.kind is Kind.NAME and word.text.upper() in ("TRUE", "FALSE"):
+            return Constant(word.text.upper() == "TRUE")
+        if word.kind is Kind.OPEN:
+            node = self._expression(1)
+            self._expect(Kind.CLOSE)
+            return node
+        if word.kind is Kind.FUNCTION:
+            return self._call(word)
+        raise _UnreadableError
+
+    def _call(self, word: Token) -> Node:
+        self._expect(Kind.OPEN)
+        name = word.text.upper()
+        arguments: list[Node] = []
+        if self._peek().kind is Kind.CLOSE:
+            self._at += 1
+            return Call(name, ())
+        while True:
+            if self._peek().kind in (Kind.SEPARATOR, Kind.CLOSE):
+                arguments.append(Missing())
+            else:
+                arguments.append(self._expression(1))
+            end = self._peek()
+            self._at += 1
+            if end.kind is Kind.CLOSE:
+                return Call(name, tuple(arguments))
+            if end.kind is not Kind.SEPARATOR or end.text != ",":
+                raise _UnreadableError
+
+    def _expect(self, kind: Kind) -> None:
+        if self._peek().kind is not kind:
+            raise _UnreadableError
+        self._at += 1

@@ -1,0 +1,351 @@
+"""Numbers as text and text as numbers, as Excel converts them with English (US) settings. Pure.
+
+Sources: ECMA-376 part 1, 18.17 (formulas); Microsoft's pages on VALUE, NUMBERVALUE, DATEVALUE,
+TIMEVALUE, and on the General number format; `benchmarks/conversions.yaml` has cases with their own
+source. Where Excel's answer follows from none of them, :class:`UnsureError` says so.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+LAST_SERIAL = 2_958_465
+"""The 31st of December 9999, the last day that Excel knows."""
+
+DIGITS = 15
+"""Significant decimal digits of a number in Excel."""
+
+_PLAIN_EXPONENT = 19
+"""Largest exponent that is written out."""
+
+_PLAIN_LENGTH = 20
+"""Most characters of a number below one that is written out."""
+
+_ROUNDED_EXPONENT = 98
+"""Beyond it Excel rounds the last digit in its own way."""
+
+
+class UnsureError(Exception):
+    """What Excel makes of something does not follow from its documentation."""
+
+
+def decimal_digits(number: float, digits: int = DIGITS) -> tuple[str, int]:
+    """The significant digits of a number's absolute value, and the exponent of the first one.
+
+    Args:
+        number: finite.
+        digits: how many; zeros at the end are left out.
+    """
+    mantissa, exponent = f"{abs(number):.{digits - 1}e}".split("e")
+    return mantissa.replace(".", "").rstrip("0") or "0", int(exponent)
+
+
+def number_text(number: float) -> str:
+    """A number as text, such as ``A1&""`` gives it.
+
+    Raises:
+        UnsureError: it is smaller or larger than what is documented.
+    """
+    if not math.isfinite(number):
+        raise UnsureError
+    if number == 0:
+        return "0"
+    digits, exponent = decimal_digits(number)
+    if abs(exponent) > _ROUNDED_EXPONENT:
+        raise UnsureError
+    sign = "-" if number < 0 else ""
+    if exponent > _PLAIN_EXPONENT or (
+        exponent < 0 and len("0.") - exponent - 1 + len(digits) > _PLAIN_LENGTH
+    ):
+        return sign + scientific(digits, exponent)
+    return sign + written_out(digits, exponent)
+
+
+def written_out(digits: str, exponent: int) -> str:
+    """Digits with a decimal point where it belongs."""
+    if exponent < 0:
+        return f"0.{'0' * (-exponent - 1)}{digits}"
+    whole = digits[: exponent + 1].ljust(exponent + 1, "0")
+    part = digits[exponent + 1 :]
+    return f"{whole}.{part}" if part else whole
+
+
+def scientific(digits: str, exponent: int) -> str:
+    """Digits in E notation, with at least two digits in the exponent."""
+    point = "." if len(digits) > 1 else ""
+    return f"{digits[0]}{point}{digits[1:]}E{'-' if exponent < 0 else '+'}{abs(exponent):02d}"
+
+
+GENERAL_WIDTH = 11
+"""Characters that the General format has, the sign apart."""
+
+
+def general_text(number: float) -> str:
+    """A number in the General format, such as ``TEXT(A1,"General")`` gives it.
+
+    Raises:
+        UnsureError: it is not finite.
+    """
+    if not math.isfinite(number):
+        raise UnsureError
+    if number == 0:
+        return "0"
+    sign = "-" if number < 0 else ""
+    full, exponent = decimal_digits(number)
+    if -4 <= exponent < GENERAL_WIDTH:
+        room = GENERAL_WIDTH - (exponent + 2 if exponent >= 0 else 2)
+        plain = f"{round_half_up(abs(number), max(room, 0)):f}"
+        plain = plain.rstrip("0").rstrip(".") if "." in plain else plain
+        if len(plain) <= GENERAL_WIDTH:
+            return sign + plain
+    elif exponent < 0:
+        length = len("0.") - exponent - 1 + len(full)
+        if length == GENERAL_WIDTH:
+            raise UnsureError
+        if length < GENERAL_WIDTH:
+            return sign + written_out(full, exponent)
+    digits, exponent = decimal_digits(number, 6)
+    return sign + scientific(digits, exponent)
+
+
+def round_half_up(number: float, places: int) -> Decimal:
+    """A number to some decimal places, from its 15 digits, half away from zero.
+
+    Args:
+        number: finite.
+        places: below 0 for tens, hundreds …
+    """
+    digits, exponent = decimal_digits(number)
+    value = Decimal((int(number < 0), tuple(map(int, digits)), exponent - len(digits) + 1))
+    if exponent + places < -1:
+        return Decimal(0)
+    unit = Decimal(1).scaleb(-places)
+    rounded = (value / unit).to_integral_value(rounding="ROUND_HALF_UP") * unit
+    return rounded.quantize(unit) if places > 0 else rounded
+
+
+# -- text as a number ------------------------------------------------------------------------------
+
+_NUMBER = re.compile(r"(\d+|\d{1,3}(?:,\d{3})+)?(\.\d*)?(?:[eE]([+-]?\d{1,3}))?")
+_FRACTION = re.compile(r"(\d+) +(\d{1,5})/(\d{1,5})")
+_TIME = re.compile(r"(\d{1,4}):(\d{1,2})(?::(\d{1,2})(\.\d{0,9})?)?( *[AaPp][Mm])?")
+_HOUR = re.compile(r"(\d{1,2}) +([AaPp][Mm])")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_FULL_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september",
+    "october", "november", "december",
+)  # fmt: skip
+_MONTH = "(" + "|".join((*_FULL_MONTHS, *_MONTHS)) + ")"
+_DATES = (
+    (re.compile(r"(?P<m>\d{1,2})([/-])(?P<d>\d{1,2})\2(?P<y>\d{4}|\d{2})"), True),
+    (re.compile(r"(?P<y>\d{4})([/-])(?P<m>\d{1,2})\2(?P<d>\d{1,2})"), True),
+    (re.compile(rf"(?i)(?P<d>\d{{1,2}})[- /](?P<m>{_MONTH})[- /,]+(?P<y>\d{{4}}|\d{{2}})"), True),
+    (re.compile(rf"(?i)(?P<m>{_MONTH})[- ](?P<d>\d{{1,2}}),? +(?P<y>\d{{4}})"), True),
+    (re.compile(rf"(?i)(?P<m>{_MONTH})[- ](?P<y>\d{{4}})"), False),
+)
+_LETTERS_OF_NUMBERS = re.compile(rf"{_MONTH[:-1]}|sept|am|pm|a|p|e)", re.IGNORECASE)
+_PLAIN_TEXT = re.compile(r"[\x20-\x7e]*")
+
+
+def text_number(text: str) -> float | None:
+    """The number that Excel reads in a text where it expects a number.
+
+    Returns:
+        The number; None where it is ``#VALUE!``.
+
+    Raises:
+        UnsureError: the region, the day of the calculation, or something that is not documented
+            decides.
+    """
+    shown = text.strip(" ")
+    if not any(map(str.isdigit, shown)):
+        return None
+    if not _PLAIN_TEXT.fullmatch(shown) or len(shown) > 64:
+        raise UnsureError
+    number = _signed(shown)
+    if number is None:
+        number = date_number(shown)
+    if number is None and not _is_no_number(shown):
+        raise UnsureError
+    return number
+
+
+def _signed(text: str) -> float | None:
+    """A number with signs, a currency, a percent sign; None if it is none."""
+    rest, negative = text, False
+    if rest.startswith("(") and rest.endswith(")"):
+        rest, negative = rest[1:-1].strip(" "), True
+        if rest[:1] in "+-" or rest[-1:] in "+-":
+            raise UnsureError
+    elif rest[0] in "+-":
+        rest, negative = rest[1:].lstrip(" "), rest[0] == "-"
+    elif rest[-1] in "+-":
+        rest, negative = rest[:-1].rstrip(" "), rest[-1] == "-"
+        if not _NUMBER.fullmatch(rest):
+            return None
+    percent = False
+    if rest.startswith("$"):
+        rest = rest[1:].lstrip(" ")
+        if rest[:1] == "-" and not negative:
+            rest, negative = rest[1:], True
+    if rest.endswith("%"):
+        rest, percent = rest[:-1].rstrip(" "), True
+    number = _unsigned(rest)
+    if number is None:
+        return None
+    number = number / 100 if percent else number
+    return -number if negative else number
+
+
+def _unsigned(text: str) -> float | None:
+    match = _NUMBER.fullmatch(text)
+    if match is not None and (match[1] or (match[2] and len(match[2]) > 1)):
+        number = float(_first_digits(text.replace(",", "")))
+        if math.isinf(number) or (0 < number < 1e-300) or number > 1e300:
+            raise UnsureError
+        return number
+    match = _FRACTION.fullmatch(text)
+    if match is not None:
+        if int(match[3]) == 0:
+            raise UnsureError
+        return float(int(match[1]) + Fraction(int(match[2]), int(match[3])))
+    return None
+
+
+def _first_digits(text: str) -> str:
+    """A number whose digits behind the 15th are zeros, as Excel reads it."""
+    value = Decimal(text)
+    if len(value.as_tuple().digits) <= DIGITS:
+        return text
+    sign, digits, _ = value.as_tuple()
+    first = next((at for at, digit in enumerate(digits) if digit), len(digits))
+    cut = tuple(digit if at < first + DIGITS else 0 for at, digit in enumerate(digits))
+    return str(Decimal((sign, cut, value.adjusted() - len(digits) + 1)))
+
+
+def date_number(text: str) -> float | None:
+    """The serial number of a date, a time, or both, that begins at day 1 of 1900; None if neither.
+
+    Raises:
+        UnsureError: the region or the day of the calculation decides.
+    """
+    clock = _time(text)
+    if clock is not None:
+        return clock
+    head, _, tail = text.partition(" ")
+    for at in (position for position, letter in enumerate(text) if letter == " "):
+        head, tail = text[:at].rstrip(" ,"), text[at + 1 :].strip(" ")
+        clock = _time(tail)
+        if clock is not None and clock < 1:
+            day = _date(head)
+            return None if day is None else day + clock
+    return _date(text)
+
+
+def _time(text: str) -> float | None:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        match = _HOUR.fullmatch(text)
+        if match is None:
+            return None
+        hours, minutes, seconds, half = int(match[1]), 0, Fraction(0), match[2]
+    else:
+        hours, minutes, half = int(match[1]), int(match[2]), match[5]
+        seconds = Fraction(int(match[3] or 0))
+        if match[4] and len(match[4]) > 1:
+            seconds += Fraction(match[4])
+    if half:
+        if not 0 <= hours <= 12 or hours == 0:
+            raise UnsureError
+        hours = hours % 12 + (12 if half.strip().lower() == "pm" else 0)
+    if minutes > 59 or seconds >= 60:
+        raise UnsureError
+    return float((hours * 3600 + minutes * 60 + seconds) / 86_400)
+
+
+def _date(text: str) -> int | None:
+    matches = ((pattern.fullmatch(text), has_day) for pattern, has_day in _DATES)
+    match, has_day = next((pair for pair in matches if pair[0] is not None), (None, False))
+    if match is None:
+        return None
+    month_text = match["m"].lower()
+    month = int(month_text) if month_text.isdigit() else _MONTHS.index(month_text[:3]) + 1
+    year, day = int(match["y"]), int(match["d"]) if has_day else 1
+    if len(match["y"]) == 2:
+        year += 2000 if year < 30 else 1900
+    if year < 1900:
+        return None
+    try:
+        number = day_number(dt.date(year, month, day))
+    except ValueError:
+        # Another region may read the day first.
+        raise UnsureError from None
+    if number <= 60:
+        raise UnsureError
+    return number
+
+
+def _is_no_number(text: str) -> bool:
+    """Whether some text with digits is certainly no number, date or time."""
+    words = re.findall("[A-Za-z]+", text)
+    return any(not _LETTERS_OF_NUMBERS.fullmatch(word) for word in words) or "_" in text
+
+
+# -- days ------------------------------------------------------------------------------------------
+
+_DAY_ONE = dt.date(1899, 12, 31)
+_AFTER_LEAP = dt.date(1900, 3, 1)
+
+
+def day_number(day: dt.date) -> int:
+    """The serial number of a day in the 1900 system, which has a 29th of February 1900."""
+    return (day - _DAY_ONE).days + (day >= _AFTER_LEAP)
+
+
+def day_parts(number: int) -> tuple[int, int, int]:
+    """Year, month and day of a serial number in the 1900 system.
+
+    Day 0 is the 0th of January 1900 to Excel, and day 60 the 29th of February.
+    """
+    if number == 0:
+        return 1900, 1, 0
+    if number == 60:
+        return 1900, 2, 29
+    day = _DAY_ONE + dt.timedelta(days=number - (number > 60))
+    return day.year, day.month, day.day
+
+
+def date_serial(year: int, month: int, day: int) -> int | None:
+    """The serial number that DATE gives; None where it is ``#NUM!``.
+
+    Raises:
+        UnsureError: the day is before the end of February 1900, which did not exist.
+    """
+    if not 0 <= year < 10_000:
+        return None
+    if year < 1900:
+        year += 1900
+    years, months = divmod(month - 1, 12)
+    year += years
+    if year < 1900 or (year, months, day) < (1900, 2, 1):
+        first = (year - 1900) * 366 + months * 28 + day
+        if year < 1899 or first < -800:
+            return None
+        raise UnsureError
+    if year > 9999:
+        number = LAST_SERIAL + day + 28 * months
+        if number - 400 > LAST_SERIAL and year > 10_050:
+            return None
+        if day >= 1 - 31 * months and months >= 0:
+            return None
+        raise UnsureError
+    number = day_number(dt.date(year, months + 1, 1)) + day - 1
+    if number > LAST_SERIAL or number < 0:
+        return None
+    if number <= 60:
+        raise UnsureError
+    return number

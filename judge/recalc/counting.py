@@ -1,0 +1,227 @@
+"""Counts and sums by criteria, and the database functions, over cells with known values. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from judge.formulas.references import Reference
+from judge.formulas.tree import Missing, Node
+from judge.recalc.conversions import UnsureError
+from judge.recalc.criteria import (
+    Cells,
+    Matches,
+    Scalar,
+    criterion,
+    matches,
+    names_of,
+    numbers_of,
+    table_rows,
+)
+from judge.recalc.scalars import DIV0, NUM, VALUE, Evaluation, Function
+from judge.workbook.address import MAX_COLUMN, MAX_ROW
+from judge.workbook.cell import ErrorValue
+
+_Sum = Callable[[Sequence[float]], Scalar]
+
+
+def _area(evaluation: Evaluation, node: Node) -> Cells:
+    if not isinstance(node, Reference):
+        raise UnsureError
+    return evaluation.values.cells(node)
+
+
+def _total(numbers: Sequence[float]) -> Scalar:
+    return math.fsum(numbers)
+
+
+def _average(numbers: Sequence[float]) -> Scalar:
+    return math.fsum(numbers) / len(numbers) if numbers else DIV0
+
+
+def _greatest(numbers: Sequence[float]) -> Scalar:
+    return max(numbers, default=0)
+
+
+def _least(numbers: Sequence[float]) -> Scalar:
+    return min(numbers, default=0)
+
+
+def _all_matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells, Matches] | None:
+    """The first range, and the places that meet all criteria; None if shapes differ."""
+    if not pairs or len(pairs) % 2:
+        raise UnsureError
+    first: Cells | None = None
+    meeting = Matches(frozenset(), inverted=True)
+    for area, condition in zip(pairs[::2], pairs[1::2], strict=True):
+        cells = _area(evaluation, area)
+        if isinstance(condition, Missing):
+            raise UnsureError
+        first = first or cells
+        if (cells.rows, cells.columns) != (first.rows, first.columns):
+            return None
+        meeting &= matches(cells, criterion(evaluation.scalar(condition)))
+    evaluation.converted = True
+    return None if first is None else (first, meeting)
+
+
+def _countif(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if len(arguments) != 2:
+        raise UnsureError
+    return _countifs(evaluation, arguments)
+
+
+def _countifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    counted = _all_matching(evaluation, arguments)
+    return VALUE if counted is None else counted[1].count(counted[0].size)
+
+
+def _of_matching(cells: Cells, meeting: Matches, total: _Sum) -> Scalar:
+    numbers = numbers_of(
+        value for place, value in sorted(cells.values.items()) if meeting.holds(place)
+    )
+    return numbers if isinstance(numbers, ErrorValue) else total(numbers)
+
+
+def _by_one(total: _Sum) -> Function:
+    """SUMIF and AVERAGEIF: the sums begin where their range begins, in the shape of the other."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if not 2 <= len(arguments) <= 3:
+            raise UnsureError
+        counted = _all_matching(evaluation, arguments[:2])
+        if counted is None:
+            raise UnsureError
+        cells, meeting = counted
+        if len(arguments) == 3:
+            sums = arguments[2]
+            if not isinstance(sums, Reference):
+                raise UnsureError
+            cells = evaluation.values.cells(_in_shape(sums, cells))
+        return _of_matching(cells, meeting, total)
+
+    return call
+
+
+def _in_shape(sums: Reference, cells: Cells) -> Reference:
+    last_row, last_column = sums.min_row + cells.rows - 1, sums.min_column + cells.columns - 1
+    if last_row > MAX_ROW or last_column > MAX_COLUMN:
+        raise UnsureError
+    return sums._replace(max_row=last_row, max_column=last_column)
+
+
+def _by_several(total: _Sum) -> Function:
+    """SUMIFS and its relatives: the range of sums comes first, and all have one shape."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) < 3:
+            raise UnsureError
+        cells = _area(evaluation, arguments[0])
+        counted = _all_matching(evaluation, arguments[1:])
+        if counted is None or (cells.rows, cells.columns) != (counted[0].rows, counted[0].columns):
+            return VALUE
+        return _of_matching(cells, counted[1], total)
+
+    return call
+
+
+# -- databases -------------------------------------------------------------------------------------
+
+
+def _field(evaluation: Evaluation, node: Node, table: Cells) -> int | None:
+    """The column of a database that a field names, from 0; None if it is left out."""
+    if isinstance(node, Missing):
+        return None
+    value = evaluation.scalar(node)
+    if isinstance(value, str):
+        return names_of(table).get(value.lower(), -1)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise UnsureError
+    return int(value) - 1 if 1 <= value < table.columns + 1 else -1
+
+
+def _of_table(
+    result: Callable[[Sequence[Scalar]], Scalar], *, field_needed: bool = True
+) -> Function:
+    """A database function: what its result is of the values in the rows that meet the criteria."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 3:
+            raise UnsureError
+        table, conditions = _area(evaluation, arguments[0]), _area(evaluation, arguments[2])
+        column = _field(evaluation, arguments[1], table)
+        evaluation.converted = True
+        if table.rows < 2:
+            return VALUE
+        if column is None and not field_needed:
+            rows = table_rows(table, conditions)
+            return result([1.0] * len(rows))
+        if column is None or column < 0:
+            return VALUE
+        rows = table_rows(table, conditions)
+        return result([table.values.get((row, column)) for row in rows])
+
+    return call
+
+
+def _of_numbers(total: _Sum) -> Callable[[Sequence[Scalar]], Scalar]:
+    def result(values: Sequence[Scalar]) -> Scalar:
+        numbers = numbers_of(values)
+        return numbers if isinstance(numbers, ErrorValue) else total(numbers)
+
+    return result
+
+
+def _single(values: Sequence[Scalar]) -> Scalar:
+    """DGET: the only value; none is #VALUE!, several are #NUM!."""
+    if not values:
+        return VALUE
+    return NUM if len(values) > 1 else values[0]
+
+
+def _filled(values: Sequence[Scalar]) -> Scalar:
+    return sum(value is not None for value in values)
+
+
+def _counted(values: Sequence[Scalar]) -> Scalar:
+    return sum(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+
+
+def _product(numbers: Sequence[float]) -> Scalar:
+    return math.prod(numbers) if numbers else 0
+
+
+def _variance(*, sample: bool, root: bool) -> _Sum:
+    def total(numbers: Sequence[float]) -> Scalar:
+        degrees = len(numbers) - sample
+        if degrees < 1:
+            return DIV0
+        mean = math.fsum(numbers) / len(numbers)
+        variance = math.fsum((number - mean) ** 2 for number in numbers) / degrees
+        return math.sqrt(variance) if root else variance
+
+    return total
+
+
+COUNTING_FUNCTIONS: dict[str, Function] = {
+    "COUNTIF": _countif,
+    "COUNTIFS": _countifs,
+    "SUMIF": _by_one(_total),
+    "AVERAGEIF": _by_one(_average),
+    "SUMIFS": _by_several(_total),
+    "AVERAGEIFS": _by_several(_average),
+    "_XLFN.MAXIFS": _by_several(_greatest),
+    "_XLFN.MINIFS": _by_several(_least),
+    "DSUM": _of_table(_of_numbers(_total)),
+    "DAVERAGE": _of_table(_of_numbers(_average)),
+    "DMAX": _of_table(_of_numbers(_greatest)),
+    "DMIN": _of_table(_of_numbers(_least)),
+    "DPRODUCT": _of_table(_of_numbers(_product)),
+    "DVAR": _of_table(_of_numbers(_variance(sample=True, root=False))),
+    "DVARP": _of_table(_of_numbers(_variance(sample=False, root=False))),
+    "DSTDEV": _of_table(_of_numbers(_variance(sample=True, root=True))),
+    "DSTDEVP": _of_table(_of_numbers(_variance(sample=False, root=True))),
+    "DCOUNT": _of_table(_counted, field_needed=False),
+    "DCOUNTA": _of_table(_filled, field_needed=False),
+    "DGET": _of_table(_single),
+}

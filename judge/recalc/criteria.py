@@ -1,0 +1,345 @@
+"""Criteria of COUNTIF, SUMIFS and their relatives, and of databases, as Excel reads them. Pure.
+
+Sources: Microsoft's pages on COUNTIF, COUNTIFS, SUMIF, SUMIFS, AVERAGEIFS, MAXIFS, MINIFS and DSUM,
+and workbooks that Excel saved (`benchmarks/conversions.yaml` names them).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from judge.recalc.conversions import UnsureError, number_text, text_number
+from judge.workbook.cell import ErrorValue
+
+Scalar = float | int | bool | str | ErrorValue | None
+"""A value of a cell: a number (dates as serial numbers), text, a logical value, an error, blank."""
+
+_OPERATOR = re.compile(r"(<=|>=|<>|<|>|=)?(.*)", re.DOTALL)
+_ERRORS = frozenset(("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!"))
+LONGEST_CRITERION = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A condition on a cell.
+
+    Attributes:
+        operator: ``=``, ``<>``, ``<``, ``<=``, ``>`` or ``>=``.
+        operand: a number, a text in lower case, a logical value or an error to compare with; None
+            for ``=`` and ``<>`` alone.
+        pattern: whether the operand is a pattern with ``*``, ``?`` or ``~``.
+    """
+
+    operator: str
+    operand: Scalar
+    pattern: bool = False
+
+
+def criterion(value: Scalar) -> Criterion:
+    """The criterion that a value means; a blank cell means 0.
+
+    Raises:
+        UnsureError: Excel's reading is not documented.
+    """
+    if value is None:
+        return Criterion("=", 0)
+    if not isinstance(value, str):
+        return Criterion("=", value)
+    if len(value) > LONGEST_CRITERION:
+        raise UnsureError
+    match = _OPERATOR.fullmatch(value)
+    if match is None:
+        raise UnsureError
+    operator, text = match[1], match[2]
+    if not text:
+        if operator in (None, "=", "<>"):
+            return Criterion(operator or "=", None if operator else "")
+        raise UnsureError
+    operand: Scalar = _operand(text)
+    pattern = isinstance(operand, str) and any(letter in operand for letter in "*?~")
+    if pattern and operator not in (None, "=", "<>"):
+        raise UnsureError
+    return Criterion(operator or "=", operand, pattern)
+
+
+def _operand(text: str) -> Scalar:
+    upper = text.upper()
+    if upper in ("TRUE", "FALSE"):
+        return upper == "TRUE"
+    if upper in _ERRORS:
+        return ErrorValue(upper)
+    number = text_number(text)
+    return text.lower() if number is None else number
+
+
+class Cells:
+    """The cells of a rectangle.
+
+    Attributes:
+        rows, columns: its shape.
+        values: (row, column) from 0 -> value, of the cells that are not blank.
+    """
+
+    def __init__(self, rows: int, columns: int, values: Mapping[Place, Scalar]) -> None:
+        self.rows = rows
+        self.columns = columns
+        self.values = values
+        self._equal: dict[Scalar, list[Place]] | None = None
+        self._doubtful = False
+
+    @property
+    def size(self) -> int:
+        """How many cells it has."""
+        return self.rows * self.columns
+
+    def equal_to(self, operand: float | str) -> frozenset[Place]:
+        """The cells that are equal to a number, or to a text in lower case.
+
+        Raises:
+            UnsureError: it is not documented which number a text in a cell is.
+        """
+        if self._equal is None:
+            self._equal = self._by_value()
+        if self._doubtful and not isinstance(operand, str):
+            raise UnsureError
+        return frozenset(self._equal.get(operand, ()))
+
+    def _by_value(self) -> dict[Scalar, list[Place]]:
+        by_value: dict[Scalar, list[Place]] = {}
+        for place, value in self.values.items():
+            if isinstance(value, str):
+                by_value.setdefault(value.lower(), []).append(place)
+                try:
+                    number = _as_number(value)
+                except UnsureError:
+                    self._doubtful = True
+                else:
+                    if number is not None:
+                        by_value.setdefault(number, []).append(place)
+            elif isinstance(value, (int, float)) and not isinstance(value, bool):
+                by_value.setdefault(float(value), []).append(place)
+        return by_value
+
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Cells of a rectangle: some places, or all but some."""
+
+    places: frozenset[Place]
+    inverted: bool = False
+
+    def __and__(self, other: Matches) -> Matches:
+        if self.inverted and other.inverted:
+            return Matches(self.places | other.places, inverted=True)
+        if self.inverted:
+            return Matches(other.places - self.places)
+        if other.inverted:
+            return Matches(self.places - other.places)
+        return Matches(self.places & other.places)
+
+    def count(self, size: int) -> int:
+        """How many cells of a rectangle of this size."""
+        return size - len(self.places) if self.inverted else len(self.places)
+
+    def holds(self, place: Place) -> bool:
+        """Whether a cell is one of them."""
+        return (place in self.places) != self.inverted
+
+
+def matches(cells: Cells, wanted: Criterion) -> Matches:
+    """The cells that meet a criterion.
+
+    Raises:
+        UnsureError: Excel's reading of a cell is not documented.
+    """
+    if wanted.operator == "<>":
+        operand = wanted.operand
+        if isinstance(operand, (int, float)) and not isinstance(operand, bool):
+            # Other than with =, a text is never the number that it shows.
+            numbers = (
+                place
+                for place, value in cells.values.items()
+                if not isinstance(value, str) and _meets(value, Criterion("=", operand))
+            )
+            return Matches(frozenset(numbers), inverted=True)
+        equal = matches(cells, Criterion("=", operand, wanted.pattern))
+        return Matches(equal.places, inverted=not equal.inverted)
+    if wanted.operator == "=":
+        if wanted.operand is None:
+            return Matches(frozenset(cells.values), inverted=True)
+        if wanted.operand == "":
+            filled = (place for place, value in cells.values.items() if value != "")
+            return Matches(frozenset(filled), inverted=True)
+        if isinstance(wanted.operand, str) and not wanted.pattern:
+            return Matches(cells.equal_to(wanted.operand))
+        if isinstance(wanted.operand, (int, float)) and not isinstance(wanted.operand, bool):
+            return Matches(cells.equal_to(float(wanted.operand)))
+    return Matches(
+        frozenset(place for place, value in cells.values.items() if _meets(value, wanted))
+    )
+
+
+def _meets(value: Scalar, wanted: Criterion) -> bool:
+    """Whether a cell that is not blank meets a criterion with an operand, ``<>`` apart."""
+    operand = wanted.operand
+    if isinstance(operand, bool) or isinstance(value, bool):
+        return (
+            isinstance(operand, bool)
+            and isinstance(value, bool)
+            and _compared(value, operand, wanted.operator)
+        )
+    if isinstance(operand, ErrorValue) or isinstance(value, ErrorValue):
+        if wanted.operator != "=" and isinstance(operand, ErrorValue):
+            raise UnsureError
+        return operand == value
+    if isinstance(operand, str):
+        if not isinstance(value, str):
+            return False
+        if wanted.pattern:
+            return fits(value.lower(), operand)
+        if wanted.operator == "=":
+            return value.lower() == operand
+        return text_order(value, operand, wanted.operator)
+    if isinstance(value, str):
+        # "5" in a cell is equal to 5, but neither less nor greater than any number.
+        return wanted.operator == "=" and _as_number(value) == operand
+    if value is None or operand is None:
+        return False
+    return _compared(value, operand, wanted.operator)
+
+
+def _as_number(text: str) -> float | None:
+    return text_number(text) if any(map(str.isdigit, text)) else None
+
+
+def _compared(value: float, operand: float, operator: str) -> bool:
+    if value != operand and abs(value - operand) <= 1e-14 * abs(operand):
+        raise UnsureError
+    return {
+        "=": value == operand, "<": value < operand, "<=": value <= operand,
+        ">": value > operand, ">=": value >= operand,
+    }[operator]  # fmt: skip
+
+
+_ORDERED = re.compile(r"[a-z]*|[0-9]*")
+
+
+def text_order(first: str, second: str, operator: str) -> bool:
+    """Whether an order holds between two texts, letters in upper or lower case.
+
+    Raises:
+        UnsureError: the order of other characters depends on the region.
+    """
+    one, two = first.lower(), second.lower()
+    if one != two and not (_ORDERED.fullmatch(one) and _ORDERED.fullmatch(two)):
+        raise UnsureError
+    return {"<": one < two, "<=": one <= two, ">": one > two, ">=": one >= two}[operator]
+
+
+def fits(text: str, pattern: str) -> bool:
+    """Whether a text fits a pattern with ``*``, ``?`` and ``~``; takes their lengths multiplied."""
+    parts = _pattern_parts(pattern)
+    at = place = 0
+    star, resumed = -1, 0
+    while at < len(text):
+        part = parts[place] if place < len(parts) else None
+        if part is not None and part[0] != "*" and (part[0] == "?" or part[1] == text[at]):
+            at, place = at + 1, place + 1
+        elif part is not None and part[0] == "*":
+            star, resumed = place, at
+            place += 1
+        elif star >= 0:
+            resumed += 1
+            at, place = resumed, star + 1
+        else:
+            return False
+    return all(part[0] == "*" for part in parts[place:])
+
+
+def _pattern_parts(pattern: str) -> list[tuple[str, str]]:
+    parts: list[tuple[str, str]] = []
+    at = 0
+    while at < len(pattern):
+        letter = pattern[at]
+        if letter == "~" and pattern[at + 1 : at + 2] and pattern[at + 1] in "*?~":
+            at += 1
+            parts.append(("", pattern[at]))
+        elif letter in "*?":
+            parts.append((letter, letter))
+        else:
+            parts.append(("", letter))
+        at += 1
+    return parts
+
+
+# -- tables with criteria --------------------------------------------------------------------------
+
+
+def table_rows(table: Cells, conditions: Cells) -> list[int]:
+    """The rows of a database, from 1, that meet the conditions of a criteria range.
+
+    Conditions in one row hold together; one of the rows has to hold.
+
+    Raises:
+        UnsureError: a condition is not one on a column of the database.
+    """
+    names = names_of(table)
+    found: set[int] = set()
+    rows = range(1, table.rows)
+    for line in range(1, conditions.rows):
+        meeting = set(rows)
+        for column in range(conditions.columns):
+            condition = conditions.values.get((line, column))
+            if condition is None:
+                continue
+            name = _name(conditions.values.get((0, column)))
+            if name not in names:
+                raise UnsureError
+            meeting &= _rows_meeting(table, names[name], condition)
+        found |= meeting
+    return sorted(found)
+
+
+def names_of(table: Cells) -> dict[str, int]:
+    """The columns of a database by the names in its first row, in lower case; the first counts."""
+    heads = sorted(place for place in table.values if place[0] == 0)
+    names: dict[str, int] = {}
+    for place in heads:
+        names.setdefault(_name(table.values[place]), place[1])
+    return names
+
+
+def _name(value: Scalar) -> str:
+    """A name of a column as text; numbers and logical values are names as well."""
+    if value is None or isinstance(value, ErrorValue):
+        raise UnsureError
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.lower() if isinstance(value, str) else number_text(value)
+
+
+def _rows_meeting(table: Cells, column: int, condition: Scalar) -> set[int]:
+    wanted = criterion(condition)
+    plain = isinstance(condition, str) and condition[:1] not in ("=", "<", ">")
+    if plain and isinstance(wanted.operand, str):
+        # A text alone is the beginning of the cell.
+        wanted = Criterion("=", wanted.operand + "*", pattern=True)
+    values = {(row, 0): value for (row, at), value in table.values.items() if at == column and row}
+    meeting = matches(Cells(table.rows, 1, values), wanted)
+    return {row for row in range(1, table.rows) if meeting.holds((row, 0))}
+
+
+def numbers_of(values: Iterable[Scalar]) -> list[float] | ErrorValue:
+    """The numbers among some values, or the first error."""
+    numbers: list[float] = []
+    for value in values:
+        if isinstance(value, ErrorValue):
+            return value
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            numbers.append(value)
+    return numbers

@@ -1,0 +1,133 @@
+"""Why a cell has its value: each engine's answer, and which of them was believed."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NotRequired, TypedDict
+
+from judge.workbook.address import cell_name
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
+
+
+@dataclass(frozen=True, slots=True)
+class EngineWord:
+    """The answer of one engine for a cell.
+
+    Attributes:
+        value: its value; None if it has none, or if the cell is blank to it.
+        why_not: why it has no value; empty if it has one.
+    """
+
+    value: CellValue = None
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a cell came to its value.
+
+    Attributes:
+        cell: the cell.
+        formula: its formula, or the array formula that fills it; None if no formula
+            gives it a value.
+        value: the value that counts; None if there is none.
+        believed: the engines whose value that is; empty if there is none.
+        why: why they are believed, or why there is no value, in words.
+        answers: engine -> its answer, in a fixed order.
+        notes: disagreements, volatile functions, and the like.
+    """
+
+    cell: CellRef
+    formula: str | None
+    value: CellValue
+    believed: tuple[str, ...]
+    why: str
+    answers: Mapping[str, EngineWord] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class EngineEntryJson(TypedDict):
+    """One engine of an explanation as JSON."""
+
+    name: str
+    believed: bool
+    value: NotRequired[object]
+    why_not: NotRequired[str]
+
+
+class ExplanationJson(TypedDict):
+    """An explanation as JSON."""
+
+    cell: str
+    formula: str | None
+    value: object
+    believed: list[str]
+    why: str
+    engines: list[EngineEntryJson]
+    notes: list[str]
+
+
+def address(cell: CellRef) -> str:
+    """A cell in the usual notation: ``Sheet1!B7``."""
+    return f"{cell.sheet}!{cell_name(cell.row, cell.column)}"
+
+
+def plain_value(value: CellValue) -> object:
+    """A value for JSON: dates and times as ISO strings, errors and durations labelled."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, ErrorValue):
+        return {"error": value.code}
+    if isinstance(value, dt.timedelta):
+        return {"days": value.total_seconds() / 86_400}
+    return {"date": value.isoformat()}
+
+
+def explanation_as_json(explanation: Explanation) -> ExplanationJson:
+    """An explanation as plain data."""
+    return {
+        "cell": address(explanation.cell),
+        "formula": explanation.formula,
+        "value": plain_value(explanation.value),
+        "believed": list(explanation.believed),
+        "why": explanation.why,
+        "engines": [
+            _engine_as_json(name, word, believed=name in explanation.believed)
+            for name, word in explanation.answers.items()
+        ],
+        "notes": list(explanation.notes),
+    }
+
+
+def _engine_as_json(name: str, word: EngineWord, *, believed: bool) -> EngineEntryJson:
+    entry: EngineEntryJson = {"name": name, "believed": believed}
+    if word.why_not:
+        entry["why_not"] = word.why_not
+    else:
+        entry["value"] = plain_value(word.value)
+    return entry
+
+
+def explanation_lines(explanation: Explanation) -> list[str]:
+    """An explanation for people, a line for each engine between the cell and the reason."""
+    formula = "no formula" if explanation.formula is None else explanation.formula
+    lines = [f"{address(explanation.cell)}\t{formula}"]
+    for name, word in explanation.answers.items():
+        mark = "believed" if name in explanation.believed else ""
+        lines.append(f"{name}\t{word.why_not or shown(word.value)}\t{mark}".rstrip())
+    believed = " and ".join(explanation.believed)
+    counts = shown(explanation.value) if believed or explanation.formula is None else "no value"
+    by = f" ({believed})" if believed else ""
+    lines.append(f"value\t{counts}{by}: {explanation.why}")
+    return lines
+
+
+def shown(value: CellValue) -> str:
+    """A value as a person reads it: strings in quotation marks, a blank cell by its name."""
+    if value is None:
+        return "blank"
+    if isinstance(value, ErrorValue):
+        return value.code
+    return str(value) if isinstance(value, (dt.date, dt.time, dt.timedelta)) else repr(value)

@@ -1,0 +1,262 @@
+"""The cells of a workbook that are computed here, instead of by an engine.
+
+A cell is, if its formula is understood (:mod:`judge.recalc.scalars`), all that it reads has a known
+value, and a conversion or a criterion decides its value, which engines do not do as Excel does. How
+much is read and compared is bounded by the content of the workbook, not by time.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+import datetime as dt
+import re
+from collections.abc import Callable, Mapping
+
+from judge.errors import WorkbookError
+from judge.formulas.references import Reference
+from judge.formulas.tree import Node, tree
+from judge.recalc.conversions import UnsureError
+from judge.recalc.counting import COUNTING_FUNCTIONS
+from judge.recalc.criteria import Cells, Scalar
+from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
+from judge.workbook.dependency import FormulaIndex
+from judge.workbook.number_formats import to_serial
+from judge.workbook.reader import Workbook
+from judge.workbook.sheets.sheet import Sheet
+
+FUNCTIONS = {**SCALAR_FUNCTIONS, **COUNTING_FUNCTIONS}
+
+MOST_CELLS = 2_000_000
+"""Most cells that are read for one question."""
+
+MOST_COMPARED = 20_000_000
+"""Most cells that criteria are compared with."""
+
+DEEPEST = 40
+"""Longest chain of formulas that are computed here one from the other."""
+
+CONVERTS = re.compile(
+    r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
+    r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
+    r"|CONCATENATE|CONCAT)\s*\(",
+    re.IGNORECASE,
+)
+"""Formulas without any of these are not looked at before engines were asked."""
+
+
+class OwnValues:
+    """Computes cells of one workbook here.
+
+    Args:
+        workbook: an open workbook that counts its days from 1900.
+        index: its formulas.
+        believed: values of formula cells that are known from elsewhere.
+    """
+
+    def __init__(
+        self,
+        workbook: Workbook,
+        index: FormulaIndex,
+        believed: Mapping[CellRef, CellValue] | None = None,
+    ) -> None:
+        self._workbook = workbook
+        self._index = index
+        self._believed = believed or {}
+        self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
+        self._areas: dict[CellRange, Cells | None] = {}
+        self._used: dict[str, CellRange | None] = {}
+        self._stored: dict[str, Mapping[int, CellValue]] = {}
+        self._columns: dict[str, dict[int, list[int]]] = {}
+        self._depth = 0
+        self.cells_left = MOST_CELLS
+        self.compared_left = MOST_COMPARED
+
+    def converted(self, ref: CellRef, cell: Cell) -> Scalar:
+        """The value of a formula cell that a conversion decides.
+
+        Args:
+            ref: the cell.
+            cell: the same as stored.
+
+        Raises:
+            UnsureError: it is not computed here.
+        """
+        value, converted = self._formula(ref, cell)
+        if not converted:
+            raise UnsureError
+        return 0 if value is None else value
+
+    def _formula(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
+        if ref not in self._computed:
+            self._computed[ref] = None  # a cell that reads itself has no value here
+            self._depth += 1
+            try:
+                self._computed[ref] = self._evaluated(ref, cell)
+            except UnsureError:
+                pass
+            finally:
+                self._depth -= 1
+        computed = self._computed[ref]
+        if computed is None:
+            raise UnsureError
+        return computed
+
+    def _evaluated(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
+        if cell.formula is None or cell.array_range is not None or self._depth > DEEPEST:
+            raise UnsureError
+        node: Node | None = tree(cell.formula)
+        if node is None or isinstance(node, Reference):
+            raise UnsureError
+        evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS)
+        return evaluation.scalar(node), evaluation.converted
+
+    def cell_value(self, ref: CellRef) -> Scalar:
+        """The value of any cell; raises UnsureError if it is not known."""
+        if ref in self._believed:
+            value = plain_scalar(self._believed[ref])
+            return "" if value is None else value  # a formula gives no blank cell
+        stored, key = self._stored_in(ref.sheet), cell_key(ref.row, ref.column)
+        if self._sheet(ref.sheet).raw_formula(key) is not None:
+            return self._formula(ref, self._sheet(ref.sheet).cell(key))[0]
+        here = Reference(ref.sheet, ref.row, ref.column, ref.row, ref.column)
+        if any(True for _ in self._index.sheet(ref.sheet).filled_in(here)):
+            raise UnsureError
+        return plain_scalar(stored.get(key))
+
+    def area(self, area: CellRange) -> Cells:
+        """The cells of a rectangle; raises UnsureError if a value is not known."""
+        if area not in self._areas:
+            self._areas[area] = None
+            with contextlib.suppress(UnsureError):
+                self._areas[area] = self._read(area)
+        cells = self._areas[area]
+        if cells is None:
+            raise UnsureError
+        self.compared_left -= len(cells.values)
+        if self.compared_left < 0:
+            raise UnsureError
+        return cells
+
+    def _read(self, area: CellRange) -> Cells:
+        used = self._used_range(area.sheet)
+        rows = area.max_row - area.min_row + 1
+        columns = area.max_column - area.min_column + 1
+        if used is None:
+            return Cells(rows, columns, {})
+        inside = CellRange(
+            area.sheet,
+            max(area.min_row, used.min_row),
+            max(area.min_column, used.min_column),
+            min(area.max_row, used.max_row),
+            min(area.max_column, used.max_column),
+        )
+        if inside.min_row > inside.max_row or inside.min_column > inside.max_column:
+            return Cells(rows, columns, {})
+        self.cells_left -= inside.size
+        if self.cells_left < 0:
+            raise UnsureError
+        here = Reference(
+            area.sheet, inside.min_row, inside.min_column, inside.max_row, inside.max_column
+        )
+        if any(True for _ in self._index.sheet(area.sheet).filled_in(here)):
+            raise UnsureError
+        values: dict[tuple[int, int], Scalar] = {}
+        for key in self._keys_in(inside):
+            row, column = key >> COLUMN_BITS, key & COLUMN_MASK
+            value = self.cell_value(CellRef(area.sheet, row, column))
+            if value is not None:
+                values[row - area.min_row, column - area.min_column] = value
+        return Cells(rows, columns, values)
+
+    def _sheet(self, name: str) -> Sheet:
+        return self._workbook.sheet(name)
+
+    def _stored_in(self, sheet: str) -> Mapping[int, CellValue]:
+        if sheet not in self._stored:
+            self._stored[sheet] = self._workbook.stored_values(sheet)
+        return self._stored[sheet]
+
+    def _keys_in(self, area: CellRange) -> list[int]:
+        """The keys of the cells of a rectangle that hold a value or a formula."""
+        by_column = self._columns.get(area.sheet)
+        if by_column is None:
+            by_column = self._columns[area.sheet] = {}
+            for key in sorted(self._stored_in(area.sheet)):
+                by_column.setdefault(key & COLUMN_MASK, []).append(key)
+        found: list[int] = []
+        for column in range(area.min_column, area.max_column + 1):
+            keys = by_column.get(column, [])
+            first = bisect.bisect_left(keys, cell_key(area.min_row, column))
+            found += keys[first : bisect.bisect_right(keys, cell_key(area.max_row, column))]
+        return found
+
+    def _used_range(self, sheet: str) -> CellRange | None:
+        if sheet not in self._used:
+            self._used[sheet] = self._workbook.used_range(sheet)
+        return self._used[sheet]
+
+    def named(self, reference: Reference, home: str) -> CellRange:
+        """The rectangle of a reference, on a sheet by its real name."""
+        sheet = home if reference.sheet is None else self._index.named(reference.sheet)
+        if sheet is None:
+            raise UnsureError
+        _, top, left, bottom, right = reference
+        return CellRange(sheet, top, left, bottom, right)
+
+
+class _Values:
+    """The values that the formulas of one sheet read."""
+
+    def __init__(self, own: OwnValues, home: str) -> None:
+        self._own = own
+        self._home = home
+
+    def value(self, reference: Reference) -> Scalar:
+        area = self._own.named(reference, self._home)
+        if area.size != 1:
+            raise UnsureError
+        return self._own.cell_value(CellRef(area.sheet, area.min_row, area.min_column))
+
+    def cells(self, reference: Reference) -> Cells:
+        return self._own.area(self._own.named(reference, self._home))
+
+
+def plain_scalar(value: CellValue) -> Scalar:
+    """A value of the reader as a formula sees it: dates and times are serial numbers."""
+    if isinstance(value, (dt.datetime, dt.date, dt.time, dt.timedelta)):
+        return to_serial(value)
+    return value
+
+
+def own_values(
+    workbook: Workbook,
+    index: FormulaIndex,
+    cells: Mapping[CellRef, Cell],
+    believed: Mapping[CellRef, CellValue] | None = None,
+    *,
+    suspects: Callable[[CellRef], bool] = lambda _: False,
+) -> dict[CellRef, Scalar]:
+    """The cells that are computed here.
+
+    Args:
+        workbook: an open workbook.
+        index: its formulas.
+        cells: formula cells.
+        believed: values of formula cells that are known from elsewhere.
+        suspects: cells that are looked at even if no function of theirs converts anything.
+    """
+    if workbook.date_1904:
+        return {}
+    own = OwnValues(workbook, index, believed)
+    values: dict[CellRef, Scalar] = {}
+    for ref, cell in cells.items():
+        if not CONVERTS.search(cell.formula or "") and not suspects(ref):
+            continue
+        try:
+            values[ref] = own.converted(ref, cell)
+        except (UnsureError, WorkbookError):
+            continue
+    return values

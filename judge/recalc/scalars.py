@@ -1,0 +1,530 @@
+"""Formulas of single values computed here: conversions, dates, criteria. Pure.
+
+An evaluation knows whether a conversion decided: between numbers and text, of a date, by a
+criterion. Only such values are used in place of an engine's, since engines differ from Excel there,
+and agree in everything else.
+What is not understood raises :class:`UnsureError`, and is left to the engines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from judge.formulas.references import Reference
+from judge.formulas.tree import Constant, ErrorConstant, Missing, Node, Operation
+from judge.recalc.conversions import (
+    LAST_SERIAL,
+    UnsureError,
+    date_number,
+    date_serial,
+    day_parts,
+    number_text,
+    round_half_up,
+    text_number,
+)
+from judge.recalc.criteria import Cells, Scalar, text_order
+from judge.recalc.formats import fixed, formatted
+from judge.workbook.cell import ErrorValue
+
+VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
+
+LONGEST_TEXT = 32_767
+
+
+class Values(Protocol):
+    """Where the values of cells come from."""
+
+    def value(self, reference: Reference) -> Scalar:
+        """The value of one cell; raises UnsureError if it is not known."""
+        ...
+
+    def cells(self, reference: Reference) -> Cells:
+        """The values of a rectangle; raises UnsureError if one is not known."""
+        ...
+
+
+class Evaluation:
+    """The evaluation of one formula.
+
+    Args:
+        values: where the values of cells come from.
+        functions: name -> function; names as the file has them, with prefixes.
+
+    Attributes:
+        converted: whether the value rests on a conversion that engines do differently.
+    """
+
+    def __init__(self, values: Values, functions: Mapping[str, Function]) -> None:
+        self.values = values
+        self.converted = False
+        self._functions = functions
+
+    def scalar(self, node: Node) -> Scalar:
+        """The value of a node.
+
+        Raises:
+            UnsureError: it is not understood, or is more than a single value.
+        """
+        if isinstance(node, Constant):
+            return node.value
+        if isinstance(node, ErrorConstant):
+            return ErrorValue(node.code)
+        if isinstance(node, Missing):
+            return None
+        if isinstance(node, Reference):
+            return self.values.value(node)
+        if isinstance(node, Operation):
+            return self._operation(node)
+        function = self._functions.get(node.name)
+        if function is None:
+            raise UnsureError
+        return function(self, node.arguments)
+
+    def _operation(self, node: Operation) -> Scalar:
+        operands = [self.scalar(operand) for operand in node.operands]
+        if node.operator == "+" and len(operands) == 1:
+            return operands[0]
+        for operand in operands:
+            if isinstance(operand, ErrorValue):
+                return operand
+        if node.operator == "&":
+            return self._joined(operands)
+        if node.operator in _COMPARISONS:
+            return compared(operands[0], operands[1], node.operator)
+        numbers: list[float] = []
+        for operand in operands:
+            number = self.number(operand)
+            if isinstance(number, ErrorValue):
+                return number
+            numbers.append(number)
+        return _arithmetic(node.operator, numbers)
+
+    def _joined(self, operands: Sequence[Scalar]) -> str:
+        joined = "".join(map(self.text, operands))
+        if len(joined) > LONGEST_TEXT:
+            raise UnsureError
+        return joined
+
+    def text(self, value: Scalar) -> str:
+        """A value that is no error as text."""
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return "TRUE" if value else "FALSE"
+        if isinstance(value, str):
+            return value
+        if isinstance(value, ErrorValue):
+            raise UnsureError
+        self.converted = self.converted or not float(value).is_integer() or abs(value) >= 1e15
+        return number_text(float(value))
+
+    def number(self, value: Scalar) -> float | ErrorValue:
+        """A value as a number, as an operator or a function expects it; an error stays one."""
+        if isinstance(value, (ErrorValue, float)):
+            return value
+        if value is None or isinstance(value, (bool, int)):
+            return float(value or 0)
+        self.converted = True
+        number = text_number(value)
+        return VALUE if number is None else number
+
+
+def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
+    if len(numbers) == 1:
+        return -numbers[0] if operator == "-" else numbers[0] / 100
+    first, second = numbers
+    if operator in ("+", "-"):
+        result = first + second if operator == "+" else first - second
+        # Excel takes differences that are only rounding errors as 0, by rules of its own.
+        if result and abs(result) < 1e-13 * max(abs(first), abs(second)):
+            raise UnsureError
+    elif operator == "*":
+        result = first * second
+    elif operator == "/":
+        if second == 0:
+            return DIV0
+        result = first / second
+    else:
+        result = _power(first, second)
+    if not math.isfinite(result):
+        return NUM
+    if result and abs(result) < 1e-300:
+        raise UnsureError
+    return result
+
+
+def _power(base: float, exponent: float) -> float:
+    if base == 0 and exponent <= 0:
+        raise UnsureError
+    if base < 0 and not exponent.is_integer():
+        raise UnsureError
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return math.inf
+
+
+_COMPARISONS = frozenset(("=", "<>", "<", ">", "<=", ">="))
+
+
+def compared(first: Scalar, second: Scalar, operator: str) -> bool:
+    """Whether a comparison of two values that are no errors holds.
+
+    Raises:
+        UnsureError: numbers are too close to each other, or the order depends on the region.
+    """
+    one, two = _beside(first, second), _beside(second, first)
+    ranks = [_rank(value) for value in (one, two)]
+    if ranks[0] != ranks[1]:
+        order = ranks[0] - ranks[1]
+    elif isinstance(one, str) and isinstance(two, str):
+        if one.lower() == two.lower():
+            order = 0
+        elif operator in ("=", "<>"):
+            order = 1
+        else:
+            order = -1 if text_order(one, two, "<") else 1
+    elif isinstance(one, (int, float)) and isinstance(two, (int, float)):
+        if one != two and abs(one - two) <= 1e-14 * max(abs(one), abs(two)):
+            raise UnsureError
+        order = (one > two) - (one < two)
+    else:
+        raise UnsureError
+    return {
+        "=": order == 0, "<>": order != 0, "<": order < 0, ">": order > 0, "<=": order <= 0,
+        ">=": order >= 0,
+    }[operator]  # fmt: skip
+
+
+def _beside(value: Scalar, other: Scalar) -> Scalar:
+    """A value; a blank cell is what the other one has when it is nothing."""
+    if value is not None:
+        return value
+    return "" if isinstance(other, str) else False if isinstance(other, bool) else 0
+
+
+def _rank(value: Scalar) -> int:
+    """Numbers come before text, and text before logical values."""
+    return 2 if isinstance(value, bool) else 1 if isinstance(value, str) else 0
+
+
+Function = Callable[[Evaluation, Sequence[Node]], Scalar]
+_Plain = Callable[..., Scalar]
+
+
+def _of_values(least: int, most: int, plain: _Plain) -> Function:
+    """A function of single values that are no errors; an error among them is its value."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if not least <= len(arguments) <= most:
+            raise UnsureError
+        values = [evaluation.scalar(argument) for argument in arguments]
+        for value in values:
+            if isinstance(value, ErrorValue):
+                return value
+        return plain(evaluation, *values)
+
+    return call
+
+
+def _of_numbers(least: int, most: int, plain: Callable[..., Scalar]) -> Function:
+    """A function of numbers alone."""
+
+    def call(evaluation: Evaluation, *values: Scalar) -> Scalar:
+        numbers: list[float] = []
+        for value in values:
+            number = evaluation.number(value)
+            if isinstance(number, ErrorValue):
+                return number
+            numbers.append(number)
+        return plain(*numbers)
+
+    return _of_values(least, most, call)
+
+
+# -- conversions -----------------------------------------------------------------------------------
+
+
+def _text(evaluation: Evaluation, value: Scalar, code: Scalar) -> Scalar:
+    evaluation.converted = True
+    if isinstance(code, (bool, int, float)) or code is None:
+        code = evaluation.text(code)
+    if not isinstance(code, str):
+        raise UnsureError
+    if isinstance(value, bool):
+        return evaluation.text(value)
+    if isinstance(value, str):
+        number = text_number(value)
+        return formatted(value if number is None else number, code)
+    return formatted(float(value or 0), code) if not isinstance(value, ErrorValue) else value
+
+
+def _value(evaluation: Evaluation, value: Scalar) -> Scalar:
+    if isinstance(value, bool):
+        evaluation.converted = True
+        return VALUE
+    return evaluation.number(value)
+
+
+def _numbervalue(
+    evaluation: Evaluation, value: Scalar, decimal: Scalar = ".", group: Scalar = None
+) -> Scalar:
+    evaluation.converted = True
+    point = evaluation.text(decimal)[:1]
+    comma = "," if group is None else evaluation.text(group)[:1]
+    if group is None and point == comma:
+        raise UnsureError
+    if not point or not comma or point == comma:
+        return VALUE
+    text = "".join(evaluation.text(value).split())
+    if not text:
+        return 0
+    percents = len(text) - len(text.rstrip("%"))
+    text = text.rstrip("%")
+    whole, found, part = text.partition(point)
+    if found and (comma in part or point in part):
+        return VALUE
+    whole = whole.replace(comma, "")
+    digits = whole.removeprefix("-") + part
+    if not digits.isascii() or not digits.isdigit():
+        raise UnsureError
+    number = text_number(f"{whole or '0'}.{part}" if found else whole)
+    if number is None:
+        return VALUE
+    return number / float(100**percents)
+
+
+def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
+    evaluation.converted = True
+    if not isinstance(value, str):
+        return VALUE
+    number = _moment(value)
+    return number if isinstance(number, ErrorValue) else float(math.floor(number))
+
+
+def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
+    evaluation.converted = True
+    if not isinstance(value, str):
+        return VALUE
+    number = _moment(value)
+    return number if isinstance(number, ErrorValue) else number % 1
+
+
+def _moment(text: str) -> float | ErrorValue:
+    """A date, a time or both; text that is neither is #VALUE!."""
+    plain = text.strip(" ")
+    if not any(map(str.isdigit, plain)):
+        return VALUE
+    number = date_number(plain)
+    if number is not None:
+        return number
+    if text_number(plain) is None:
+        return VALUE
+    raise UnsureError
+
+
+def _fixed(
+    evaluation: Evaluation, value: Scalar, places: Scalar = 2, plain: Scalar = False
+) -> Scalar:
+    evaluation.converted = True
+    number, digits = evaluation.number(value), evaluation.number(places)
+    if isinstance(number, ErrorValue) or isinstance(digits, ErrorValue):
+        return VALUE
+    if isinstance(plain, str) or abs(digits) > 20:
+        raise UnsureError
+    return fixed(number, math.trunc(digits), thousands=not plain)
+
+
+def _dollar(evaluation: Evaluation, value: Scalar, places: Scalar = 2) -> Scalar:
+    evaluation.converted = True
+    number, digits = evaluation.number(value), evaluation.number(places)
+    if isinstance(number, ErrorValue) or isinstance(digits, ErrorValue):
+        return VALUE
+    if abs(digits) > 20:
+        raise UnsureError
+    text = fixed(abs(number), math.trunc(digits), thousands=True)
+    is_zero = not text.strip("0.,")
+    return f"(${text})" if number < 0 and not is_zero else f"${text}"
+
+
+def _n(evaluation: Evaluation, value: Scalar) -> Scalar:
+    del evaluation
+    return float(value) if isinstance(value, (int, float)) else 0
+
+
+def _t(evaluation: Evaluation, value: Scalar) -> Scalar:
+    del evaluation
+    return value if isinstance(value, str) else ""
+
+
+# -- dates -----------------------------------------------------------------------------------------
+
+
+def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    parts: list[int] = []
+    for value in values:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return VALUE
+        parts.append(math.floor(number))
+    year, month, day = parts
+    if max(abs(month), abs(day)) > 32_767:
+        raise UnsureError
+    serial = date_serial(year, month, day)
+    evaluation.converted = evaluation.converted or serial is None or year < 1900
+    return NUM if serial is None else float(serial)
+
+
+def _part(place: int) -> Function:
+    """YEAR, MONTH or DAY."""
+
+    def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return number
+        inside = 0 <= number < LAST_SERIAL + 1
+        evaluation.converted = evaluation.converted or not inside or number < 61
+        return float(day_parts(math.floor(number))[place]) if inside else NUM
+
+    return _of_values(1, 1, plain)
+
+
+# -- text and logic --------------------------------------------------------------------------------
+
+
+def _if(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if not 2 <= len(arguments) <= 3:
+        raise UnsureError
+    test = evaluation.scalar(arguments[0])
+    if isinstance(test, ErrorValue):
+        return test
+    if isinstance(test, str):
+        raise UnsureError
+    if test:
+        return _zero(evaluation.scalar(arguments[1]))
+    return _zero(evaluation.scalar(arguments[2])) if len(arguments) == 3 else False
+
+
+def _zero(value: Scalar) -> Scalar:
+    """A value; a blank cell becomes 0 as it is passed on."""
+    return 0 if value is None else value
+
+
+def _iferror(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if len(arguments) != 2:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    return _zero(evaluation.scalar(arguments[1]) if isinstance(value, ErrorValue) else value)
+
+
+def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    joined = "".join(map(evaluation.text, values))
+    if len(joined) > LONGEST_TEXT:
+        raise UnsureError
+    return joined
+
+
+def _length(evaluation: Evaluation, value: Scalar) -> Scalar:
+    return _units(evaluation.text(value))
+
+
+def _units(text: str) -> int:
+    if any(ord(letter) > 0xFFFF for letter in text):
+        raise UnsureError  # Excel counts them twice, or once, by its version
+    return len(text)
+
+
+def _left(evaluation: Evaluation, value: Scalar, count: Scalar = 1) -> Scalar:
+    text, number = evaluation.text(value), evaluation.number(count)
+    _units(text)
+    if isinstance(number, ErrorValue) or number < 0:
+        return VALUE
+    return text[: int(number)]
+
+
+def _right(evaluation: Evaluation, value: Scalar, count: Scalar = 1) -> Scalar:
+    text, number = evaluation.text(value), evaluation.number(count)
+    _units(text)
+    if isinstance(number, ErrorValue) or number < 0:
+        return VALUE
+    return text[max(len(text) - int(number), 0) :]
+
+
+def _mid(evaluation: Evaluation, value: Scalar, start: Scalar, count: Scalar) -> Scalar:
+    text, first, number = (
+        evaluation.text(value), evaluation.number(start), evaluation.number(count),
+    )  # fmt: skip
+    _units(text)
+    if isinstance(first, ErrorValue) or isinstance(number, ErrorValue):
+        return VALUE
+    if first < 1 or number < 0:
+        return VALUE
+    return text[int(first) - 1 : int(first) - 1 + int(number)]
+
+
+def _cased(change: Callable[[str], str]) -> Function:
+    def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
+        text = evaluation.text(value)
+        if not text.isascii():
+            raise UnsureError
+        return change(text)
+
+    return _of_values(1, 1, plain)
+
+
+def _trimmed(text: str) -> str:
+    return " ".join(part for part in text.split(" ") if part)
+
+
+def _rounded(number: float, places: float) -> Scalar:
+    if abs(places) > 20:
+        raise UnsureError
+    return float(round_half_up(number, math.trunc(places)))
+
+
+def _is(test: Callable[[Scalar], bool]) -> Function:
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 1:
+            raise UnsureError
+        return test(evaluation.scalar(arguments[0]))
+
+    return call
+
+
+def _is_number(value: Scalar) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+SCALAR_FUNCTIONS: dict[str, Function] = {
+    "TEXT": _of_values(2, 2, _text),
+    "VALUE": _of_values(1, 1, _value),
+    "_XLFN.NUMBERVALUE": _of_values(1, 3, _numbervalue),
+    "DATEVALUE": _of_values(1, 1, _datevalue),
+    "TIMEVALUE": _of_values(1, 1, _timevalue),
+    "FIXED": _of_values(1, 3, _fixed),
+    "DOLLAR": _of_values(1, 2, _dollar),
+    "N": _of_values(1, 1, _n),
+    "T": _of_values(1, 1, _t),
+    "DATE": _of_values(3, 3, _date),
+    "YEAR": _part(0),
+    "MONTH": _part(1),
+    "DAY": _part(2),
+    "IF": _if,
+    "IFERROR": _iferror,
+    "CONCATENATE": _of_values(1, 255, _concatenate),
+    "_XLFN.CONCAT": _of_values(1, 254, _concatenate),
+    "LEN": _of_values(1, 1, _length),
+    "LEFT": _of_values(1, 2, _left),
+    "RIGHT": _of_values(1, 2, _right),
+    "MID": _of_values(3, 3, _mid),
+    "UPPER": _cased(str.upper),
+    "LOWER": _cased(str.lower),
+    "TRIM": _cased(_trimmed),
+    "ROUND": _of_numbers(2, 2, _rounded),
+    "ABS": _of_numbers(1, 1, abs),
+    "ISNUMBER": _is(_is_number),
+    "ISTEXT": _is(lambda value: isinstance(value, str)),
+    "ISERROR": _is(lambda value: isinstance(value, ErrorValue)),
+}

@@ -1,0 +1,334 @@
+"""Accounts, tokens, links to sign in, and sessions of the pages.
+
+There are no passwords. A token is ``jdg_``, 32 random bytes and a CRC-32, both in base64url; it is
+shown once and kept as SHA-256, by which it is looked up. Links and session cookies likewise.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import secrets
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+from judge.errors import UsageError
+from judge.serve.access.rights import Viewer
+from judge.serve.store import tables as t
+from judge.serve.store.database import Database, Transaction, first_row
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import AccountKind, AccountState, Role, Scope, SuiteRole
+
+_PREFIX = "jdg_"
+_SECRET_BYTES = 32
+_SECRET_LENGTH = 43  # of 32 bytes in base64url
+_TOKEN = re.compile(r"jdg_[A-Za-z0-9_-]{49}", re.ASCII)
+_LINK = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+_ACCOUNT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,79}", re.ASCII)
+TOKEN_DAYS = 90
+SESSION_HOURS = 12
+LINK_MINUTES = 30
+
+
+class Later(FunctionElement[str]):
+    """The database's time in UTC so many seconds from now, in the form of ``Now``."""
+
+    type = sa.String(20)
+    inherit_cache = True
+
+    def __init__(self, seconds: int) -> None:
+        super().__init__(sa.literal(seconds, sa.Integer))
+
+
+@compiles(Later, "sqlite")
+def _later_sqlite(element: Later, compiler: Any, **options: Any) -> str:
+    seconds = compiler.process(element.clauses, **options)
+    return f"strftime('%Y-%m-%dT%H:%M:%SZ', 'now', {seconds} || ' seconds')"
+
+
+@compiles(Later, "postgresql")
+def _later_postgresql(element: Later, compiler: Any, **options: Any) -> str:
+    seconds = compiler.process(element.clauses, **options)
+    form = '\'YYYY-MM-DD"T"HH24:MI:SS"Z"\''
+    time = f"(clock_timestamp() + make_interval(secs => {seconds}))"
+    return f"to_char({time} AT TIME ZONE 'utc', {form})"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session of the pages: who, and its id and secret for tokens in forms."""
+
+    viewer: Viewer
+    id: str
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def make_token_text() -> str:
+    """A new token."""
+    secret = _encoded(secrets.token_bytes(_SECRET_BYTES))
+    return _PREFIX + secret + _checksum(secret)
+
+
+def is_token(text: str) -> bool:
+    """Whether a text has the form of a token and its checksum is right; costs no query."""
+    if _TOKEN.fullmatch(text) is None:
+        return False
+    body = text.removeprefix(_PREFIX)
+    return _checksum(body[:_SECRET_LENGTH]) == body[_SECRET_LENGTH:]
+
+
+def _checksum(secret: str) -> str:
+    return _encoded(zlib.crc32(secret.encode("ascii")).to_bytes(4, "big"))
+
+
+def create_account(
+    transaction: Transaction,
+    name: str,
+    *,
+    kind: AccountKind = AccountKind.PERSON,
+    state: AccountState = AccountState.ACTIVE,
+    roles: Iterable[Role] = (),
+) -> str:
+    """Makes an account.
+
+    Returns:
+        Its id.
+
+    Raises:
+        UsageError: the name is taken, or not one.
+    """
+    if _ACCOUNT_NAME.fullmatch(name) is None:
+        raise UsageError(
+            f"{name[:100]!r} cannot be the name of an account",
+            hint="Use 1 to 80 letters, digits, spaces and . _ @ -, with a letter or digit first.",
+        )
+    if transaction.one(sa.select(t.account.c.id).where(t.account.c.name == name)) is not None:
+        raise UsageError(f"there is an account {name!r} already")
+    account = new_id("acc")
+    transaction.execute(
+        sa.insert(t.account).values(
+            id=account, name=name, kind=kind, state=state, roles=sorted(set(roles))
+        )
+    )
+    transaction.event("account.created", account, after=state)
+    return account
+
+
+def account_named(connection: sa.Connection, name: str) -> dict[str, Any]:
+    """The account with a name or an id, for the administrator's commands.
+
+    Raises:
+        UsageError: there is none.
+    """
+    row = first_row(
+        connection,
+        sa.select(t.account).where((t.account.c.name == name) | (t.account.c.id == name)),
+    )
+    if row is None:
+        raise UsageError(f"there is no account {name!r}", hint="judge serve admin account list")
+    return row
+
+
+def create_token(
+    transaction: Transaction,
+    account: str,
+    name: str,
+    scopes: Iterable[Scope],
+    *,
+    days: int = TOKEN_DAYS,
+) -> tuple[str, str]:
+    """Makes a token of an account.
+
+    Returns:
+        Its id, and its text, which is not kept.
+    """
+    text, token = make_token_text(), new_id("tok")
+    transaction.execute(
+        sa.insert(t.token).values(
+            id=token,
+            account=account,
+            name=name,
+            sha256=_sha256(text),
+            prefix=text[:8],
+            scopes=sorted(set(scopes)),
+            expires=Later(days * 86_400),
+        )
+    )
+    transaction.event("token.created", token, after="active", detail={"account": account})
+    return token, text
+
+
+def revoke_token(transaction: Transaction, token: str) -> None:
+    """Ends a token."""
+    changed = transaction.execute(
+        sa.update(t.token)
+        .where(t.token.c.id == token, t.token.c.revoked.is_(None))
+        .values(revoked=t.Now())
+    )
+    if changed.rowcount:
+        transaction.event("token.revoked", token, before="active", after="revoked")
+
+
+def create_sign_in(transaction: Transaction, account: str) -> str:
+    """Makes a one-time link of an account.
+
+    Returns:
+        What comes after ``/sign-in?code=``.
+    """
+    code, link = _encoded(secrets.token_bytes(_SECRET_BYTES)), new_id("sin")
+    transaction.execute(
+        sa.insert(t.sign_in).values(
+            id=link, account=account, sha256=_sha256(code), expires=Later(LINK_MINUTES * 60)
+        )
+    )
+    transaction.event("sign-in.offered", link, detail={"account": account})
+    return code
+
+
+def sign_in(transaction: Transaction, code: str) -> str | None:
+    """Uses a one-time link, and begins a session.
+
+    Returns:
+        The session's cookie; None if the link is unknown, used or too old.
+    """
+    if _LINK.fullmatch(code) is None:
+        return None
+    row = transaction.one(
+        sa.select(t.sign_in)
+        .join(t.account, t.account.c.id == t.sign_in.c.account)
+        .where(
+            t.sign_in.c.sha256 == _sha256(code),
+            t.sign_in.c.used.is_(None),
+            t.sign_in.c.expires > t.Now(),
+            t.account.c.state == AccountState.ACTIVE,
+        )
+        .with_for_update(of=t.sign_in)
+    )
+    if row is None:
+        return None
+    transaction.execute(
+        sa.update(t.sign_in).where(t.sign_in.c.id == row["id"]).values(used=t.Now())
+    )
+    cookie, session = _encoded(secrets.token_bytes(_SECRET_BYTES)), new_id("ses")
+    transaction.execute(
+        sa.insert(t.session).values(
+            id=session,
+            account=row["account"],
+            sha256=_sha256(cookie),
+            expires=Later(SESSION_HOURS * 3600),
+        )
+    )
+    transaction.event("session.begun", session, after="active", detail={"account": row["account"]})
+    return cookie
+
+
+def sign_out(transaction: Transaction, session: str) -> None:
+    """Ends a session."""
+    transaction.execute(
+        sa.update(t.session)
+        .where(t.session.c.id == session, t.session.c.ended.is_(None))
+        .values(ended=t.Now())
+    )
+    transaction.event("session.ended", session, before="active", after="ended")
+
+
+def viewer_of_token(
+    database: Database, text: str, *, address: str | None, request: str | None
+) -> Viewer | None:
+    """Who a token belongs to; None if it is not valid now."""
+    if not is_token(text):
+        return None
+    with database.reading() as connection:
+        row = first_row(
+            connection,
+            sa.select(
+                t.token.c.id,
+                t.token.c.account,
+                t.token.c.scopes,
+                t.account.c.name,
+                t.account.c.roles,
+                (t.token.c.last_used == sa.func.substr(t.Now(), 1, 10)).label("used_today"),
+            )
+            .join(t.account, t.account.c.id == t.token.c.account)
+            .where(
+                t.token.c.sha256 == _sha256(text),
+                t.token.c.revoked.is_(None),
+                t.token.c.expires > t.Now(),
+                t.account.c.state == AccountState.ACTIVE,
+            ),
+        )
+        viewer = None if row is None else _viewer(connection, row, address, request)
+    if row is not None and not row["used_today"]:
+        with database.writing(Viewer().actor()) as transaction:
+            transaction.execute(
+                sa.update(t.token)
+                .where(t.token.c.id == row["id"])
+                .values(last_used=sa.func.substr(t.Now(), 1, 10))
+            )
+    return viewer
+
+
+def session_of_cookie(
+    database: Database, cookie: str, *, address: str | None, request: str | None
+) -> Session | None:
+    """The session of the pages that a cookie belongs to; None if it has ended."""
+    if _LINK.fullmatch(cookie) is None:
+        return None
+    with database.reading() as connection:
+        row = first_row(
+            connection,
+            sa.select(t.session.c.id, t.session.c.account, t.account.c.name, t.account.c.roles)
+            .join(t.account, t.account.c.id == t.session.c.account)
+            .where(
+                t.session.c.sha256 == _sha256(cookie),
+                t.session.c.ended.is_(None),
+                t.session.c.expires > t.Now(),
+                t.account.c.state == AccountState.ACTIVE,
+            ),
+        )
+        if row is None:
+            return None
+        row["scopes"] = list(Scope)
+        return Session(_viewer(connection, row, address, request), row["id"])
+
+
+def _viewer(
+    connection: sa.Connection, row: dict[str, Any], address: str | None, request: str | None
+) -> Viewer:
+    account = row["account"]
+    teams = connection.scalars(
+        sa.select(t.membership.c.team).where(t.membership.c.person == account)
+    ).all()
+    own = sa.select(t.suite.c.id, sa.literal(SuiteRole.AUTHOR.value)).where(
+        t.suite.c.owner == account
+    )
+    others = sa.select(t.suite_role.c.suite, t.suite_role.c.role).where(
+        t.suite_role.c.account == account
+    )
+    roles = connection.execute(sa.union(own, others)).all()
+    return Viewer(
+        account=account,
+        name=row["name"],
+        roles=frozenset(Role(role) for role in row["roles"]),
+        scopes=frozenset(Scope(scope) for scope in row["scopes"]),
+        teams=frozenset({account, *teams}),
+        authored=frozenset(suite for suite, role in roles if role == SuiteRole.AUTHOR),
+        reviewed=frozenset(suite for suite, role in roles if role == SuiteRole.REVIEWER),
+        credential=row["id"],
+        address=address,
+        request=request,
+    )

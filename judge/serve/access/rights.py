@@ -1,0 +1,291 @@
+"""The one place that decides who may see what, and who may do what.
+
+Every query of routes and pages filters by :func:`visible_to`, mostly through :func:`find`; every
+act asks :func:`require`, :func:`require_suite_role` or :func:`require_role`. What a caller may not
+see does not exist for them: 404. Only for what they may see, 403 says that an act is not theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.serve.problems import Problem, not_found
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor, first_row
+from judge.serve.store.ids import ID_PATTERN
+from judge.serve.store.words import (
+    DisputeState,
+    Level,
+    PhaseState,
+    RejudgingState,
+    Role,
+    Scope,
+    SuiteRole,
+    Visibility,
+)
+
+HIDDEN_SPLIT = "hidden"
+"""Name of the split whose golds and inputs never leave; every other split is public."""
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Somebody who asks.
+
+    Attributes:
+        account: their account's id; None for a visitor.
+        name: their account's name.
+        roles: on the whole server.
+        scopes: of the token; all of them in a session of the pages.
+        teams: ids of the accounts that they act for, their own first of all.
+        authored: ids of the suites of which they are an author.
+        reviewed: ids of the suites that name them as a reviewer.
+        credential: id of the token or session, for rates.
+        address: where the request came from.
+        request: id of the request.
+    """
+
+    account: str | None = None
+    name: str = ""
+    roles: frozenset[Role] = frozenset()
+    scopes: frozenset[Scope] = frozenset()
+    teams: frozenset[str] = frozenset()
+    authored: frozenset[str] = frozenset()
+    reviewed: frozenset[str] = frozenset()
+    credential: str | None = None
+    address: str | None = None
+    request: str | None = None
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether they may operate the server, with this token."""
+        return Role.OPERATOR in self.roles and Scope.OPERATE in self.scopes
+
+    def actor(self) -> Actor:
+        """Who they are for the audit log."""
+        return Actor(self.account or "visitor", self.request, self.address)
+
+    def authors(self, suite: str) -> bool:
+        """Whether they are an author of a suite, with this token."""
+        return suite in self.authored and Scope.AUTHOR in self.scopes
+
+    def reviews(self, suite: str) -> bool:
+        """Whether a suite names them as a reviewer, with this token."""
+        return suite in self.reviewed and Scope.REVIEW in self.scopes
+
+
+def _own(viewer: Viewer, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return column.in_(viewer.teams if Scope.READ in viewer.scopes else ())
+
+
+def _authored(viewer: Viewer, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return column.in_(viewer.authored if Scope.AUTHOR in viewer.scopes else ())
+
+
+def _reviewed(viewer: Viewer, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return column.in_(viewer.reviewed if Scope.REVIEW in viewer.scopes else ())
+
+
+def _suite(viewer: Viewer) -> sa.ColumnElement[bool]:
+    return sa.or_(
+        t.suite.c.visibility.in_((Visibility.PUBLIC, Visibility.LISTED)),
+        _authored(viewer, t.suite.c.id),
+        _reviewed(viewer, t.suite.c.id),
+    )
+
+
+def _of_suite(viewer: Viewer, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    return column.in_(sa.select(t.suite.c.id).where(_suite(viewer)))
+
+
+def _submission(viewer: Viewer) -> sa.ColumnElement[bool]:
+    phases = sa.select(t.phase.c.id).where(_authored(viewer, t.phase.c.suite))
+    return sa.or_(_own(viewer, t.submission.c.account), t.submission.c.phase.in_(phases))
+
+
+def _judging(viewer: Viewer) -> sa.ColumnElement[bool]:
+    """Of a visible submission; those of a rejudging that is not applied, for authors alone."""
+    visible = sa.select(t.submission.c.id).where(_submission(viewer))
+    current = sa.select(t.submission.c.current_judging)
+    phases = sa.select(t.phase.c.id).where(_authored(viewer, t.phase.c.suite))
+    authored = sa.select(t.submission.c.id).where(t.submission.c.phase.in_(phases))
+    return sa.and_(
+        t.judging.c.submission.in_(visible),
+        sa.or_(
+            t.judging.c.rejudging.is_(None),
+            t.judging.c.id.in_(current),
+            t.judging.c.submission.in_(authored),
+        ),
+    )
+
+
+def _board(viewer: Viewer) -> sa.ColumnElement[bool]:
+    return sa.or_(
+        sa.and_(
+            t.board.c.visibility.in_((Visibility.PUBLIC, Visibility.LISTED)),
+            _of_suite(viewer, t.board.c.suite),
+        ),
+        _authored(viewer, t.board.c.suite),
+    )
+
+
+def _dispute(viewer: Viewer) -> sa.ColumnElement[bool]:
+    decided = (DisputeState.ACCEPTED, DisputeState.REJECTED, DisputeState.CORRECTED)
+    return sa.or_(
+        _own(viewer, t.dispute.c.account),
+        _authored(viewer, t.dispute.c.suite),
+        _reviewed(viewer, t.dispute.c.suite),
+        sa.and_(t.dispute.c.state.in_(decided), _of_suite(viewer, t.dispute.c.suite)),
+    )
+
+
+def _rejudging(viewer: Viewer) -> sa.ColumnElement[bool]:
+    return sa.or_(
+        _authored(viewer, t.rejudging.c.suite),
+        sa.and_(
+            t.rejudging.c.state == RejudgingState.APPLIED,
+            _of_suite(viewer, t.rejudging.c.suite),
+        ),
+    )
+
+
+def _account(viewer: Viewer) -> sa.ColumnElement[bool]:
+    return sa.true() if viewer.is_operator else _own(viewer, t.account.c.id)
+
+
+_VISIBLE: dict[str, Callable[[Viewer], sa.ColumnElement[bool]]] = {
+    "suite": _suite,
+    "phase": lambda viewer: _of_suite(viewer, t.phase.c.suite),
+    "revision": lambda viewer: _of_suite(viewer, t.revision.c.suite),
+    "submission": _submission,
+    "judging": _judging,
+    "board": _board,
+    "dispute": _dispute,
+    "rejudging": _rejudging,
+    "account": _account,
+    "token": lambda viewer: t.token.c.account == viewer.account,
+    "webhook": lambda viewer: t.webhook.c.account == viewer.account,
+    "event": lambda viewer: sa.true() if viewer.is_operator else sa.false(),
+}
+
+_NAMED = frozenset({"suite", "phase", "board", "account"})
+"""Tables whose rows people also call by their name."""
+
+
+def visible_to(viewer: Viewer, table: sa.Table) -> sa.ColumnElement[bool]:
+    """The condition under which somebody sees a row of a table; KeyError for tables without one."""
+    return _VISIBLE[table.name](viewer)
+
+
+def in_lists(viewer: Viewer, table: sa.Table) -> sa.ColumnElement[bool]:
+    """The same for lists, where suites and boards that are not public show to their people only."""
+    if table.name not in {"suite", "board"}:
+        return visible_to(viewer, table)
+    suite = table.c.id if table.name == "suite" else table.c.suite
+    return sa.and_(
+        visible_to(viewer, table),
+        sa.or_(
+            table.c.visibility == Visibility.PUBLIC,
+            _authored(viewer, suite),
+            _reviewed(viewer, suite),
+        ),
+    )
+
+
+def find(connection: sa.Connection, viewer: Viewer, table: sa.Table, name: str) -> dict[str, Any]:
+    """The row with an id, or a name where rows have one.
+
+    Raises:
+        Problem: 404, there is none that they may see.
+    """
+    if ID_PATTERN.fullmatch(name):
+        row_is = table.c.id == name
+    elif table.name in _NAMED:
+        row_is = table.c.name == name
+    else:
+        raise not_found()
+    row = first_row(connection, sa.select(table).where(row_is, visible_to(viewer, table)))
+    if row is None:
+        raise not_found()
+    return row
+
+
+def require(viewer: Viewer, scope: Scope) -> str:
+    """The account's id, if somebody has signed in with this scope.
+
+    Raises:
+        Problem: 401 for a visitor, 403 without the scope.
+    """
+    if viewer.account is None:
+        raise Problem("unauthorized")
+    if scope not in viewer.scopes:
+        raise Problem("forbidden", f"This needs a token with the scope {scope}.")
+    return viewer.account
+
+
+def require_role(viewer: Viewer, role: Role) -> str:
+    """The account's id, if it has a role of the server, with the scope that goes with it.
+
+    Raises:
+        Problem: 401 or 403.
+    """
+    account = require(viewer, Scope.OPERATE if role is Role.OPERATOR else Scope.AUTHOR)
+    if role not in viewer.roles:
+        raise Problem("forbidden", f"This needs an account with the role {role}.")
+    return account
+
+
+def require_suite_role(viewer: Viewer, role: SuiteRole, suite: str) -> str:
+    """The account's id, if it is an author or a reviewer of a suite that it sees.
+
+    Raises:
+        Problem: 401 or 403.
+    """
+    is_author = role is SuiteRole.AUTHOR
+    account = require(viewer, Scope.AUTHOR if is_author else Scope.REVIEW)
+    if suite not in (viewer.authored if is_author else viewer.reviewed):
+        raise Problem("forbidden", f"This is for those whom the suite names as {role}s.")
+    return account
+
+
+def phase_state(phase: dict[str, Any], now: str) -> PhaseState:
+    """The state of a phase: by hand if it was set, otherwise by its times.
+
+    Args:
+        phase: its row.
+        now: the database's time (:class:`judge.serve.store.tables.Now`).
+    """
+    if phase["state"] is not None:
+        return PhaseState(phase["state"])
+    if phase["published"] is not None and phase["published"] <= now:
+        return PhaseState.PUBLISHED
+    if phase["closes"] is not None and phase["closes"] <= now:
+        return PhaseState.CLOSED
+    if phase["opens"] is not None and phase["opens"] > now:
+        return PhaseState.PLANNED
+    return PhaseState.OPEN
+
+
+def split_level(suite: dict[str, Any], split: str) -> Level:
+    """The feedback level of a split: the suite's, or the default; no cells of a hidden one."""
+    hidden = split == HIDDEN_SPLIT
+    level = Level(suite["levels"].get(split, Level.SCORE if hidden else Level.CELLS))
+    return Level.VERDICTS if hidden and level is Level.CELLS else level
+
+
+def level_for(
+    viewer: Viewer, suite: dict[str, Any], phase: dict[str, Any], state: PhaseState
+) -> Level:
+    """How much somebody is told of verdicts in a phase.
+
+    Authors see all verdicts of submissions to their suites. When the phase is published, so does
+    everybody who sees the submission. Cells are never shown of a hidden split.
+    """
+    level = split_level(suite, phase["split"])
+    if viewer.authors(suite["id"]) or state is PhaseState.PUBLISHED:
+        return Level.VERDICTS if phase["split"] == HIDDEN_SPLIT else Level.CELLS
+    return level

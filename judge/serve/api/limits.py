@@ -1,0 +1,173 @@
+"""Rates, cursors of lists, and entity tags: what all routes of the API share."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request, Response
+from starlette.datastructures import URL
+
+from judge.serve.context import Caller, Server, server_of
+from judge.serve.problems import KINDS, MEDIA_TYPE, Problem
+
+WINDOW_S = 60
+_MOST_BUCKETS = 10_000
+_MAC_BYTES = 16
+
+RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
+"""Requests in a minute of one token, or of one address without token, by kind of request."""
+
+PROBLEM_SCHEMA = {
+    "type": "object",
+    "required": ["type", "title", "status", "instance"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "instance": {"type": "string"},
+        "detail": {"type": "string"},
+        "errors": {"type": "array", "items": {"type": "object"}},
+    },
+}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    kind.status: {
+        "description": kind.title,
+        "content": {MEDIA_TYPE: {"schema": PROBLEM_SCHEMA}},
+    }
+    for kind in KINDS.values()
+    if kind.status != 500
+}
+"""What any route may answer in place of what it promises, for the OpenAPI document."""
+
+
+@dataclass(slots=True)
+class _Bucket:
+    started: float
+    used: int = 0
+
+
+@dataclass(slots=True)
+class Rates:
+    """Buckets of one process, by kind of request and by whom."""
+
+    limits: Mapping[str, int] = field(default_factory=lambda: dict(RATES))
+    clock: Callable[[], float] = time.monotonic
+    _buckets: dict[tuple[str, str], _Bucket] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def take(self, kind: str, who: str) -> dict[str, str]:
+        """Counts a request.
+
+        Returns:
+            The headers that say how many are left.
+
+        Raises:
+            Problem: 429.
+        """
+        now, most = self.clock(), self.limits[kind]
+        with self._lock:
+            bucket = self._buckets.get((kind, who))
+            if bucket is None or now - bucket.started >= WINDOW_S:
+                if len(self._buckets) >= _MOST_BUCKETS:
+                    self._forget(now)
+                bucket = self._buckets[kind, who] = _Bucket(now)
+            bucket.used += 1
+            left = most - bucket.used
+            reset = max(1, math.ceil(bucket.started + WINDOW_S - now))
+        headers = {
+            "RateLimit-Policy": f'"{kind}";q={most};w={WINDOW_S}',
+            "RateLimit": f'"{kind}";r={max(0, left)};t={reset}',
+        }
+        if left < 0:
+            raise Problem("too-many-requests", headers={**headers, "Retry-After": str(reset)})
+        return headers
+
+    def _forget(self, now: float) -> None:
+        for key in [key for key, one in self._buckets.items() if now - one.started >= WINDOW_S]:
+            del self._buckets[key]
+        while len(self._buckets) >= _MOST_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
+
+
+def who(caller: Caller) -> str:
+    """By whom requests are counted."""
+    return caller.credential or f"address:{caller.address}"
+
+
+def rate(kind: str) -> Any:
+    """A dependency that counts requests of a route under a kind of :data:`RATES`."""
+
+    def take(request: Request, response: Response, caller: Caller) -> None:
+        rates: Rates = server_of(request).shared.setdefault("rates", Rates())
+        response.headers.update(rates.take(kind, who(caller)))
+
+    return Depends(take)
+
+
+def cursor_text(server: Server, seq: int) -> str:
+    """An opaque cursor that nobody else can make."""
+    text = json.dumps(seq).encode()
+    return base64.urlsafe_b64encode(_mac(server, text) + text).decode("ascii").rstrip("=")
+
+
+def cursor_value(server: Server, text: str) -> int:
+    """What a cursor says.
+
+    Raises:
+        Problem: 422, it is not one of this server.
+    """
+    try:
+        data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError as error:
+        raise Problem("invalid", "The cursor is not one of this list.") from error
+    mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
+    if not hmac.compare_digest(mac, _mac(server, body)):
+        raise Problem("invalid", "The cursor is not one of this list.")
+    return int(json.loads(body))
+
+
+def next_link(url: URL, cursor: str) -> str:
+    """The header ``Link`` of a list that goes on."""
+    return f'<{url.path}?{url.include_query_params(cursor=cursor).query}>; rel="next"'
+
+
+def entity_tag(version: int, view: str) -> str:
+    """The entity tag of an object as somebody sees it: its version, and which view that is."""
+    return f'"{version}-{hashlib.sha256(view.encode()).hexdigest()[:8]}"'
+
+
+def required_version(if_match: str | None) -> str:
+    """The entity tag that a change is bound to.
+
+    Raises:
+        Problem: 428 without one.
+    """
+    if if_match is None:
+        raise Problem("precondition-required")
+    return if_match.strip()
+
+
+def matches(header: str | None, tag: str) -> bool:
+    """Whether a header such as ``If-None-Match`` names an entity tag."""
+    if header is None:
+        return False
+    tags = {one.strip().removeprefix("W/") for one in header.split(",")}
+    return tag in tags or "*" in tags
+
+
+def _mac(server: Server, text: bytes) -> bytes:
+    secret = server.folder.secret("cursors.key")
+    return hmac.new(secret, text, hashlib.sha256).digest()[:_MAC_BYTES]
+
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="From the link to the next page.")]

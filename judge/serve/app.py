@@ -1,0 +1,124 @@
+"""The application: which modules have routes, and how every answer of them is made safe.
+
+A family of routes is a module with a ``router`` and one line in :data:`API_ROUTES` (under ``/v1``,
+in the OpenAPI document) or :data:`PAGE_ROUTES` (pages, and what is outside ``/v1``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+import secrets
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from judge.console import print_label
+from judge.errors import StoreError, UsageError
+from judge.serve.context import Server
+from judge.serve.problems import Problem, for_status
+from judge.serve.store.database import DatabaseGoneError
+from judge.version import __version__
+
+API_ROUTES = (
+    "judge.serve.api.accounts",
+    "judge.serve.disputes.routes",
+    "judge.serve.rejudging.routes",
+)
+PAGE_ROUTES = ("judge.serve.pages.problem_pages",)
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+}
+
+
+def make_app(server: Server) -> FastAPI:
+    """The application of a server, without dispatcher."""
+    app = FastAPI(
+        title="judge serve",
+        version=__version__,
+        description="Submit to suites of spreadsheet tasks; see docs/serve.md.",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.server = server
+    app.middleware("http")(_each_request)
+    handlers: dict[type[Exception], Callable[..., Any]] = {
+        Problem: _on_problem,
+        HTTPException: _on_http_exception,
+        RequestValidationError: _on_invalid,
+        DatabaseGoneError: _on_database_gone,
+        UsageError: _on_usage,
+    }
+    for kind, handler in handlers.items():
+        app.add_exception_handler(kind, handler)
+    for name in API_ROUTES:
+        app.include_router(importlib.import_module(name).router, prefix="/v1")
+    for name in PAGE_ROUTES:
+        app.include_router(importlib.import_module(name).router, include_in_schema=False)
+    return app
+
+
+async def _each_request(
+    request: Request, call: Callable[[Request], Awaitable[Response]]
+) -> Response:
+    given = request.headers.get("x-request-id", "")
+    request.state.request_id = (
+        given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
+    )
+    try:
+        response = await call(request)
+    except Exception:  # noqa: BLE001  the caller is told nothing of it
+        print_label("error:", "red", f"{request.state.request_id}\n{traceback.format_exc()}")
+        response = Problem("internal").response(request.state.request_id)
+    for name, value in _HEADERS.items():
+        response.headers.setdefault(name, value)
+    response.headers["X-Request-Id"] = request.state.request_id
+    return response
+
+
+def _answer(request: Request, problem: Problem) -> Response:
+    return problem.response(request.state.request_id)
+
+
+def _on_problem(request: Request, problem: Problem) -> Response:
+    return _answer(request, problem)
+
+
+def _on_http_exception(request: Request, error: HTTPException) -> Response:
+    name = for_status(error.status_code)
+    return _answer(request, Problem(name, headers=error.headers or {}))
+
+
+def _on_invalid(request: Request, error: RequestValidationError) -> Response:
+    faults = [
+        {
+            "pointer": "/" + "/".join(str(part) for part in fault["loc"]),
+            "detail": str(fault["msg"])[:300],
+        }
+        for fault in error.errors()[:20]
+    ]
+    return _answer(request, Problem("invalid", errors=faults))
+
+
+def _on_database_gone(request: Request, _: StoreError) -> Response:
+    headers = {"Retry-After": "5"}
+    return _answer(request, Problem("unavailable", "The database is out of reach.", (), headers))
+
+
+def _on_usage(request: Request, error: UsageError) -> Response:
+    return _answer(request, Problem("invalid", error.message))

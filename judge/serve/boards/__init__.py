@@ -1,0 +1,1 @@
+"""Boards: ties, versions, signed results, and what feedback gives away."""

@@ -1,0 +1,274 @@
+"""Ties and rank intervals of a board. Pure: scores by task in, numbers out.
+
+All pairs are tested as ``judge compare-runs`` tests two runs, with the same draws of tasks, and
+adjusted by Holm's method over all pairs of the board.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from judge.core.statistics import (
+    MAX_DRAWN_TASKS,
+    fewest_one_sided,
+    holm,
+    mcnemar_exact,
+    p_of_resamples,
+    paired_bootstrap,
+    resampled_columns,
+    smallest_detectable_difference,
+)
+from judge.report.build import DEFAULT_METHOD
+from judge.report.model import Method
+from judge.report.paired import POWER, SOLVED, TaskMeans
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Metric(StrEnum):
+    """The score by which a board ranks."""
+
+    HARD = "hard"
+    SOFT = "soft"
+
+
+@dataclass(frozen=True, slots=True)
+class Smallest:
+    """The smallest differences that a board could show between two of its entries.
+
+    Attributes:
+        pairs: pairs of entries, over which Holm's method adjusts.
+        tasks: tasks that one entry alone has to solve, and the other none, for a difference of
+            hard scores.
+        hard: the same as a share of all tasks; None if there are fewer tasks.
+        soft: true difference of two soft scores that would be found with a power of 80 %, where
+            they scatter as the median pair does; None if scores cannot differ by as much.
+    """
+
+    pairs: int
+    tasks: int
+    hard: float | None
+    soft: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """All pairs of a board.
+
+    Attributes:
+        ranks: for each entry, the first and the last rank that the tests leave it: 1 + entries
+            that are significantly better, and N - entries that are significantly worse.
+        p: (first, second) -> p of the board's metric, first < second, as ``judge compare-runs``
+            gives it.
+        p_holm: the same, adjusted for all pairs. A bootstrap of 10,000 resamples cannot say less
+            than 0.0002, with which no pair of 23 entries could differ after Holm's adjustment.
+            Where no resample is on the other side of zero, the exact sign test's p is adjusted
+            instead, if it is smaller.
+        smallest: what the board could show.
+    """
+
+    ranks: tuple[tuple[int, int], ...]
+    p: Mapping[tuple[int, int], float]
+    p_holm: Mapping[tuple[int, int], float]
+    smallest: Smallest
+
+
+def ties_of(entries: Sequence[TaskMeans], metric: Metric, method: Method = DEFAULT_METHOD) -> Ties:
+    """Tests all pairs of entries on the tasks that both have a score of.
+
+    Args:
+        entries: their scores by task; a task that an entry did not answer has the score 0, one that
+            was set aside has none.
+        metric: which score ranks.
+        method: confidence, resamples and seed.
+    """
+    p: dict[tuple[int, int], float] = {}
+    sharper: dict[tuple[int, int], float] = {}
+    spreads: list[float] = []
+    for group, other in _pairs_of_groups(entries):
+        tasks = sorted(entries[group[0]].soft.keys() & entries[other[0]].soft.keys())
+        columns = list(dict.fromkeys((*group, *other)))
+        tests = _PairTests([entries[index] for index in columns], tasks, metric, method)
+        place = {index: column for column, index in enumerate(columns)}
+        for first in group:
+            for second in other:
+                pair = (min(first, second), max(first, second))
+                if first != second and pair not in p:
+                    columns_of = place[pair[0]], place[pair[1]]
+                    p[pair] = tests.p(*columns_of)
+                    sharper[pair] = tests.sharper_p(p[pair], *columns_of)
+                    spreads.append(tests.spread(*columns_of))
+    order = sorted(p)
+    adjusted = dict(zip(order, holm([sharper[pair] for pair in order]), strict=True))
+    means = [_mean(getattr(entry, metric.value)) for entry in entries]
+    all_tasks = len(set().union(*(entry.soft.keys() for entry in entries))) if entries else 0
+    return Ties(
+        ranks=rank_intervals(means, adjusted, 1 - method.confidence),
+        p=p,
+        p_holm=adjusted,
+        smallest=smallest_differences(all_tasks, len(entries), spreads, method),
+    )
+
+
+def rank_intervals(
+    scores: Sequence[float], p_holm: Mapping[tuple[int, int], float], alpha: float
+) -> tuple[tuple[int, int], ...]:
+    """The rank interval of each entry.
+
+    Args:
+        scores: of the entries.
+        p_holm: adjusted p of each pair (first, second), first < second.
+        alpha: the level below which two entries differ.
+    """
+    better, worse = [0] * len(scores), [0] * len(scores)
+    for (first, second), p in p_holm.items():
+        if p <= alpha and scores[first] != scores[second]:
+            winner, loser = (first, second) if scores[first] > scores[second] else (second, first)
+            better[loser] += 1
+            worse[winner] += 1
+    return tuple(
+        (1 + above, len(scores) - below) for above, below in zip(better, worse, strict=True)
+    )
+
+
+def smallest_differences(
+    tasks: int, entries: int, spreads: Sequence[float], method: Method = DEFAULT_METHOD
+) -> Smallest:
+    """What a board could show between two of its entries.
+
+    Args:
+        tasks: of the board.
+        entries: of the board.
+        spreads: standard deviations of the differences of soft scores, of the pairs that have one.
+        method: the confidence is used.
+    """
+    pairs = max(1, entries * (entries - 1) // 2)
+    alpha = (1 - method.confidence) / pairs
+    needed = fewest_one_sided(alpha)
+    ordered = sorted(spreads)
+    median = ordered[len(ordered) // 2] if ordered else 0.0
+    soft = smallest_detectable_difference(tasks, median, alpha=alpha, power=POWER)
+    return Smallest(pairs, needed, needed / tasks if needed <= tasks else None, soft or None)
+
+
+def ties_of_shown(
+    scores: Sequence[float], tasks: int, method: Method = DEFAULT_METHOD
+) -> tuple[tuple[int, int], ...]:
+    """Rank intervals from scores alone, where nothing about single tasks may be told.
+
+    Without pairs of tasks, two scores are compared as if their tasks were different ones: the
+    normal test with the variance p (1 - p) / n, the largest that scores from 0 to 1 with this mean
+    can have. Systems mostly solve the same tasks, so this test finds fewer differences than the
+    paired one. It uses nothing but the scores that the board shows.
+
+    Args:
+        scores: as shown, from 0 to 1.
+        tasks: of the board.
+        method: the confidence is used.
+    """
+    p = {
+        (first, second): _unpaired(scores[first], scores[second], tasks)
+        for first in range(len(scores))
+        for second in range(first + 1, len(scores))
+    }
+    order = sorted(p)
+    adjusted = dict(zip(order, holm([p[pair] for pair in order]), strict=True))
+    return rank_intervals(scores, adjusted, 1 - method.confidence)
+
+
+def _unpaired(one: float, two: float, tasks: int) -> float:
+    if not tasks or one == two:
+        return 1.0
+    pooled = (one + two) / 2
+    deviation = math.sqrt(2 * pooled * (1 - pooled) / tasks)
+    return 2 * (1 - NormalDist().cdf(abs(one - two) / deviation)) if deviation else 1.0
+
+
+def _mean(scores: Mapping[str, float]) -> float:
+    return math.fsum(scores.values()) / len(scores) if scores else 0.0
+
+
+def _pairs_of_groups(entries: Sequence[TaskMeans]) -> list[tuple[list[int], list[int]]]:
+    """All pairs of groups of entries, each with itself; a group has scores of the same tasks."""
+    groups: dict[frozenset[str], list[int]] = {}
+    for index, entry in enumerate(entries):
+        groups.setdefault(frozenset(entry.soft), []).append(index)
+    listed = list(groups.values())
+    return [(group, other) for place, group in enumerate(listed) for other in listed[place:]]
+
+
+class _PairTests:
+    """Tests of pairs on the same tasks, from one draw of them."""
+
+    def __init__(
+        self, entries: Sequence[TaskMeans], tasks: Sequence[str], metric: Metric, method: Method
+    ) -> None:
+        import numpy as np  # noqa: PLC0415 - slow, and most commands draw no samples
+
+        self._method, self._metric, self._tasks = method, metric, len(tasks)
+        shape = (len(tasks), len(entries))
+        self._soft = np.array(
+            [[entry.soft[task] for entry in entries] for task in tasks], dtype=np.float64
+        ).reshape(shape)
+        solved = np.array(
+            [[entry.hard[task] > SOLVED for entry in entries] for task in tasks], dtype=np.float64
+        ).reshape(shape)
+        # [a, b]: tasks that a solved and b did not.
+        self._alone = solved.T @ (1 - solved)
+        self._means: NDArray[np.float64] | None = None
+        if metric is Metric.SOFT and 1 < len(tasks) <= MAX_DRAWN_TASKS:
+            self._means = resampled_columns(self._soft, method.resamples, method.seed).T.copy()
+        self._variances, self._centred = _moments(self._soft)
+
+    def p(self, first: int, second: int) -> float:
+        """The p of the board's metric."""
+        if self._metric is Metric.HARD:
+            alone = round(self._alone[first, second]), round(self._alone[second, first])
+            return _mcnemar(min(alone), max(alone))
+        one, two = self._soft[:, first], self._soft[:, second]
+        if self._tasks < 2 or not (one != two).any():
+            return 1.0
+        if self._means is None:
+            method = self._method
+            pair = paired_bootstrap(
+                one.tolist(), two.tolist(), resamples=method.resamples, seed=method.seed
+            )
+            return pair.p
+        return p_of_resamples(self._means[second] - self._means[first])
+
+    def sharper_p(self, p: float, first: int, second: int) -> float:
+        """The p that Holm's method adjusts: see :class:`Ties`."""
+        if self._metric is Metric.HARD or p > 2 / (self._method.resamples + 1):
+            return p
+        one, two = self._soft[:, first], self._soft[:, second]
+        better, worse = int((two > one).sum()), int((two < one).sum())
+        return min(p, _mcnemar(min(better, worse), max(better, worse)))
+
+    def spread(self, first: int, second: int) -> float:
+        """Standard deviation of the differences of the soft scores."""
+        if self._tasks < 2:
+            return 0.0
+        product = float(self._centred[first, second])
+        square = float(self._variances[first] + self._variances[second]) - 2 * product
+        return math.sqrt(max(0.0, square))
+
+
+def _moments(soft: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Variances and covariances of columns, with n - 1."""
+    tasks = max(2, soft.shape[0])
+    centred = soft - soft.mean(axis=0) if soft.shape[0] else soft
+    covariances = centred.T @ centred / (tasks - 1)
+    return covariances.diagonal(), covariances
+
+
+@functools.lru_cache(maxsize=65_536)
+def _mcnemar(fewer: int, more: int) -> float:
+    return mcnemar_exact(fewer, more)

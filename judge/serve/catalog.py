@@ -1,0 +1,397 @@
+"""Suites on the server: revisions by content, splits, phases, and who is named by a suite."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections import OrderedDict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.errors import StoreError, UsageError
+from judge.files.writing import folder_beside, naming_what_is_written, sync_folder, write_whole
+from judge.serve.access.rights import HIDDEN_SPLIT
+from judge.serve.context import Server
+from judge.serve.queue.conditions import (
+    CORRECTIONS_FILE,
+    SUITE_FOLDER,
+    checked_options,
+    corrections_place,
+    ensure_conditions,
+    environment_of,
+    options_of,
+    suite_place,
+)
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import Level, PhaseState, SuiteRole, Visibility
+from judge.suites.corrections import corrected_suite
+from judge.suites.folders import regular_files
+from judge.suites.load import load_suite
+from judge.suites.suite import Suite
+
+PUBLIC_SPLIT = "public"
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}", re.ASCII)
+_KEPT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NewSuite:
+    """A suite to add, or to give a new revision.
+
+    Attributes:
+        name: for addresses: small letters, digits, and ``. _ -``.
+        source: what :func:`judge.load_suite` loads.
+        corrections: a file of known faults to be corrected, or None.
+        title: for people; empty for the name.
+        description: likewise.
+        owner: id of the account that is its author.
+        visibility: who sees it.
+        hidden: ids of the tasks of the hidden split; the others are public.
+        levels: feedback level by name of split, where it is not the default.
+        options: how it is judged: those of ``judge score`` that decide verdicts.
+        note: why there is a new revision.
+    """
+
+    name: str
+    source: str
+    owner: str
+    corrections: Path | None = None
+    title: str = ""
+    description: str = ""
+    visibility: Visibility = Visibility.PUBLIC
+    hidden: tuple[str, ...] = ()
+    levels: Mapping[str, Level] | None = None
+    options: Mapping[str, Any] | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPhase:
+    """A phase to add.
+
+    Attributes:
+        name: unique on the server, in the form of a suite's name.
+        suite: name of the suite.
+        split: name of the split that is judged.
+        opens: in UTC, ``2026-01-31T00:00:00Z``; None for now.
+        closes: likewise; None for never.
+        per_day: submissions of a team on a day of UTC.
+        in_total: submissions of a team.
+        options: over those of the suite.
+    """
+
+    name: str
+    suite: str
+    split: str = PUBLIC_SPLIT
+    opens: str | None = None
+    closes: str | None = None
+    per_day: int = 5
+    in_total: int = 100
+    options: Mapping[str, Any] | None = None
+
+
+class LoadedSuites:
+    """Suites of revisions as the library loads them; the last few stay. Safe to use from threads.
+
+    Args:
+        folder: the data folder.
+    """
+
+    def __init__(self, folder: DataFolder) -> None:
+        self._folder = folder
+        self._lock = Lock()
+        self._suites: OrderedDict[str, Suite] = OrderedDict()
+
+    def suite(self, revision: dict[str, Any]) -> Suite:
+        """The suite of a revision, with its corrections.
+
+        Raises:
+            JudgeError: its files are gone or broken.
+        """
+        with self._lock:
+            suite = self._suites.pop(revision["id"], None)
+            if suite is None:
+                place = suite_place(self._folder, revision)
+                corrections = corrections_place(self._folder, revision)
+                suite = _loaded(place, corrections)
+            self._suites[revision["id"]] = suite
+            while len(self._suites) > _KEPT:
+                self._suites.popitem(last=False)
+        return suite
+
+
+def add_revision(server: Server, transaction: Transaction, new: NewSuite) -> dict[str, Any]:
+    """Adds a suite, or a new revision of one; the same content gives the same revision.
+
+    The files are in the data folder before the transaction is committed.
+
+    Returns:
+        The revision's row.
+
+    Raises:
+        UsageError: a name, a task id or an option that cannot be.
+        SuiteError: the suite is missing or broken.
+        StoreError: the files cannot be copied.
+    """
+    check_name(new.name, "suite")
+    suite = _loaded(new.source, new.corrections)
+    unknown = [task for task in new.hidden if task not in suite]
+    if unknown:
+        raise UsageError(f"the suite has no task {unknown[0]!r}, which --hidden names")
+    folder, corrections = _copy(server.folder, suite, new.corrections)
+    row = _suite_row(transaction, new)
+    known = transaction.one(
+        sa.select(t.revision).where(t.revision.c.suite == row["id"], t.revision.c.folder == folder)
+    )
+    if known is not None:
+        return known
+    number = transaction.execute(
+        sa.select(sa.func.coalesce(sa.func.max(t.revision.c.number), 0) + 1).where(
+            t.revision.c.suite == row["id"]
+        )
+    ).scalar_one()
+    revision = new_id("rev")
+    transaction.execute(
+        sa.insert(t.revision).values(
+            id=revision,
+            suite=row["id"],
+            number=number,
+            digest=suite.digest,
+            corrections=corrections,
+            folder=folder,
+            cases=suite.case_count,
+            published=True,
+            note=new.note,
+        )
+    )
+    _add_splits(transaction, revision, suite, new.hidden)
+    if row["current_revision"] is None:
+        transaction.execute(
+            sa.update(t.suite).where(t.suite.c.id == row["id"]).values(current_revision=revision)
+        )
+    transaction.event("revision.added", revision, after=str(number), detail={"suite": row["id"]})
+    made = transaction.one(sa.select(t.revision).where(t.revision.c.id == revision))
+    assert made is not None
+    return made
+
+
+def add_phase(transaction: Transaction, new: NewPhase) -> str:
+    """Adds a phase.
+
+    Returns:
+        Its id.
+
+    Raises:
+        UsageError: there is no such suite or split, or the name is taken.
+    """
+    check_name(new.name, "phase")
+    suite = suite_named(transaction.connection, new.suite)
+    if transaction.one(sa.select(t.phase).where(t.phase.c.name == new.name)) is not None:
+        raise UsageError(f"there is a phase {new.name!r} already")
+    split_of(transaction.connection, suite["current_revision"], new.split)
+    for time in (new.opens, new.closes):
+        if time is not None and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", time) is None:
+            raise UsageError(f"{time!r} is not a time", hint="Write it as 2026-01-31T00:00:00Z.")
+    if new.per_day < 1 or new.in_total < 1:
+        raise UsageError("a phase takes at least one submission per day and in total")
+    phase = new_id("pha")
+    transaction.execute(
+        sa.insert(t.phase).values(
+            id=phase,
+            name=new.name,
+            suite=suite["id"],
+            split=new.split,
+            opens=new.opens,
+            closes=new.closes,
+            per_day=new.per_day,
+            in_total=new.in_total,
+            options=checked_options(dict(new.options or {})),
+        )
+    )
+    transaction.event("phase.added", phase, detail={"suite": suite["id"]})
+    return phase
+
+
+def set_phase_state(transaction: Transaction, name: str, state: PhaseState | None) -> None:
+    """Opens, closes or publishes a phase by hand; None goes back to its times.
+
+    Raises:
+        UsageError: there is no such phase.
+    """
+    phase = transaction.one(sa.select(t.phase).where(t.phase.c.name == name))
+    if phase is None:
+        raise UsageError(f"there is no phase {name!r}")
+    transaction.execute(sa.update(t.phase).where(t.phase.c.id == phase["id"]).values(state=state))
+    transaction.event(
+        f"phase.{state or 'by-time'}", phase["id"], before=phase["state"], after=state
+    )
+
+
+def name_role(transaction: Transaction, suite: str, account: str, role: SuiteRole) -> None:
+    """Names an account as an author or a reviewer of a suite."""
+    row = suite_named(transaction.connection, suite)
+    values = {"suite": row["id"], "account": account, "role": role}
+    known = [getattr(t.suite_role.c, name) == value for name, value in values.items()]
+    if transaction.one(sa.select(t.suite_role).where(*known)) is None:
+        transaction.execute(sa.insert(t.suite_role).values(**values))
+        detail = {"account": account, "role": role}
+        transaction.event("suite.role-named", row["id"], detail=detail)
+
+
+def suite_named(connection: sa.Connection, name: str) -> dict[str, Any]:
+    """The suite with a name or an id, for commands of the administrator.
+
+    Raises:
+        UsageError: there is none.
+    """
+    row = first_row(
+        connection, sa.select(t.suite).where((t.suite.c.name == name) | (t.suite.c.id == name))
+    )
+    if row is None:
+        raise UsageError(f"there is no suite {name!r}", hint="judge serve admin suite list")
+    return row
+
+
+def split_of(connection: sa.Connection, revision: str, name: str) -> dict[str, Any]:
+    """A split of a revision.
+
+    Raises:
+        UsageError: there is none.
+    """
+    row = first_row(
+        connection,
+        sa.select(t.split).where(t.split.c.revision == revision, t.split.c.name == name),
+    )
+    if row is None:
+        raise UsageError(f"the suite has no split {name!r}")
+    return row
+
+
+def revision_of(connection: sa.Connection, revision: str) -> dict[str, Any]:
+    """A revision's row."""
+    row = first_row(connection, sa.select(t.revision).where(t.revision.c.id == revision))
+    assert row is not None, "rows name revisions that there are"
+    return row
+
+
+def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str | None:
+    """The digest of the conditions of a phase now; None before there was a dispatcher."""
+    environment = environment_of(transaction.connection)
+    if environment is None:
+        return None
+    # A rejudging that is being applied changes it: whoever submits comes before or after.
+    suite = transaction.one(
+        sa.select(t.suite).where(t.suite.c.id == phase["suite"]).with_for_update(read=True)
+    )
+    assert suite is not None, "a foreign key names it"
+    revision = revision_of(transaction.connection, suite["current_revision"])
+    return ensure_conditions(transaction, revision, options_of(suite, phase), environment)
+
+
+def revisions_of(connection: sa.Connection, suite: str) -> list[dict[str, Any]]:
+    """The revisions of a suite, the first one first."""
+    return all_rows(
+        connection,
+        sa.select(t.revision).where(t.revision.c.suite == suite).order_by(t.revision.c.number),
+    )
+
+
+def check_name(name: str, kind: str) -> None:
+    """Checks a name for addresses.
+
+    Raises:
+        UsageError: it is not one.
+    """
+    if _NAME.fullmatch(name) is None:
+        raise UsageError(
+            f"{name[:100]!r} cannot be the name of a {kind}",
+            hint="Use 1 to 80 small letters, digits and . _ -, with a letter or digit first.",
+        )
+
+
+def _loaded(source: str | Path, corrections: Path | None) -> Suite:
+    suite = load_suite(source)
+    return suite if corrections is None else corrected_suite(suite, corrections).suite
+
+
+def _suite_row(transaction: Transaction, new: NewSuite) -> dict[str, Any]:
+    row = transaction.one(sa.select(t.suite).where(t.suite.c.name == new.name))
+    if row is not None:
+        return row
+    suite = new_id("sui")
+    levels = {name: Level(level) for name, level in (new.levels or {}).items()}
+    transaction.execute(
+        sa.insert(t.suite).values(
+            id=suite,
+            name=new.name,
+            title=new.title or new.name,
+            description=new.description,
+            owner=new.owner,
+            visibility=new.visibility,
+            levels=levels,
+            options=checked_options(dict(new.options or {})),
+        )
+    )
+    transaction.event("suite.added", suite, after=new.visibility)
+    made = transaction.one(sa.select(t.suite).where(t.suite.c.id == suite))
+    assert made is not None
+    return made
+
+
+def _add_splits(
+    transaction: Transaction, revision: str, suite: Suite, hidden: Collection[str]
+) -> None:
+    tasks: dict[str, list[str]] = {PUBLIC_SPLIT: [], HIDDEN_SPLIT: []}
+    for task in suite.tasks:
+        tasks[HIDDEN_SPLIT if task.id in hidden else PUBLIC_SPLIT].append(task.id)
+    for name, ids in tasks.items():
+        if ids:
+            cases = sum(len(suite.task(task).cases) for task in ids)
+            transaction.execute(
+                sa.insert(t.split).values(
+                    id=new_id("spl"), revision=revision, name=name, tasks=ids, cases=cases
+                )
+            )
+
+
+def _copy(folder: DataFolder, suite: Suite, corrections: Path | None) -> tuple[str, str | None]:
+    """Copies a suite and its corrections under the hash of their content.
+
+    Returns:
+        The hash, and that of the corrections.
+    """
+    text = None if corrections is None else corrections.read_bytes()
+    digest = None if text is None else hashlib.sha256(text).hexdigest()
+    files = sorted(regular_files(suite.root))
+    content = hashlib.sha256(repr((suite.name, digest)).encode())
+    for path in files:
+        with path.open("rb") as file:
+            hashed = hashlib.file_digest(file, "sha256").hexdigest()
+        content.update(f"{path.relative_to(suite.root)}\0{hashed}\n".encode())
+    name = content.hexdigest()
+    target = folder.suite(name)
+    if target.exists():
+        return name, digest
+    with (
+        naming_what_is_written(target, StoreError),
+        folder_beside(target, ".new-") as scratch,
+    ):
+        root = scratch / SUITE_FOLDER / suite.root.name
+        for path in files:
+            place = root / path.relative_to(suite.root)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+        if text is not None:
+            write_whole(scratch / CORRECTIONS_FILE, text, durable=True)
+        scratch.rename(target)
+        sync_folder(target.parent)
+    return name, digest

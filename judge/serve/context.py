@@ -1,0 +1,117 @@
+"""What every route of one server needs: database, data folder, options, and who asks."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import sqlalchemy as sa
+from fastapi import Depends, Request
+from starlette.concurrency import run_in_threadpool
+
+from judge.serve.access.accounts import Session, session_of_cookie, viewer_of_token
+from judge.serve.access.rights import Viewer
+from judge.serve.problems import Problem
+from judge.serve.store import tables as t
+from judge.serve.store.database import Database
+from judge.serve.store.folder import DataFolder
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    """Options of a server.
+
+    Attributes:
+        public_url: where people reach it, with a path prefix if there is one, without a slash at
+            its end; empty on the loopback address.
+        secure: whether cookies are for HTTPS alone.
+        max_queue: how many judgings may wait before submissions are refused.
+    """
+
+    public_url: str = ""
+    secure: bool = False
+    max_queue: int = 10_000
+
+
+@dataclass(slots=True)
+class Server:
+    """One process of the server.
+
+    Attributes:
+        database: open, with the current schema.
+        folder: its data folder.
+        options: see there.
+        shared: what parts of the server keep between requests, under their module's name.
+    """
+
+    database: Database
+    folder: DataFolder
+    options: ServeOptions = field(default_factory=ServeOptions)
+    shared: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def cookie(self) -> str:
+        """Name of the session's cookie."""
+        return "__Host-judge" if self.options.secure else "judge"
+
+    def form_token(self, session: str) -> str:
+        """What every form of a session has in its field ``token``."""
+        secret = self.folder.secret("forms.key")
+        return hmac.new(secret, session.encode("ascii"), hashlib.sha256).hexdigest()
+
+    def setting(self, name: str) -> Any:
+        """A setting of the whole server; None if it is not set."""
+        with self.database.reading() as connection:
+            return connection.scalar(sa.select(t.setting.c.value).where(t.setting.c.name == name))
+
+
+def server_of(request: Request) -> Server:
+    """The server that a request came to."""
+    server: Server = request.app.state.server
+    return server
+
+
+async def viewer_of(request: Request) -> Viewer:
+    """Who asks: by token, or in a reading request by the cookie of a session of the pages.
+
+    Raises:
+        Problem: 401, the token is not valid.
+    """
+    server = server_of(request)
+    address = request.client.host if request.client is not None else None
+    request_id = str(getattr(request.state, "request_id", "")) or None
+    header = request.headers.get("authorization")
+    if header is not None:
+        scheme, _, text = header.partition(" ")
+        viewer = None
+        if scheme.lower() == "bearer":
+            viewer = await run_in_threadpool(
+                viewer_of_token, server.database, text.strip(), address=address, request=request_id
+            )
+        if viewer is None:
+            raise Problem("unauthorized")
+        return viewer
+    if request.method in {"GET", "HEAD"}:
+        session = await session_of(request)
+        if session is not None:
+            return session.viewer
+    return Viewer(address=address, request=request_id)
+
+
+async def session_of(request: Request) -> Session | None:
+    """The session of the pages in which a request is made; None for visitors."""
+    server = server_of(request)
+    cookie = request.cookies.get(server.cookie)
+    if cookie is None:
+        return None
+    address = request.client.host if request.client is not None else None
+    request_id = str(getattr(request.state, "request_id", "")) or None
+    return await run_in_threadpool(
+        session_of_cookie, server.database, cookie, address=address, request=request_id
+    )
+
+
+ThisServer = Annotated[Server, Depends(server_of)]
+Caller = Annotated[Viewer, Depends(viewer_of)]

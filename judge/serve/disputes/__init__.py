@@ -1,0 +1,1 @@
+"""From "this gold is wrong" to a correction: disputes, suspects, reviewers, new revisions."""

@@ -1,0 +1,246 @@
+"""From a fault on which reviewers agree to a new revision and the draft of a rejudging.
+
+The correction is bound to the files' SHA-256, in the form of every file of corrections, and the new
+revision has those of the revision before and this one. All of it is one transaction with the last
+reviewer's decision.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.serve.access.rights import HIDDEN_SPLIT, Viewer
+from judge.serve.catalog import NewSuite, add_revision, revision_of
+from judge.serve.context import Server
+from judge.serve.disputes.review import (
+    Group,
+    Opinion,
+    Outcome,
+    decide,
+    group_of,
+    require_reviewer,
+    settle,
+)
+from judge.serve.problems import Problem
+from judge.serve.queue.conditions import corrections_place, suite_place
+from judge.serve.rejudging import machine
+from judge.serve.rejudging.machine import Scope
+from judge.serve.rejudging.service import Asked, open_asked, reckon
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, first_row
+from judge.serve.store.words import DisputeState, RejudgingState
+from judge.suites.corrections import (
+    Correction,
+    describe_corrections,
+    load_corrections,
+    write_corrections,
+)
+from judge.suites.load import load_suite
+from judge.suites.suite import Suite
+from judge.suspects.decisions import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What a reviewer's decision led to.
+
+    Attributes:
+        decided: how many reviewers have decided.
+        needed: how many have to agree.
+        state: of the disputes now.
+        revision: number of the new revision, if there is one.
+        rejudging: id of the draft, if there is one.
+        note: what a reviewer has to know: why the agreement has no correction.
+    """
+
+    decided: int
+    needed: int
+    state: DisputeState
+    revision: int | None = None
+    rejudging: str | None = None
+    note: str = ""
+
+
+def decide_and_settle(server: Server, viewer: Viewer, dispute: str, opinion: Opinion) -> Settled:
+    """Records a reviewer's decision, and does what follows if enough of them agree.
+
+    Raises:
+        Problem: see :func:`judge.serve.disputes.review.decide`.
+        UsageError: what was typed does not fit the task.
+        JudgeError: the files of the suite are gone.
+    """
+    with server.database.reading() as connection:
+        group = group_of(connection, dispute)
+        require_reviewer(connection, viewer, group)
+        revision = revision_of(connection, group.suite["current_revision"])
+    suite = source_suite(server, revision)
+    with server.database.writing(viewer.actor()) as transaction:
+        outcome = decide(transaction, viewer, dispute, opinion, suite)
+        group = group_of(transaction.connection, dispute)
+        if outcome.finding is None:
+            return Settled(
+                outcome.decided, outcome.needed, DisputeState.SUSPECT, note=outcome.conflict
+            )
+        settled = _follow(server, transaction, group, outcome, suite, str(viewer.account))
+    if settled.rejudging is not None:
+        reckon(server, settled.rejudging)
+    return settled
+
+
+def source_suite(server: Server, revision: dict[str, Any]) -> Suite:
+    """The suite of a revision as its files are, without corrections.
+
+    Raises:
+        JudgeError: its files are gone or broken.
+    """
+    return load_suite(suite_place(server.folder, revision))
+
+
+def _follow(
+    server: Server,
+    transaction: Transaction,
+    group: Group,
+    outcome: Outcome,
+    suite: Suite,
+    reviewer: str,
+) -> Settled:
+    if outcome.finding is not Finding.FAULT:
+        state = settle(transaction, group, outcome)
+        return Settled(outcome.decided, outcome.needed, state)
+    before = revision_of(transaction.connection, _latest_revision(transaction, group))
+    correction = describe_corrections(outcome.corrections)
+    revision = _corrected_revision(server, transaction, group, outcome.corrections, suite, before)
+    state = settle(transaction, group, outcome, correction=correction)
+    rejudging = _draft(transaction, group, revision, reviewer)
+    return Settled(outcome.decided, outcome.needed, state, revision["number"], rejudging)
+
+
+def _latest_revision(transaction: Transaction, group: Group) -> str:
+    """The revision that the next correction is added to: the newest, applied or not."""
+    newest = (
+        sa.select(t.revision.c.id)
+        .where(t.revision.c.suite == group.suite["id"])
+        .order_by(t.revision.c.number.desc())
+    )
+    row = first_row(transaction.connection, newest)
+    assert row is not None, "a suite has a revision"
+    return str(row["id"])
+
+
+def _corrected_revision(
+    server: Server,
+    transaction: Transaction,
+    group: Group,
+    new: Sequence[Correction],
+    suite: Suite,
+    before: dict[str, Any],
+) -> dict[str, Any]:
+    """A new revision with the corrections of the one before and the new ones."""
+    place = corrections_place(server.folder, before)
+    known = () if place is None else load_corrections(place)
+    hidden = transaction.connection.scalar(
+        sa.select(t.split.c.tasks).where(
+            t.split.c.revision == before["id"], t.split.c.name == HIDDEN_SPLIT
+        )
+    )
+    with tempfile.TemporaryDirectory(dir=server.folder.temporary()) as scratch:
+        file = Path(scratch) / "corrections.yaml"
+        write_corrections(file, suite.format, joined(known, new))
+        return add_revision(
+            server,
+            transaction,
+            NewSuite(
+                group.suite["name"],
+                str(suite_place(server.folder, before)),
+                group.suite["owner"],
+                corrections=file,
+                hidden=tuple(hidden or ()),
+                note=f"case {group.case} of task {group.task} was disputed ({group.id})",
+            ),
+        )
+
+
+def joined(known: Iterable[Correction], new: Iterable[Correction]) -> list[Correction]:
+    """Corrections with newer ones, of which those of the same cells and fields replace them."""
+    by_key = {correction.key: correction for correction in known}
+    for correction in new:
+        earlier = by_key.get(correction.key)
+        if earlier is not None and correction.field == "gold":
+            cells = {cell.ref: cell for cell in (*earlier.cells, *correction.cells)}
+            correction = replace(correction, cells=tuple(cells.values()))  # noqa: PLW2901
+        by_key[correction.key] = correction
+    return list(by_key.values())
+
+
+def _draft(
+    transaction: Transaction, group: Group, revision: dict[str, Any], reviewer: str
+) -> str | None:
+    """A rejudging draft that names the disputes; it replaces a draft that is not started.
+
+    Returns:
+        Its id; None if one of the suite is under way, after which an author opens the next.
+    """
+    disputes = {str(row["id"]) for row in group.disputes}
+    other = transaction.one(
+        sa.select(t.rejudging).where(
+            t.rejudging.c.suite == group.suite["id"], t.rejudging.c.state.in_(machine.OPEN)
+        )
+    )
+    if other is not None:
+        if other["state"] != RejudgingState.DRAFT:
+            return None
+        named = sa.select(t.dispute.c.id).where(t.dispute.c.rejudging == other["id"])
+        disputes.update(transaction.connection.scalars(named).all())
+        machine.cancel(transaction, other["id"], reviewer)
+    waiting = sa.select(t.dispute.c.id).where(
+        t.dispute.c.suite == group.suite["id"],
+        t.dispute.c.state == DisputeState.ACCEPTED,
+        t.dispute.c.rejudging.is_(None),
+    )
+    disputes.update(transaction.connection.scalars(waiting).all())
+    suite = transaction.one(sa.select(t.suite).where(t.suite.c.id == group.suite["id"]))
+    assert suite is not None, "a foreign key names it"
+    try:
+        return open_asked(
+            transaction,
+            Asked(
+                suite,
+                revision,
+                Scope(),
+                _reason(transaction.connection, disputes),
+                reviewer,
+                disputes=tuple(sorted(disputes)),
+            ),
+        )
+    except Problem as problem:
+        if problem.name == "conflict":  # no dispatcher has run yet: an author opens it later
+            return None
+        raise
+
+
+def _reason(connection: sa.Connection, disputes: set[str]) -> str:
+    """For the boards' pages: what is corrected, and who found it when."""
+    rows = connection.execute(
+        sa.select(
+            t.dispute.c.task,
+            t.dispute.c.case,
+            t.account.c.name,
+            sa.func.substr(t.dispute.c.created, 1, 10).label("day"),
+        )
+        .join(t.account, t.account.c.id == t.dispute.c.account)
+        .where(t.dispute.c.id.in_(disputes))
+        .order_by(t.dispute.c.task, t.dispute.c.case, t.dispute.c.id)
+    )
+    by_case: dict[tuple[str, int], list[str]] = {}
+    for row in rows:
+        by_case.setdefault((row.task, row.case), []).append(f"{row.name}, {row.day}")
+    return "; ".join(
+        f"Case {case} of task {task} is corrected, disputed by {' and '.join(finders)}"
+        for (task, case), finders in by_case.items()
+    )

@@ -1,0 +1,200 @@
+"""``/v1/disputes`` and ``/v1/review``: open, list, withdraw and decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from judge.review.corrections import Typed
+from judge.serve.access.rights import Viewer, find, require, visible_to
+from judge.serve.context import Caller, Server, ThisServer
+from judge.serve.disputes.correcting import Settled, decide_and_settle
+from judge.serve.disputes.disputes import (
+    MAX_TEXT,
+    Claim,
+    DisputeKind,
+    open_dispute,
+    shown,
+    suspect_of,
+    withdraw,
+)
+from judge.serve.disputes.review import Group, Opinion, groups
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
+from judge.serve.store.words import DisputeState, Scope
+from judge.suspects.decisions import Finding
+
+router = APIRouter()
+
+_Id = Annotated[str, Path(max_length=80)]
+_Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+_MAX_CASE = 1_000_000
+_MAX_CORRECTED = 1_000
+
+
+class NewDispute(BaseModel):
+    """A dispute to open: of a submission's verdict, or of a task of a public split."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    submission: Annotated[str, Field(max_length=31)] | None = None
+    suite: Annotated[str, Field(max_length=80)] | None = None
+    task: Annotated[str, Field(min_length=1, max_length=200)]
+    case: Annotated[int, Field(ge=1, le=_MAX_CASE)] = 1
+    kind: DisputeKind
+    claim: _Text
+    evidence: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+
+
+class NewDecision(BaseModel):
+    """What a reviewer found; for a fault, what is right instead."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    finding: Finding
+    reason: _Text
+    evidence: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    cells: Annotated[dict[str, Annotated[str, Field(max_length=20_000)]], Field(max_length=100)] = (
+        Field(default_factory=dict)
+    )
+    position: Annotated[str, Field(max_length=1_000)] = ""
+    style: Annotated[str, Field(max_length=200)] = ""
+    left_out: Annotated[
+        list[Annotated[int, Field(ge=1, le=_MAX_CASE)]], Field(max_length=_MAX_CORRECTED)
+    ] = Field(default_factory=list)
+    task_left_out: bool = False
+
+    def opinion(self) -> Opinion:
+        """The same for :mod:`judge.serve.disputes.review`."""
+        cells = {int(case): text for case, text in self.cells.items() if case.isdecimal()}
+        typed = Typed(cells, self.position, self.style, tuple(self.left_out), self.task_left_out)
+        return Opinion(self.finding, self.reason, self.evidence, typed)
+
+
+@router.post("/disputes", status_code=201)
+def post_dispute(dispute: NewDispute, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Disputes a verdict, a question or a rule."""
+    account = require(caller, Scope.DISPUTE)
+    claim = Claim(**dispute.model_dump())
+    with server.database.writing(caller.actor()) as transaction:
+        opened = open_dispute(transaction, caller, account, claim)
+    return {"id": opened, "state": DisputeState.OPEN}
+
+
+@router.get("/disputes")
+def get_disputes(
+    caller: Caller,
+    server: ThisServer,
+    state: DisputeState | None = None,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[str, Query(max_length=31)] = "",
+) -> dict[str, Any]:
+    """Own disputes and decided ones, the newest first; ``before`` is the last id of a page."""
+    return {"disputes": listed(server, caller, state=state, limit=limit, before=before)}
+
+
+@router.get("/disputes/{dispute}")
+def get_dispute(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """One dispute."""
+    with server.database.reading() as connection:
+        row = find(connection, caller, t.dispute, dispute)
+        return _shown(connection, caller, [row])[0]
+
+
+def listed(
+    server: Server, viewer: Viewer, *, state: DisputeState | None, limit: int, before: str = ""
+) -> list[dict[str, Any]]:
+    """Disputes that somebody sees, the newest first."""
+    statement = sa.select(t.dispute).where(visible_to(viewer, t.dispute))
+    if state is not None:
+        statement = statement.where(t.dispute.c.state == state)
+    if before:
+        statement = statement.where(t.dispute.c.id < before)
+    with server.database.reading() as connection:
+        rows = all_rows(connection, statement.order_by(t.dispute.c.id.desc()).limit(limit))
+        return _shown(connection, viewer, rows)
+
+
+def _shown(
+    connection: sa.Connection, viewer: Viewer, rows: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    accounts = _names(connection, t.account, {row["account"] for row in rows})
+    suites = _names(connection, t.suite, {row["suite"] for row in rows})
+    return [shown(viewer, row, suites[row["suite"]], accounts) for row in rows]
+
+
+def _names(connection: sa.Connection, table: sa.Table, ids: set[str]) -> dict[str, str]:
+    rows = connection.execute(sa.select(table.c.id, table.c.name).where(table.c.id.in_(ids)))
+    return {row.id: row.name for row in rows}
+
+
+@router.post("/disputes/{dispute}:withdraw", status_code=200)
+def post_withdraw(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Takes one's own dispute back, until a reviewer has opened it."""
+    require(caller, Scope.DISPUTE)
+    with server.database.writing(caller.actor()) as transaction:
+        withdraw(transaction, caller, dispute)
+    return {"id": dispute, "state": DisputeState.WITHDRAWN}
+
+
+@router.get("/review")
+def get_review(caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """What waits for the caller's decision; nothing that others have found."""
+    reviewer = require(caller, Scope.REVIEW)
+    with server.database.reading() as connection:
+        return {
+            "suspects": [
+                shown_group(connection, group, reviewer) for group in groups(connection, caller)
+            ]
+        }
+
+
+def shown_group(connection: sa.Connection, group: Group, reviewer: str) -> dict[str, Any]:
+    """A suspect as its reviewers see it in lists."""
+    suspect = suspect_of(group.disputes)
+    mine = connection.scalar(
+        sa.select(t.decision.c.decision).where(
+            t.decision.c.dispute.in_([row["id"] for row in group.disputes]),
+            t.decision.c.reviewer == reviewer,
+        )
+    )
+    return {
+        "dispute": group.disputes[0]["id"],
+        "suite": group.suite["name"],
+        "task": group.task,
+        "case": group.case,
+        "certainty": suspect.certainty,
+        "summary": suspect.summary,
+        "claims": [
+            {name: row[name] for name in ("id", "kind", "claim", "evidence", "created")}
+            for row in group.disputes
+        ],
+        "mine": mine,
+    }
+
+
+@router.post("/disputes/{dispute}:decide")
+def post_decision(
+    dispute: _Id, decision: NewDecision, caller: Caller, server: ThisServer
+) -> dict[str, Any]:
+    """Decides about a dispute and those of the same case, as a reviewer of its suite."""
+    require(caller, Scope.REVIEW)
+    with server.database.reading() as connection:
+        find(connection, caller, t.dispute, dispute)
+    return shown_settled(decide_and_settle(server, caller, dispute, decision.opinion()))
+
+
+def shown_settled(settled: Settled) -> dict[str, Any]:
+    """What a decision led to, as the API says it."""
+    return {
+        "state": settled.state,
+        "decided": settled.decided,
+        "needed": settled.needed,
+        "revision": settled.revision,
+        "rejudging": settled.rejudging,
+        "note": settled.note,
+    }

@@ -1,0 +1,279 @@
+"""A submission into the database: quota, idempotency key, queue, all in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.serve.access.rights import Viewer, find, phase_state, require
+from judge.serve.catalog import current_conditions, revision_of, split_of
+from judge.serve.context import Server
+from judge.serve.intake.bodies import Checked
+from judge.serve.problems import Problem
+from judge.serve.queue.conditions import digest_of
+from judge.serve.queue.dispatcher import MAINTENANCE
+from judge.serve.queue.leases import enqueue, lock_account
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, first_row
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import JudgingState, PhaseState, Scope
+
+_J, _S, _I = t.judging.c, t.submission.c, t.idempotency.c
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a submitter says of a submission; all of it is a claim, and optional.
+
+    Attributes:
+        system: what made it, for boards.
+        model: the chat model.
+        setting: how it was used.
+        url: where more is told.
+        cost_usd: what it cost.
+        tokens: how many it took.
+        cutoff: the day up to which the model was trained, ``2026-01-31``.
+        note: anything else.
+    """
+
+    system: str = ""
+    model: str = ""
+    setting: str = ""
+    url: str = ""
+    cost_usd: float | None = None
+    tokens: int | None = None
+    cutoff: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """That somebody may submit to a phase now.
+
+    Attributes:
+        account: id of the team whose quota counts.
+        phase: its row.
+        suite: its row.
+        revision: the row of the suite's current revision.
+        tasks: ids of the tasks of the phase's split.
+    """
+
+    account: str
+    phase: dict[str, Any]
+    suite: dict[str, Any]
+    revision: dict[str, Any]
+    tasks: frozenset[str]
+
+
+def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> Admission:
+    """Checks what can be checked before a body is read.
+
+    Raises:
+        Problem: the caller may not, the phase is not open, or the server takes nothing in.
+    """
+    require(viewer, Scope.SUBMIT)
+    check_open(server)
+    with server.database.reading() as connection:
+        phase = find(connection, viewer, t.phase, phase_name)
+        now = str(connection.scalar(sa.select(t.Now())))
+        state = phase_state(phase, now)
+        if state is not PhaseState.OPEN:
+            raise Problem("conflict", f"The phase {phase['name']} is {state}.")
+        suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
+        assert suite is not None
+        revision = revision_of(connection, suite["current_revision"])
+        split = split_of(connection, revision["id"], phase["split"])
+        account = _team(connection, viewer, team)
+        waiting = connection.scalar(
+            sa.select(sa.func.coalesce(sa.func.sum(t.account.c.waiting), 0))
+        )
+    if int(waiting or 0) >= server.options.max_queue:
+        raise Problem("unavailable", "The queue is full.", headers={"Retry-After": "60"})
+    return Admission(account, phase, suite, revision, frozenset(split["tasks"]))
+
+
+def check_open(server: Server) -> None:
+    """Checks that the server takes something in.
+
+    Raises:
+        Problem: 503 in maintenance, 507 without space.
+    """
+    notice = server.setting(MAINTENANCE)
+    if notice is not None:
+        message = str(notice.get("message") or "Maintenance.")
+        raise Problem("unavailable", message, headers={"Retry-After": "300"})
+    if not server.folder.has_space():
+        raise Problem("no-space", headers={"Retry-After": "600"})
+
+
+def submit(
+    server: Server,
+    viewer: Viewer,
+    admission: Admission,
+    checked: Checked,
+    described: Described,
+    key: str | None,
+) -> tuple[dict[str, Any], bool]:
+    """Records a submission and queues its judging.
+
+    Args:
+        server: this one.
+        viewer: who submits.
+        admission: what :func:`admit` gave.
+        checked: the body, which is kept already.
+        described: what is said of it.
+        key: the idempotency key, if one was sent.
+
+    Returns:
+        The answer, and whether it is a replay.
+
+    Raises:
+        Problem: 429 beyond the quota, 422 for a key that was used for something else.
+    """
+    phase = admission.phase
+    fingerprint = digest_of(
+        [checked.body.sha256, checked.kind, phase["id"], admission.account, asdict(described)]
+    )
+    with server.database.writing(viewer.actor()) as transaction:
+        lock_account(transaction, admission.account)
+        if key is not None:
+            before = _replayed(transaction, admission.account, key, fingerprint)
+            if before is not None:
+                return before, True
+        _check_quota(transaction, admission)
+        conditions = current_conditions(transaction, phase)
+        if conditions is None:
+            raise Problem(
+                "unavailable",
+                "No dispatcher has started yet: nobody knows what would judge this.",
+                headers={"Retry-After": "15"},
+            )
+        submission = new_id("sub")
+        transaction.execute(
+            sa.insert(t.submission).values(
+                id=submission,
+                account=admission.account,
+                made_by=viewer.account,
+                phase=phase["id"],
+                kind=checked.kind,
+                sha256=checked.body.sha256,
+                bytes=checked.body.size,
+                samples=checked.samples,
+                idempotency_key=key,
+                **asdict(described),
+            )
+        )
+        judging = enqueue(
+            transaction,
+            submission=submission,
+            account=admission.account,
+            conditions=conditions,
+            cases=checked.cases,
+        )
+        transaction.execute(
+            sa.update(t.submission).where(_S.id == submission).values(current_judging=judging)
+        )
+        transaction.event("submission.accepted", submission, after=JudgingState.QUEUED)
+        answer = {
+            "id": submission,
+            "state": JudgingState.QUEUED.value,
+            **place_in_queue(transaction.connection, judging),
+            "cases": {"done": 0, "all": checked.cases},
+            "links": {"self": f"/v1/submissions/{submission}"},
+        }
+        if key is not None:
+            transaction.execute(
+                sa.insert(t.idempotency).values(
+                    account=admission.account,
+                    key=key,
+                    request="POST /v1/submissions",
+                    sha256=fingerprint,
+                    status=202,
+                    response=answer,
+                )
+            )
+    return answer, False
+
+
+def place_in_queue(connection: sa.Connection, judging: str) -> dict[str, int]:
+    """How many judgings wait before one, itself included, and how many cases they have."""
+    row = connection.execute(
+        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_J.cases), 0)).where(
+            _J.state == JudgingState.QUEUED, _J.id < judging
+        )
+    ).one()
+    return {"position": int(row[0]) + 1, "ahead_cases": int(row[1])}
+
+
+def quota_left(connection: sa.Connection, phase: Mapping[str, Any], account: str) -> dict[str, int]:
+    """How many submissions of an account a phase still takes today, and in total."""
+    counted = sa.and_(_S.phase == phase["id"], _S.account == account, _S.counts.is_(True))
+    today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
+    row = connection.execute(
+        sa.select(
+            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((today, 1), else_=0)), 0)
+        ).where(counted)
+    ).one()
+    return {
+        "today": max(0, phase["per_day"] - int(row[1])),
+        "in_total": max(0, phase["in_total"] - int(row[0])),
+    }
+
+
+def _check_quota(transaction: Transaction, admission: Admission) -> None:
+    left = quota_left(transaction.connection, admission.phase, admission.account)
+    if min(left.values()) <= 0:
+        which = "today" if left["in_total"] else "in total"
+        raise Problem(
+            "quota-exceeded",
+            f"The phase {admission.phase['name']} takes no more submissions of this team {which}.",
+            headers={"Retry-After": "3600"},
+        )
+    most = admission.suite["per_day"]
+    if most:
+        phases = sa.select(t.phase.c.id).where(t.phase.c.suite == admission.suite["id"])
+        today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
+        count = transaction.execute(
+            sa.select(sa.func.count()).select_from(t.submission).where(_S.phase.in_(phases), today)
+        ).scalar_one()
+        if count >= most:
+            raise Problem(
+                "quota-exceeded",
+                "The suite takes no more submissions today.",
+                headers={"Retry-After": "3600"},
+            )
+
+
+def _replayed(
+    transaction: Transaction, account: str, key: str, fingerprint: str
+) -> dict[str, Any] | None:
+    row = transaction.one(sa.select(t.idempotency).where(_I.account == account, _I.key == key))
+    if row is None:
+        return None
+    if row["sha256"] != fingerprint:
+        raise Problem("key-reused")
+    response: dict[str, Any] = row["response"]
+    return response
+
+
+def _team(connection: sa.Connection, viewer: Viewer, team: str | None) -> str:
+    """The account whose quota counts: the caller's team, if there is one."""
+    assert viewer.account is not None
+    others = sorted(viewer.teams - {viewer.account})
+    if team is None:
+        if len(others) > 1:
+            raise Problem("invalid", "You are in several teams: name one with `team`.")
+        return others[0] if others else viewer.account
+    row = first_row(
+        connection,
+        sa.select(t.account.c.id).where(
+            (t.account.c.id == team) | (t.account.c.name == team),
+            t.account.c.id.in_(others or [viewer.account]),
+        ),
+    )
+    if row is None:
+        raise Problem("invalid", "You are not a member of this team, or submit as your team.")
+    return str(row["id"])

@@ -1,0 +1,1 @@
+"""Webhooks, metrics, backups, and the commands of an operator."""

@@ -1,0 +1,1 @@
+"""The queue: claims, leases, watching, and what has judgings done."""

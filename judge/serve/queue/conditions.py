@@ -1,0 +1,175 @@
+"""Under which conditions a judging is done: what decides its verdicts, under one digest."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.api.options import ScoreOptions
+from judge.core.limits import Limits
+from judge.errors import UsageError
+from judge.files.documents import dump_json
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, first_row
+from judge.serve.store.folder import DataFolder
+from judge.version import __version__
+
+ENVIRONMENT = "environment"
+"""The setting that has what the last dispatcher said of its sandbox and its engines."""
+
+SUITE_FOLDER = "suite"
+CORRECTIONS_FILE = "corrections.yaml"
+"""In the folder of a revision: the suite, in a folder of its own name, and its corrections."""
+
+_OPTIONS = ("profile", "style", "checker", "recalc", "engine", "lenient_names", "limits", "best_of")
+
+
+def digest_of(document: object) -> str:
+    """SHA-256 of a document in its one form: sorted keys, no blanks."""
+    import json  # noqa: PLC0415  the house's writer does not sort
+
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def checked_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Options of a suite or a phase as the database has them: those that decide verdicts, by name.
+
+    Raises:
+        UsageError: there is no such option, or it cannot have this value.
+    """
+    unknown = sorted(set(options) - set(_OPTIONS))
+    if unknown:
+        raise UsageError(
+            f"{unknown[0]!r} is not an option of a suite", hint=f"There are {', '.join(_OPTIONS)}."
+        )
+    made = score_options(options)
+    document = {name: getattr(made, name) for name in _OPTIONS if name in options}
+    if "limits" in document:
+        document["limits"] = asdict(document["limits"])
+    return {name: list(v) if isinstance(v, tuple) else v for name, v in document.items()}
+
+
+def score_options(options: dict[str, Any], **others: Any) -> ScoreOptions:
+    """The options of the library for options of a suite.
+
+    Args:
+        options: as the database has them.
+        others: of this judging, such as the suite's folder.
+
+    Raises:
+        UsageError: one of them has a value that it cannot have.
+    """
+    chosen = dict(options)
+    if "limits" in chosen:
+        try:
+            chosen["limits"] = Limits(**chosen["limits"])
+        except TypeError as error:
+            raise UsageError(f"limits: {error}") from error
+    if "style" in chosen:
+        chosen["style"] = tuple(chosen["style"])
+    return ScoreOptions(**chosen, **others)
+
+
+def document_of(
+    revision: dict[str, Any], options: dict[str, Any], environment: dict[str, Any]
+) -> dict[str, Any]:
+    """The conditions of judging by a revision, as a document."""
+    made = score_options(options)
+    return {
+        "suite": {"digest": revision["digest"], "corrections": revision["corrections"]},
+        "profile": made.profile,
+        "style": list(made.style),
+        "checker": dict(made.checker),
+        "best_of": made.best_of,
+        "recalc": {
+            "mode": made.recalculation,
+            "engine": made.engine,
+            "lenient_names": made.lenient_names,
+            "engines": environment["engines"],
+        },
+        "limits": asdict(made.limits),
+        "sandbox": environment["sandbox"],
+        "judge_version": environment["judge_version"],
+        "options": options,
+    }
+
+
+def ensure_conditions(
+    transaction: Transaction,
+    revision: dict[str, Any],
+    options: dict[str, Any],
+    environment: dict[str, Any],
+) -> str:
+    """The digest of conditions, which are recorded if they are new.
+
+    Args:
+        transaction: in which they are recorded.
+        revision: its row.
+        options: of suite and phase together: :func:`options_of`.
+        environment: see :func:`environment_of`.
+    """
+    document = document_of(revision, options, environment)
+    digest = digest_of(document)
+    row = transaction.one(sa.select(t.conditions.c.digest).where(t.conditions.c.digest == digest))
+    if row is None:
+        transaction.execute(
+            sa.insert(t.conditions).values(
+                digest=digest, revision=revision["id"], document=document
+            )
+        )
+    return digest
+
+
+def options_of(suite: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
+    """The options under which a phase is judged: the suite's, and over them those of the phase."""
+    return {**suite["options"], **phase["options"]}
+
+
+def environment_of(connection: sa.Connection) -> dict[str, Any] | None:
+    """Sandbox, engines and version of the last dispatcher; None before there was one."""
+    row = first_row(connection, sa.select(t.setting.c.value).where(t.setting.c.name == ENVIRONMENT))
+    return None if row is None else row["value"]
+
+
+def make_environment(image: str | None, engines: list[str]) -> dict[str, Any]:
+    """What a dispatcher says of itself, in the form that :func:`environment_of` gives."""
+    return {"sandbox": image, "engines": engines, "judge_version": __version__}
+
+
+def set_setting(transaction: Transaction, name: str, value: Any) -> None:
+    """Sets a setting of the whole server."""
+    changed = transaction.execute(
+        sa.update(t.setting).where(t.setting.c.name == name).values(value=value)
+    )
+    if not changed.rowcount:
+        transaction.execute(sa.insert(t.setting).values(name=name, value=value))
+
+
+def suite_place(folder: DataFolder, revision: dict[str, Any]) -> Path:
+    """Where the suite of a revision is, in a folder that has the suite's own name.
+
+    Raises:
+        UsageError: its files are gone.
+    """
+    place = folder.suite(revision["folder"]) / SUITE_FOLDER
+    places = sorted(place.iterdir()) if place.is_dir() else []
+    if len(places) != 1:
+        raise UsageError(f"revision {revision['id']}: its files are not in the data folder")
+    return places[0]
+
+
+def corrections_place(folder: DataFolder, revision: dict[str, Any]) -> Path | None:
+    """The file of a revision's corrections; None if it has none."""
+    if revision["corrections"] is None:
+        return None
+    return folder.suite(revision["folder"]) / CORRECTIONS_FILE
+
+
+def as_text(document: object) -> str:
+    """A document as the house writes it, for files."""
+    return dump_json(document, indent=2)

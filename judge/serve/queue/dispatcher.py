@@ -1,0 +1,432 @@
+"""A dispatcher: slots that claim judgings, have them done, and record what came of them.
+
+Nothing is claimed before sandbox and engines are open. It holds the lock of a file that bears its
+name: when it starts, the leases under this name belong to the dead, and are returned at once. When
+it is told to stop, it claims nothing more, stops judgings between two cases, and returns their
+leases.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.api.options import JudgingOptions
+from judge.api.resources import JudgingResources
+from judge.console import print_label
+from judge.core.verdict import Verdict
+from judge.errors import (
+    ClusterError,
+    JudgeError,
+    SandboxError,
+    StoreError,
+    UsageError,
+)
+from judge.files.writing import FileLock, HeldError, naming_what_is_written, take_lock
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
+from judge.serve.queue.conditions import (
+    ENVIRONMENT,
+    ensure_conditions,
+    make_environment,
+    set_setting,
+)
+from judge.serve.queue.judging import CaseCounter, Judged, Scorers, StoppedError, judge, work_of
+from judge.serve.queue.leases import (
+    Claim,
+    FencedError,
+    beat,
+    claim,
+    end_cancelled,
+    fail,
+    finish,
+    release,
+)
+from judge.serve.queue.watching import BEAT_S, LEASE_S, Watcher, return_leases
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor, Database, DatabaseGoneError, Transaction
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.words import Lane
+
+MAINTENANCE = "maintenance"
+"""The setting with what is said while the server takes nothing in; null otherwise."""
+
+_IDLE_S = 0.2
+_AGAIN_S = 2.0
+_STOP_S = 25.0
+_REJUDGE_EVERY = 20
+_MOST_CLAIMS = 100  # what machines refuse so often is at fault itself
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchOptions:
+    """Options of a dispatcher.
+
+    Attributes:
+        name: under which it holds leases; no two that run at a time have the same.
+        slots: judgings at a time.
+        jobs: submissions of one judging at a time.
+        sandbox: kind of sandbox.
+        cluster: workers that judge in place of threads, as for ``judge score``.
+        insecure_cluster: likewise.
+        lease_s: after how much silence a lease is lost.
+        beat_s: seconds between two signs of life.
+    """
+
+    name: str = "main"
+    slots: int = 1
+    jobs: int = 1
+    sandbox: str = "auto"
+    cluster: str | None = None
+    insecure_cluster: bool = False
+    lease_s: float = LEASE_S
+    beat_s: float = BEAT_S
+
+
+@dataclass(slots=True)
+class _Running:
+    claim: Claim
+    count: CaseCounter = field(default_factory=CaseCounter)
+    fenced: bool = False
+    cancelled: bool = False
+
+
+class Dispatcher:
+    """See above.
+
+    Args:
+        database: open, with the current schema.
+        folder: the data folder.
+        options: see there.
+
+    Raises:
+        UsageError: another process runs under this name.
+    """
+
+    def __init__(self, database: Database, folder: DataFolder, options: DispatchOptions) -> None:
+        self._database = database
+        self._folder = folder
+        self._options = options
+        self._actor = Actor(f"dispatcher:{options.name}"[:80])
+        self._lock = self._take_name()
+        self._watcher = Watcher(database, folder, options.name, patience_s=options.lease_s)
+        self._stopping = threading.Event()
+        self._work = threading.Lock()
+        self._running: dict[str, _Running] = {}
+        self._claims = 0
+        self._threads: list[threading.Thread] = []
+        self._environment: dict[str, Any] = {}
+        self.failure: JudgeError | None = None
+
+    def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Works until :meth:`stop`.
+
+        Args:
+            on_ready: called when sandbox and engines are open.
+
+        Raises:
+            SandboxError: there is no sandbox.
+        """
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._lock.close)
+            self._enter("opening")
+            return_leases(self._database, self._folder, self._options.name)
+            sandbox = self._open_sandbox(stack)
+            scorers = Scorers(self._folder, stack, sandbox, self._shared())
+            self._register(sandbox, stack)
+            self._watcher.start()
+            stack.callback(self._watcher.stop)
+            on_ready()
+            self._threads = [
+                threading.Thread(target=self._slot, args=(scorers,), name=f"judge-slot-{number}")
+                for number in range(self._options.slots)
+            ]
+            for thread in self._threads:
+                thread.daemon = True
+                thread.start()
+            self._beat_until_stopped()
+            self._end()
+
+    def stop(self) -> None:
+        """Has :meth:`run` return: nothing more is claimed, and leases go back."""
+        self._stopping.set()
+
+    # -- starting and ending --------------------------------------------------------------------
+
+    def _take_name(self) -> FileLock:
+        path = self._folder.lock(f"dispatcher-{self._options.name}")
+        try:
+            with naming_what_is_written(path, StoreError):
+                return take_lock(path)
+        except HeldError as error:
+            raise UsageError(
+                f"a dispatcher with the name {self._options.name!r} is running",
+                hint="Give another --name.",
+            ) from error
+
+    def _shared(self) -> dict[str, Any]:
+        options = self._options
+        return {
+            "jobs": options.jobs,
+            "sandbox": options.sandbox,
+            "cluster": options.cluster,
+            "insecure_cluster": options.insecure_cluster,
+        }
+
+    def _open_sandbox(self, stack: contextlib.ExitStack) -> Sandbox:
+        workers = self._options.slots * self._options.jobs
+        sandbox = open_sandbox(self._options.sandbox, jobs=workers)
+        return stack.enter_context(contextlib.closing(sandbox))
+
+    def _register(self, sandbox: Sandbox, stack: contextlib.ExitStack) -> None:
+        """Says which sandbox and engines judge from now on."""
+        options = JudgingOptions(**self._shared())
+        resources = JudgingResources(options, stack, sandbox=sandbox)
+        settings = resources.settings(needs_sandbox=True)
+        self._environment = make_environment(sandbox.info.image, list(settings.rules.engines))
+        with self._database.writing(self._actor) as transaction:
+            set_setting(transaction, ENVIRONMENT, self._environment)
+            self._set_state(transaction, "ready")
+
+    def _enter(self, state: str) -> None:
+        values = {"life": secrets.token_hex(16), "slots": self._options.slots, "beat": 0}
+        with self._database.writing(self._actor) as transaction:
+            changed = transaction.execute(
+                sa.update(t.dispatcher)
+                .where(t.dispatcher.c.name == self._options.name)
+                .values(state=state, **values)
+            )
+            if not changed.rowcount:
+                transaction.execute(
+                    sa.insert(t.dispatcher).values(
+                        name=self._options.name, state=state, detail={}, **values
+                    )
+                )
+            transaction.event(f"dispatcher.{state}", self._options.name, after=state)
+
+    def _set_state(self, transaction: Transaction, state: str) -> None:
+        transaction.execute(
+            sa.update(t.dispatcher)
+            .where(t.dispatcher.c.name == self._options.name)
+            .values(state=state, detail=self._environment)
+        )
+        transaction.event(f"dispatcher.{state}", self._options.name, after=state)
+
+    def _end(self) -> None:
+        """Stops what runs, and waits for it; what does not end in time is left, without lease."""
+        deadline = time.monotonic() + _STOP_S
+        with self._work:
+            running = list(self._running.values())
+        for one in running:
+            one.count.stop()
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
+        with contextlib.suppress(DatabaseGoneError):
+            for one in list(self._running.values()):
+                if not one.fenced:
+                    self._release(one.claim)
+            with self._database.writing(self._actor) as transaction:
+                self._set_state(transaction, "stopped")
+
+    # -- beats ----------------------------------------------------------------------------------
+
+    def _beat_until_stopped(self) -> None:
+        while not self._stopping.wait(self._options.beat_s):
+            with self._work:
+                running = dict(self._running)
+            done = {lease: one.count.done for lease, one in running.items()}
+            try:
+                own, cancelled = beat(self._database, self._actor, self._options.name, done)
+            except DatabaseGoneError:
+                continue  # what others take meanwhile is fenced when it ends
+            for lease, one in running.items():
+                if lease not in own or lease in cancelled:
+                    one.fenced = lease not in own
+                    one.cancelled = lease in cancelled
+                    one.count.stop()
+
+    # -- slots ----------------------------------------------------------------------------------
+
+    def _slot(self, scorers: Scorers) -> None:
+        while not self._stopping.is_set():
+            try:
+                taken = self._claim()
+            except JudgeError as error:
+                self._tell(error)
+                self._stopping.wait(_AGAIN_S)
+                continue
+            if taken is None:
+                self._stopping.wait(_IDLE_S)
+                continue
+            try:
+                self._do(scorers, taken)
+            finally:
+                with self._work:
+                    self._running.pop(taken.lease, None)
+
+    def _claim(self) -> Claim | None:
+        """The next judging; one claim at a time, so that the rules about lanes hold."""
+        with self._work:
+            if not self._may_begin():
+                return None
+            running = [one.claim.judging for one in self._running.values()]
+            if any(judging["alone"] for judging in running):
+                return None
+            for lanes in self._lanes(sum(one["lane"] == Lane.REJUDGE for one in running)):
+                with self._database.writing(self._actor) as transaction:
+                    taken = claim(transaction, self._options.name, lanes, alone=not running)
+                if taken is not None:
+                    self._claims += 1
+                    self._running[taken.lease] = _Running(taken)
+                    return taken
+        return None
+
+    def _may_begin(self) -> bool:
+        if not self._folder.has_space():
+            return False
+        with self._database.reading() as connection:
+            waits = connection.scalar(
+                sa.select(t.account.c.id).where(t.account.c.waiting > 0).limit(1)
+            )
+            if waits is None:
+                return False
+            row = connection.scalar(
+                sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
+            )
+        return row is None
+
+    def _lanes(self, rejudges: int) -> list[set[Lane]]:
+        """What may be claimed now, in the order in which it is tried."""
+        every, first = set(Lane), {Lane.INTERACTIVE, Lane.NORMAL}
+        if self._options.slots > 1:
+            return [every] if rejudges < self._options.slots - 1 else [first]
+        if self._claims % _REJUDGE_EVERY == _REJUDGE_EVERY - 1:
+            return [{Lane.REJUDGE}, first]
+        return [first, {Lane.REJUDGE}]
+
+    def _do(self, scorers: Scorers, taken: Claim) -> None:
+        running = self._running[taken.lease]
+        try:
+            if not self._adopt(taken):
+                return
+            work = work_of(self._database, taken)
+            judged = judge(self._folder, scorers, taken, work, lambda _: running.count)
+        except StoppedError:
+            if running.fenced:
+                return
+            self._record(
+                lambda transaction: (
+                    end_cancelled(transaction, taken)
+                    if running.cancelled
+                    else release(transaction, taken)
+                )
+            )
+        except (DatabaseGoneError, SandboxError, ClusterError, StoreError) as error:
+            self._put_off(taken, error)
+        except JudgeError as error:
+            reason = _for_people(error)
+            self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
+        except Exception as error:  # noqa: BLE001  a slot outlives what it judges
+            self._tell(JudgeError(f"judging {taken.id}: {type(error).__name__}: {error}"))
+            self._record(
+                lambda transaction: fail(transaction, taken, "the judge failed", retry=True)
+            )
+        else:
+            self._conclude(taken, judged)
+
+    def _conclude(self, taken: Claim, judged: Judged) -> None:
+        errors = sum(row.verdict == Verdict.JE.value for row in judged.verdicts)
+        if judged.problem is not None or errors:
+            reason = judged.problem or f"{errors} cases hold judge errors (JE)"
+            self._record(lambda transaction: fail(transaction, taken, reason, retry=True))
+            return
+        self._record(
+            lambda transaction: finish(
+                transaction,
+                taken,
+                judged.verdicts,
+                report_sha256=judged.report_sha256,
+                scores=judged.scores,
+            )
+        )
+
+    def _adopt(self, taken: Claim) -> bool:
+        """Notes under which conditions a judging is really done, if the environment has changed.
+
+        One of a rejudging has fixed conditions: without them, it has failed.
+        """
+        with self._database.writing(self._actor) as transaction:
+            row = transaction.one(
+                sa.select(t.conditions).where(t.conditions.c.digest == taken.judging["conditions"])
+            )
+            assert row is not None
+            revision = transaction.one(
+                sa.select(t.revision).where(t.revision.c.id == row["revision"])
+            )
+            assert revision is not None
+            digest = ensure_conditions(
+                transaction, revision, row["document"]["options"], self._environment
+            )
+            if digest == row["digest"]:
+                return True
+            if taken.judging["rejudging"] is None:
+                transaction.execute(
+                    sa.update(t.judging)
+                    .where(t.judging.c.id == taken.id, t.judging.c.lease == taken.lease)
+                    .values(conditions=digest)
+                )
+                return True
+            with contextlib.suppress(FencedError):
+                reason = "this dispatcher has another sandbox, other engines or another version"
+                fail(transaction, taken, reason, retry=False)
+        return False
+
+    def _put_off(self, taken: Claim, error: JudgeError) -> None:
+        """Gives a judging back that this machine cannot do now; another time, or another one."""
+        self._tell(error)
+        if taken.judging["claims"] >= _MOST_CLAIMS:
+            reason = _for_people(error)
+            self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
+            return
+        self._release(taken)
+        self._stopping.wait(_AGAIN_S)
+
+    def _release(self, taken: Claim) -> None:
+        self._record(lambda transaction: release(transaction, taken))
+
+    def _record(self, act: Callable[[Transaction], object]) -> None:
+        """Writes how a judging ended, as soon as the database is there; nothing if it is fenced."""
+        while True:
+            try:
+                with self._database.writing(self._actor) as transaction:
+                    act(transaction)
+            except FencedError:
+                with contextlib.suppress(DatabaseGoneError):
+                    self._note_fenced()
+                return
+            except DatabaseGoneError as error:
+                self._tell(error)
+                if self._stopping.wait(_AGAIN_S):
+                    return
+            else:
+                return
+
+    def _note_fenced(self) -> None:
+        with self._database.writing(self._actor) as transaction:
+            transaction.event("lease.fenced", self._options.name)
+
+    def _tell(self, error: JudgeError) -> None:
+        print_label("warning:", "yellow", f"dispatcher {self._options.name}: {error.message}")
+
+
+def _for_people(error: JudgeError) -> str:
+    """What is said of a failure on pages: its first line, without paths of the server."""
+    words = error.message.splitlines()[0].split(" ") if error.message else [type(error).__name__]
+    return " ".join("…" if word.startswith("/") else word for word in words)

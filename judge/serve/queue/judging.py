@@ -1,0 +1,293 @@
+"""Has one judging done by the library: a results directory that is scored, and what it says.
+
+The report is that of ``judge score``, because :class:`judge.api.scoring.RunScorer` makes both. A
+judging that was interrupted goes on in its results directory, case by case. One of a rejudging
+begins with what is on record of the submission, so that only what its new conditions change is
+judged again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import sqlalchemy as sa
+
+from judge.api.resources import JudgingResources
+from judge.api.scoring import RunScorer, RunToScore
+from judge.errors import StoreError, SuiteError
+from judge.files.writing import naming_what_is_written
+from judge.grading.batch import Event
+from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.sandbox.contract import Sandbox
+from judge.serve.queue.conditions import corrections_place, score_options, suite_place
+from judge.serve.queue.leases import Claim, VerdictRow
+from judge.serve.store import tables as t
+from judge.serve.store.database import Database, first_row
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.words import Kind
+from judge.suites.layouts import Layout
+
+_KEPT_SCORERS = 4
+_SEEDS = (CASES_FILE, SUBMISSIONS_FILE, "workbooks", "files")
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a judging is about.
+
+    Attributes:
+        submission: its row.
+        revision: the row of the revision by which it is judged.
+        options: of the conditions.
+        before: id of the judging that counts now, for rejudgings; None otherwise.
+    """
+
+    submission: Mapping[str, Any]
+    revision: dict[str, Any]
+    options: dict[str, Any]
+    before: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What came of a judging.
+
+    Attributes:
+        verdicts: one for each case.
+        report_sha256: of its report.json.
+        scores: the numbers for lists and boards.
+        problem: why it is incomplete; None if it is not.
+    """
+
+    verdicts: list[VerdictRow]
+    report_sha256: str
+    scores: dict[str, Any]
+    problem: str | None
+
+
+class StoppedError(Exception):
+    """The judging was stopped between two cases; what is done is on record."""
+
+
+class CaseCounter:
+    """Counts the cases of a judging that are done, and stops it when it is told to.
+
+    Attributes:
+        done: how many are done.
+    """
+
+    def __init__(self) -> None:
+        self.done = 0
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Has the judging stop after the case that is under way."""
+        self._stop.set()
+
+    def __call__(self, event: Event) -> None:
+        """Takes note of one case.
+
+        Raises:
+            StoppedError: it is to stop.
+        """
+        self.done = event.done
+        if self._stop.is_set():
+            raise StoppedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        return None
+
+
+class Scorers:
+    """Scorers by the options of conditions, with engines that stay open. Safe to use from threads.
+
+    Args:
+        folder: the data folder.
+        stack: closes the engines.
+        sandbox: open, shared by all.
+        shared: options that are no conditions: ``jobs``, ``sandbox``, ``cluster`` …
+    """
+
+    def __init__(
+        self,
+        folder: DataFolder,
+        stack: contextlib.ExitStack,
+        sandbox: Sandbox | None,
+        shared: Mapping[str, Any],
+    ) -> None:
+        self._folder = folder
+        self._stack = stack
+        self._sandbox = sandbox
+        self._shared = dict(shared)
+        self._lock = threading.Lock()
+        self._resources: dict[str, JudgingResources] = {}
+        self._scorers: dict[str, RunScorer] = {}
+
+    def scorer(self, work: Work) -> RunScorer:
+        """What scores runs under these options; suites are loaded once as long as they are used.
+
+        Raises:
+            SuiteError: the files of the revision are gone or changed.
+        """
+        place = suite_place(self._folder, work.revision)
+        corrections = corrections_place(self._folder, work.revision)
+        options = score_options(
+            work.options, dataset=place, corrections=corrections, **self._shared
+        )
+        rules, name = repr(sorted(work.options.items())), f"{work.options}{place}"
+        with self._lock:
+            if rules not in self._resources:
+                self._resources[rules] = JudgingResources(
+                    options, self._stack, sandbox=self._sandbox
+                )
+            scorer = self._scorers.pop(name, None)
+            if scorer is None:
+                scorer = RunScorer(options, self._resources[rules])
+            self._scorers[name] = scorer
+            while len(self._scorers) > _KEPT_SCORERS:
+                del self._scorers[next(iter(self._scorers))]
+        suite = scorer.suite(str(place))
+        if suite.digest != work.revision["digest"]:
+            raise SuiteError(
+                f"revision {work.revision['id']}: its files were changed; their digest is "
+                f"{suite.digest[:12]}…, and it has to be {work.revision['digest'][:12]}…",
+                hint="Add the suite again, as a new revision.",
+            )
+        return scorer
+
+
+def work_of(database: Database, claim: Claim) -> Work:
+    """What a judging that was claimed is about."""
+    judging = claim.judging
+    with database.reading() as connection:
+        submission = first_row(
+            connection, sa.select(t.submission).where(t.submission.c.id == judging["submission"])
+        )
+        conditions = first_row(
+            connection,
+            sa.select(t.conditions).where(t.conditions.c.digest == judging["conditions"]),
+        )
+        assert submission is not None
+        assert conditions is not None
+        revision = first_row(
+            connection, sa.select(t.revision).where(t.revision.c.id == conditions["revision"])
+        )
+    assert revision is not None
+    current = submission["current_judging"]
+    before = current if judging["rejudging"] is not None and current != claim.id else None
+    return Work(submission, revision, conditions["document"]["options"], before)
+
+
+def judge(
+    folder: DataFolder,
+    scorers: Scorers,
+    claim: Claim,
+    work: Work,
+    count: Callable[[str], CaseCounter],
+) -> Judged:
+    """Judges a submission in its results directory.
+
+    Args:
+        folder: the data folder.
+        scorers: what scores.
+        claim: the judging.
+        work: what it is about.
+        count: gives what counts its cases.
+
+    Raises:
+        JudgeError: it cannot be judged.
+        StoppedError: it was told to stop.
+    """
+    results = folder.results(claim.id)
+    if work.before is not None and not results.exists():
+        _seed(folder, work.before, results)
+    scorer = scorers.scorer(work)
+    body = folder.body(work.submission["sha256"])
+    if work.submission["kind"] == Kind.WORKBOOKS:
+        outputs = folder.unpacked(body.name)
+        source = RunToScore(results, solutions=None, outputs=outputs, fresh=True, layout=Layout())
+    else:
+        source = RunToScore(results, solutions=body, outputs=None, fresh=True)
+    scored = scorer.score(source, count)
+    _sync(results)
+    overall = scored.report["overall"]
+    data = (results / REPORT_FILE).read_bytes()
+    scores = {
+        "soft": overall["soft_restriction"],
+        "hard": overall["hard_restriction"],
+        "tasks": overall["tasks"],
+        "cases": overall["cases"],
+        "verdicts": overall["verdicts"],
+    }
+    verdicts = _verdicts(results, {(r.task_id, r.sample, r.case) for r in scored.results})
+    return Judged(verdicts, hashlib.sha256(data).hexdigest(), scores, scored.problem)
+
+
+def _verdicts(results: Path, judged: set[tuple[str, int, int]]) -> list[VerdictRow]:
+    """The last record of each case that the report is about."""
+    rows: dict[tuple[str, int, int], VerdictRow] = {}
+    with RunDirectory(results) as store:
+        for record in store.read_records(CASES_FILE):
+            key = (str(record["task"]), int(str(record["sample"])), int(str(record["case"])))
+            if key not in judged:
+                continue
+            run = record.get("run")
+            output = run.get("output_sha256") if isinstance(run, dict) else None
+            run_key, comparison_key = record.get("run_key"), record.get("comparison_key")
+            rows[key] = VerdictRow(
+                *key,
+                str(record["verdict"]),
+                run_key if isinstance(run_key, str) else None,
+                comparison_key if isinstance(comparison_key, str) else None,
+                output if isinstance(output, str) else None,
+            )
+    return [rows[key] for key in sorted(rows)]
+
+
+def _seed(folder: DataFolder, before: str, results: Path) -> None:
+    """Puts what is on record of a judging where another one begins; whole, or not at all."""
+    source = folder.results(before)
+    scratch = folder.temporary() / results.name
+    with naming_what_is_written(results, StoreError):
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir()
+        for name in _SEEDS:
+            if (source / name).is_dir():
+                shutil.copytree(source / name, scratch / name, copy_function=_linked)
+            elif (source / name).is_file():
+                shutil.copyfile(source / name, scratch / name)
+        scratch.replace(results)
+
+
+def _linked(source: str, target: str) -> str:
+    """Workbooks are never changed in place, so that two directories can share one."""
+    os.link(source, target)
+    return target
+
+
+def _sync(results: Path) -> None:
+    """Puts what the verdicts rest on onto the disk, before a row names it."""
+    with naming_what_is_written(results, StoreError):
+        for name in (CASES_FILE, REPORT_FILE):
+            descriptor = os.open(results / name, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)

@@ -1,0 +1,459 @@
+"""The queue as transactions: enqueue, claim, beat, finish, fail, release, lose, cancel.
+
+Service is shared by cases: the account that was served least comes first. A judging that is under
+way has a lease, a random word; whoever ends it names the lease, and without it nothing is written.
+Leases know no time of day: their holder raises a counter, and :mod:`judge.serve.queue.watching`
+takes back those whose counter stands still. Locks are taken in the order account, then judging.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.serve.store import tables as t
+from judge.serve.store.database import Database, Transaction, all_rows
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import JudgingState, Lane
+
+INTERACTIVE_CASES = 30
+"""A submission of up to so many cases goes into the interactive lane."""
+
+LOST_BEFORE_ALONE = 3
+DEATHS_ALONE = 3
+RETRIES = 2
+"""How often a judging that ended in judge errors is tried again."""
+
+_J, _A, _S = t.judging.c, t.account.c, t.submission.c
+_LANE_ORDER = sa.case({lane.value: place for place, lane in enumerate(Lane)}, value=_J.lane)
+
+
+class FencedError(Exception):
+    """The lease is gone: somebody else has the judging, or it was cancelled; nothing is written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A judging that a dispatcher has taken.
+
+    Attributes:
+        judging: its row, after the claim.
+        lease: what ends it.
+    """
+
+    judging: Mapping[str, Any]
+    lease: str
+
+    @property
+    def id(self) -> str:
+        """The judging's id."""
+        return str(self.judging["id"])
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRow:
+    """One verdict, as the table has it."""
+
+    task: str
+    sample: int
+    case: int
+    verdict: str
+    run_key: str | None
+    comparison_key: str | None
+    output_sha256: str | None
+
+
+def lane_of(cases: int, rejudging: str | None) -> Lane:
+    """The lane in which a judging waits."""
+    if rejudging is not None:
+        return Lane.REJUDGE
+    return Lane.INTERACTIVE if cases <= INTERACTIVE_CASES else Lane.NORMAL
+
+
+def enqueue(
+    transaction: Transaction,
+    *,
+    submission: str,
+    account: str,
+    conditions: str,
+    cases: int,
+    rejudging: str | None = None,
+) -> str:
+    """Puts a judging of a submission into the queue.
+
+    Args:
+        transaction: the one that inserts the submission, or opens the rejudging.
+        submission: what is judged.
+        account: whose turn it takes.
+        conditions: digest.
+        cases: how many it has.
+        rejudging: to which it belongs, if any.
+
+    Returns:
+        The judging's id.
+    """
+    judging = new_id("jdg")
+    lock_account(transaction, account)
+    least = (
+        sa.select(sa.func.min(_A.vtime))
+        .where((_A.waiting > 0) | (_A.running > 0), _A.id != account)
+        .scalar_subquery()
+    )
+    came_back = sa.and_(_A.waiting == 0, _A.running == 0, _A.vtime < sa.func.coalesce(least, 0))
+    transaction.execute(
+        sa.update(t.account)
+        .where(_A.id == account)
+        .values(waiting=_A.waiting + 1, vtime=sa.case((came_back, least), else_=_A.vtime))
+    )
+    transaction.execute(
+        sa.insert(t.judging).values(
+            id=judging,
+            submission=submission,
+            account=account,
+            conditions=conditions,
+            rejudging=rejudging,
+            state=JudgingState.QUEUED,
+            lane=lane_of(cases, rejudging),
+            cases=cases,
+        )
+    )
+    _moved(transaction, judging, submission, None, JudgingState.QUEUED)
+    return judging
+
+
+def lock_account(transaction: Transaction, account: str) -> None:
+    """Locks an account's row until the transaction ends; first of all locks."""
+    transaction.execute(sa.select(_A.id).where(_A.id == account).with_for_update())
+
+
+def claim(
+    transaction: Transaction, holder: str, lanes: Collection[Lane], *, alone: bool
+) -> Claim | None:
+    """Takes the next judging, if there is one.
+
+    Args:
+        transaction: nothing else should be in it.
+        holder: name of the dispatcher.
+        lanes: what it may take now.
+        alone: whether it has nothing else in work, so that suspicious ones may come.
+    """
+    waits = sa.and_(
+        _J.account == _A.id, _J.state == JudgingState.QUEUED, _J.lane.in_(sorted(lanes))
+    )
+    if not alone:
+        waits = sa.and_(waits, _J.alone.is_(False))
+    account = transaction.one(
+        sa.select(_A.id)
+        .where(
+            _A.waiting > 0,
+            _A.running < _A.concurrency,
+            sa.exists(sa.select(sa.literal(1)).select_from(t.judging).where(waits)),
+        )
+        .order_by(_A.vtime, _A.id)
+        .with_for_update(skip_locked=True)
+    )
+    if account is None:
+        return None
+    chosen = transaction.one(
+        sa.select(_J.id, _J.cases)
+        .select_from(t.judging.join(t.account, _A.id == _J.account))
+        .where(waits, _A.id == account["id"])
+        .order_by(_J.front.desc(), _LANE_ORDER, _J.id)
+        .with_for_update(of=t.judging, skip_locked=True)
+    )
+    if chosen is None:
+        return None
+    lease = secrets.token_hex(16)
+    row = (
+        transaction.execute(
+            sa.update(t.judging)
+            .where(_J.id == chosen["id"], _J.state == JudgingState.QUEUED)
+            .values(
+                state=JudgingState.RUNNING,
+                lease=lease,
+                holder=holder,
+                beat=_J.beat + 1,
+                claims=_J.claims + 1,
+                front=0,
+                started=sa.func.coalesce(_J.started, t.Now()),
+            )
+            .returning(t.judging)
+        )
+        .mappings()
+        .one()
+    )
+    transaction.execute(
+        sa.update(t.account)
+        .where(_A.id == account["id"])
+        .values(waiting=_A.waiting - 1, running=_A.running + 1, vtime=_A.vtime + chosen["cases"])
+    )
+    _moved(transaction, row["id"], row["submission"], JudgingState.QUEUED, JudgingState.RUNNING)
+    return Claim(dict(row), lease)
+
+
+def beat(
+    database: Database, actor: Any, holder: str, done: Mapping[str, int]
+) -> tuple[set[str], set[str]]:
+    """Raises the counters of a dispatcher's leases, and tells how far they are.
+
+    Args:
+        database: where they are.
+        actor: the dispatcher.
+        holder: its name.
+        done: lease -> cases done.
+
+    Returns:
+        The leases that are still its own, and those of them that are to be cancelled.
+    """
+    with database.writing(actor) as transaction:
+        transaction.execute(
+            sa.update(t.dispatcher)
+            .where(t.dispatcher.c.name == holder)
+            .values(beat=t.dispatcher.c.beat + 1)
+        )
+        if not done:
+            return set(), set()
+        progress = sa.case(dict(done), value=_J.lease, else_=_J.done)
+        rows = transaction.execute(
+            sa.update(t.judging)
+            .where(_J.lease.in_(done), _J.state == JudgingState.RUNNING)
+            .values(beat=_J.beat + 1, done=progress)
+            .returning(_J.lease, _J.cancel)
+        ).all()
+    return {row.lease for row in rows}, {row.lease for row in rows if row.cancel}
+
+
+def finish(
+    transaction: Transaction,
+    taken: Claim,
+    verdicts: Sequence[VerdictRow],
+    *,
+    report_sha256: str,
+    scores: Mapping[str, Any],
+) -> None:
+    """Ends a judging with its verdicts, all in this transaction.
+
+    Raises:
+        FencedError: the lease is not its own any more; nothing is written.
+    """
+    _end(
+        transaction,
+        taken,
+        JudgingState.DONE,
+        done=taken.judging["cases"],
+        report_sha256=report_sha256,
+        scores=dict(scores),
+    )
+    rows = [
+        {
+            "judging": taken.id,
+            "task": row.task,
+            "sample": row.sample,
+            "case": row.case,
+            "verdict": row.verdict,
+            "run_key": row.run_key,
+            "comparison_key": row.comparison_key,
+            "output_sha256": row.output_sha256,
+        }
+        for row in verdicts
+    ]
+    if rows:
+        transaction.execute(sa.insert(t.verdict), rows)
+
+
+def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) -> JudgingState:
+    """Ends a judging that has no verdicts, or queues it again.
+
+    Args:
+        transaction: the only thing in it.
+        taken: the judging.
+        reason: for people.
+        retry: whether another try may help; there are at most :data:`RETRIES`.
+
+    Raises:
+        FencedError: the lease is not its own any more.
+    """
+    again = retry and taken.judging["errors"] < RETRIES
+    state = JudgingState.QUEUED if again else JudgingState.FAILED
+    _end(transaction, taken, state, errors=_J.errors + 1, reason=reason[:2000])
+    if state is JudgingState.FAILED:
+        _give_turn_back(transaction, taken.judging)
+    return state
+
+
+def release(transaction: Transaction, taken: Claim) -> None:
+    """Gives a judging back, at its account's front: the dispatcher stops, or cannot do it now.
+
+    Raises:
+        FencedError: the lease is not its own any more.
+    """
+    _end(transaction, taken, JudgingState.QUEUED, front=1)
+
+
+def end_cancelled(transaction: Transaction, taken: Claim) -> None:
+    """Ends a judging that somebody cancelled while it was under way.
+
+    Raises:
+        FencedError: the lease is not its own any more.
+    """
+    _end(transaction, taken, JudgingState.CANCELLED)
+
+
+def lose(
+    transaction: Transaction, judging: str, lease: str, *, beat_seen: int | None, progress: int
+) -> bool:
+    """Takes a lease from a holder that is dead, or silent.
+
+    After three losses a judging is done alone; after three deaths alone that recorded no case, it
+    has failed: nothing else can be at fault.
+
+    Args:
+        transaction: the only thing in it.
+        judging: its id.
+        lease: the lease that is lost.
+        beat_seen: the counter that stood still; None if the holder is known to be dead.
+        progress: how many cases are on record.
+
+    Returns:
+        Whether it was lost; not if its holder has ended it, or shown life, meanwhile.
+    """
+    row = transaction.one(sa.select(t.judging).where(_J.id == judging, _J.lease == lease))
+    if row is None:
+        return False
+    lock_account(transaction, row["account"])
+    row = transaction.one(
+        sa.select(t.judging).where(_J.id == judging, _J.lease == lease).with_for_update()
+    )
+    if row is None or row["state"] != JudgingState.RUNNING:
+        return False
+    if beat_seen is not None and row["beat"] != beat_seen:
+        return False
+    others = transaction.execute(
+        sa.select(sa.func.count())
+        .select_from(t.judging)
+        .where(_J.holder == row["holder"], _J.state == JudgingState.RUNNING)
+    ).scalar_one()
+    lost = row["lost"] + 1
+    at_fault = row["alone"] and others == 1 and progress <= row["done"]
+    deaths = row["deaths_alone"] + at_fault
+    failed = deaths >= DEATHS_ALONE
+    state = JudgingState.FAILED if failed else JudgingState.QUEUED
+    if row["cancel"]:
+        state = JudgingState.CANCELLED
+    reason = f"{deaths} dispatchers died while they judged this alone" if failed else row["reason"]
+    _end(
+        transaction,
+        Claim(row, lease),
+        state,
+        lost=lost,
+        deaths_alone=deaths,
+        alone=lost >= LOST_BEFORE_ALONE,
+        done=max(progress, row["done"]),
+        front=1,
+        reason=reason,
+    )
+    transaction.event("lease.lost", judging, detail={"holder": row["holder"], "lost": lost})
+    if state is JudgingState.FAILED:
+        _give_turn_back(transaction, row)
+    return True
+
+
+def cancel(transaction: Transaction, judging: str) -> JudgingState:
+    """Cancels a judging: at once if it waits, at its holder's next beat if it is under way.
+
+    Returns:
+        Its state before; if it had ended, nothing is changed.
+    """
+    row = transaction.one(sa.select(t.judging).where(_J.id == judging))
+    assert row is not None, "the caller has seen it"
+    lock_account(transaction, row["account"])
+    row = transaction.one(sa.select(t.judging).where(_J.id == judging).with_for_update())
+    assert row is not None
+    state = JudgingState(row["state"])
+    if state is JudgingState.RUNNING:
+        transaction.execute(sa.update(t.judging).where(_J.id == judging).values(cancel=True))
+        _touch(transaction, row["submission"])
+        transaction.event("judging.cancelling", judging, before=state, after=state)
+    elif state is JudgingState.QUEUED:
+        transaction.execute(
+            sa.update(t.judging)
+            .where(_J.id == judging)
+            .values(state=JudgingState.CANCELLED, finished=t.Now())
+        )
+        transaction.execute(
+            sa.update(t.account).where(_A.id == row["account"]).values(waiting=_A.waiting - 1)
+        )
+        _moved(transaction, judging, row["submission"], state, JudgingState.CANCELLED)
+        if row["claims"] == 0:
+            _give_turn_back(transaction, row)
+    return state
+
+
+def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
+    """The judgings under way of a dispatcher."""
+    return all_rows(
+        connection,
+        sa.select(_J.id, _J.lease, _J.beat).where(
+            _J.holder == holder, _J.state == JudgingState.RUNNING
+        ),
+    )
+
+
+def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: Any) -> None:
+    """The one way out of ``running``: only with the lease, and with the account's counts."""
+    account = taken.judging["account"]
+    lock_account(transaction, account)
+    waits_again = state is JudgingState.QUEUED
+    if not waits_again:
+        values["finished"] = t.Now()
+    changed = transaction.execute(
+        sa.update(t.judging)
+        .where(_J.id == taken.id, _J.lease == taken.lease, _J.state == JudgingState.RUNNING)
+        .values(state=state, lease=None, holder=None if waits_again else _J.holder, **values)
+    )
+    if changed.rowcount != 1:
+        raise FencedError
+    counts: dict[str, Any] = {"running": _A.running - 1}
+    if waits_again:
+        counts |= {"waiting": _A.waiting + 1, "vtime": _A.vtime - taken.judging["cases"]}
+    transaction.execute(sa.update(t.account).where(_A.id == account).values(**counts))
+    _moved(transaction, taken.id, taken.judging["submission"], JudgingState.RUNNING, state)
+
+
+def _moved(
+    transaction: Transaction,
+    judging: str,
+    submission: str,
+    before: JudgingState | None,
+    after: JudgingState,
+) -> None:
+    """The event of a change of state, and the new version of the submission that it shows."""
+    if before is not None:
+        _touch(transaction, submission)
+    transaction.event(
+        f"judging.{after}",
+        judging,
+        before=before,
+        after=after,
+        detail={"submission": submission},
+    )
+    if after in {JudgingState.DONE, JudgingState.FAILED, JudgingState.CANCELLED}:
+        transaction.event("submission.judged", submission, after=after, detail={"judging": judging})
+
+
+def _touch(transaction: Transaction, submission: str) -> None:
+    transaction.execute(
+        sa.update(t.submission).where(_S.id == submission).values(version=_S.version + 1)
+    )
+
+
+def _give_turn_back(transaction: Transaction, judging: Mapping[str, Any]) -> None:
+    """The quota does not count a submission that the judge failed, or that never began."""
+    if judging["rejudging"] is None:
+        transaction.execute(
+            sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)
+        )

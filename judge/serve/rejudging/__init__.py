@@ -1,0 +1,1 @@
+"""Rejudging: submissions judged again as one set, which is inspected, then applied or cancelled."""

@@ -1,0 +1,642 @@
+"""The states of a rejudging: draft, running, ready, and applied or cancelled.
+
+A rejudging is a set of members. Each is a submission with a second judging, under the conditions
+that the rejudging names. Nothing that anybody sees changes until it is applied, and then everything
+changes in one transaction: the current judging of every member, the suite's revision and options,
+and one new version of each board. A kill leaves all of it or nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.errors import UsageError
+from judge.serve.problems import Problem
+from judge.serve.queue.conditions import ensure_conditions
+from judge.serve.queue.leases import enqueue
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import (
+    FINISHED,
+    DisputeState,
+    JudgingState,
+    RejudgingState,
+)
+
+OPEN = (RejudgingState.DRAFT, RejudgingState.RUNNING, RejudgingState.READY)
+"""States in which a suite's rejudging keeps another one from being opened."""
+
+
+class Of(enum.StrEnum):
+    """Which submissions to a suite are judged again."""
+
+    ALL = "all"
+    PHASE = "phase"
+    BOARD = "board"
+    SUBMISSIONS = "submissions"
+    HOLDER = "holder"
+    """Those whose current judging was done by the dispatchers that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is judged again.
+
+    Attributes:
+        of: which submissions.
+        ids: ids of phases, boards or submissions, or names of dispatchers; empty for all.
+        tasks: tasks whose cases are judged anew, even if nothing that they depend on has changed;
+            for all other cases, what is on record is copied where both keys are unchanged.
+        afresh: whether every case is judged anew, as after a fault of a dispatcher.
+    """
+
+    of: Of = Of.ALL
+    ids: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    afresh: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.of is Of.ALL) == bool(self.ids):
+            raise UsageError(
+                f"the scope {self.of} "
+                + ("takes no ids" if self.of is Of.ALL else "needs ids: what is judged again?")
+            )
+
+    def document(self) -> dict[str, Any]:
+        """The column ``scope``."""
+        return {
+            "of": self.of.value,
+            "ids": list(self.ids),
+            "tasks": list(self.tasks),
+            "afresh": self.afresh,
+        }
+
+    @staticmethod
+    def of_document(document: Mapping[str, Any]) -> Scope:
+        """The scope in a row."""
+        return Scope(
+            Of(document["of"]),
+            tuple(document["ids"]),
+            tuple(document["tasks"]),
+            bool(document["afresh"]),
+        )
+
+    def judges_anew(self, task: str) -> bool:
+        """Whether nothing on record of a task is copied."""
+        return self.afresh or task in self.tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A rejudging that is to be opened.
+
+    Attributes:
+        suite: id of the suite.
+        conditions: digest of the conditions to judge under.
+        scope: what is judged again.
+        reason: for the boards' pages.
+        opened_by: id of the account, whose turn the judgings take.
+        disputes: ids of the accepted disputes that it settles.
+        options: options of judging that the suite gets when this is applied; None to leave them.
+    """
+
+    suite: str
+    conditions: str
+    scope: Scope
+    reason: str
+    opened_by: str
+    disputes: Sequence[str] = ()
+    options: Mapping[str, Any] | None = None
+
+
+def open_rejudging(transaction: Transaction, opening: Opening) -> str:
+    """Makes a draft; nothing is judged yet.
+
+    Returns:
+        Its id.
+
+    Raises:
+        Problem: 409, the suite has an open rejudging; 422, other conditions for a part of the
+            submissions would leave boards with results that cannot be compared.
+    """
+    _lock(transaction, t.suite, opening.suite)
+    other = first_row(
+        transaction.connection,
+        sa.select(t.rejudging.c.id).where(
+            t.rejudging.c.suite == opening.suite, t.rejudging.c.state.in_(OPEN)
+        ),
+    )
+    if other is not None:
+        raise Problem("conflict", f"The suite has an open rejudging, {other['id']}.")
+    _check_scope(transaction, opening)
+    rejudging = new_id("rej")
+    document = opening.scope.document()
+    if opening.options is not None:
+        document["options"] = dict(opening.options)
+    transaction.execute(
+        sa.insert(t.rejudging).values(
+            id=rejudging,
+            suite=opening.suite,
+            reason=opening.reason,
+            scope=document,
+            conditions=opening.conditions,
+            state=RejudgingState.DRAFT,
+            opened_by=opening.opened_by,
+        )
+    )
+    if opening.disputes:
+        transaction.execute(
+            sa.update(t.dispute)
+            .where(t.dispute.c.id.in_(opening.disputes))
+            .values(rejudging=rejudging)
+        )
+    transaction.event(
+        "rejudging.opened",
+        rejudging,
+        after=RejudgingState.DRAFT,
+        detail={"suite": opening.suite, "disputes": list(opening.disputes)},
+    )
+    return rejudging
+
+
+def _check_scope(transaction: Transaction, opening: Opening) -> None:
+    """Only a whole suite moves to other conditions; a part of it is judged again under its own."""
+    if opening.scope.of is Of.ALL:
+        return
+    rows = all_rows(transaction.connection, in_scope(opening.suite, opening.scope))
+    others = sum(
+        row["conditions"] != target_of(transaction, opening.conditions, row["options"])
+        for row in rows
+    )
+    if others:
+        raise Problem(
+            "invalid",
+            f"{others} submissions of this scope were judged under other conditions. Only a "
+            "rejudging of all submissions to a suite changes the conditions of its boards.",
+        )
+
+
+def in_scope(suite: str, scope: Scope) -> sa.Select[Any]:
+    """The submissions of a scope, with their current judging and their phase's options.
+
+    Withdrawn ones are left out, and those that were cancelled before they were judged.
+    """
+    statement = (
+        sa.select(
+            t.submission.c.id,
+            t.submission.c.seq,
+            t.submission.c.current_judging,
+            t.judging.c.conditions,
+            t.judging.c.cases,
+            t.phase.c.options,
+        )
+        .join(t.phase, t.phase.c.id == t.submission.c.phase)
+        .join(t.judging, t.judging.c.id == t.submission.c.current_judging)
+        .where(
+            t.phase.c.suite == suite,
+            t.submission.c.withdrawn.is_(None),
+            t.judging.c.state != JudgingState.CANCELLED,
+        )
+        .order_by(t.submission.c.seq)
+    )
+    match scope.of:
+        case Of.PHASE:
+            return statement.where(t.submission.c.phase.in_(scope.ids))
+        case Of.BOARD:
+            phases = sa.select(t.board.c.phase).where(t.board.c.id.in_(scope.ids))
+            return statement.where(t.submission.c.phase.in_(phases))
+        case Of.SUBMISSIONS:
+            return statement.where(t.submission.c.id.in_(scope.ids))
+        case Of.HOLDER:
+            return statement.where(t.judging.c.holder.in_(scope.ids))
+        case Of.ALL:
+            return statement
+
+
+def start(transaction: Transaction, rejudging: str) -> None:
+    """Has every submission of a draft judged under its conditions.
+
+    Raises:
+        Problem: 409, it is no draft any more.
+    """
+    row = _locked(transaction, rejudging)
+    _require_state(row, RejudgingState.DRAFT)
+    add_members(transaction, row)
+    _move(transaction, row, RejudgingState.RUNNING)
+
+
+def take_late(transaction: Transaction, rejudging: str) -> int:
+    """Adds what came in since a rejudging was started; one that was ready is running again.
+
+    Returns:
+        How many submissions there were.
+    """
+    row = _locked(transaction, rejudging)
+    if row["state"] not in {RejudgingState.RUNNING, RejudgingState.READY}:
+        return 0
+    late = add_members(transaction, row)
+    if late and row["state"] == RejudgingState.READY:
+        _move(transaction, row, RejudgingState.RUNNING)
+    return late
+
+
+def add_members(transaction: Transaction, row: Mapping[str, Any]) -> int:
+    """Adds the submissions of the scope that are no members yet, and queues their judgings.
+
+    Args:
+        transaction: in which the rejudging's row is locked.
+        row: that row.
+
+    Returns:
+        How many there were.
+    """
+    scope = Scope.of_document(row["scope"])
+    members = sa.select(t.rejudging_member.c.submission).where(
+        t.rejudging_member.c.rejudging == row["id"]
+    )
+    late = all_rows(
+        transaction.connection,
+        in_scope(row["suite"], scope).where(t.submission.c.id.not_in(members)),
+    )
+    for submission in late:
+        judging = _queue(transaction, row, submission)
+        transaction.execute(
+            sa.insert(t.rejudging_member).values(
+                rejudging=row["id"], submission=submission["id"], judging=judging
+            )
+        )
+    return len(late)
+
+
+def _queue(transaction: Transaction, row: Mapping[str, Any], submission: Mapping[str, Any]) -> str:
+    """A judging of a member, which takes the turn of whoever opened the rejudging."""
+    return enqueue(
+        transaction,
+        submission=submission["id"],
+        account=row["opened_by"],
+        conditions=target_of(transaction, row["conditions"], submission["options"]),
+        cases=submission["cases"],
+        rejudging=row["id"],
+    )
+
+
+def target_of(transaction: Transaction, conditions: str, phase: Mapping[str, Any]) -> str:
+    """The conditions of a rejudging in a phase that has options of its own.
+
+    Args:
+        transaction: in which they are recorded if they are new.
+        conditions: digest of the rejudging's.
+        phase: the options of the phase.
+    """
+    if not phase:
+        return conditions
+    row = transaction.one(sa.select(t.conditions).where(t.conditions.c.digest == conditions))
+    assert row is not None, "a foreign key names it"
+    revision = transaction.one(sa.select(t.revision).where(t.revision.c.id == row["revision"]))
+    assert revision is not None, "a foreign key names it"
+    document = row["document"]
+    environment = {
+        "sandbox": document["sandbox"],
+        "engines": document["recalc"]["engines"],
+        "judge_version": document["judge_version"],
+    }
+    options = {**document["options"], **phase}
+    return ensure_conditions(transaction, revision, options, environment)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the members of a rejudging are.
+
+    Attributes:
+        members: how many there are.
+        done: how many are judged; those that the judge could judge neither before nor now count.
+        failed: ids of the submissions that were judged before, and failed now.
+    """
+
+    members: int
+    done: int
+    failed: tuple[str, ...]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every member is judged."""
+        return self.done == self.members
+
+
+def progress_of(connection: sa.Connection, rejudging: str) -> Progress:
+    """How far the members of a rejudging are."""
+    before = t.judging.alias("before")
+    rows = connection.execute(
+        sa.select(
+            t.rejudging_member.c.submission,
+            t.judging.c.state,
+            before.c.state.label("state_before"),
+        )
+        .join(t.judging, t.judging.c.id == t.rejudging_member.c.judging)
+        .join(t.submission, t.submission.c.id == t.rejudging_member.c.submission)
+        .join(before, before.c.id == t.submission.c.current_judging)
+        .where(t.rejudging_member.c.rejudging == rejudging)
+        .order_by(t.submission.c.seq)
+    ).all()
+    done = 0
+    failed = []
+    for row in rows:
+        hopeless = row.state_before in FINISHED and row.state_before != JudgingState.DONE
+        if row.state == JudgingState.DONE or (row.state in FINISHED and hopeless):
+            done += 1
+        elif row.state in FINISHED:
+            failed.append(row.submission)
+    return Progress(len(rows), done, tuple(failed))
+
+
+def retry_failed(transaction: Transaction, rejudging: str) -> int:
+    """Queues the members anew that failed.
+
+    Returns:
+        How many there were.
+
+    Raises:
+        Problem: 409, the rejudging is not under way.
+    """
+    row = _locked(transaction, rejudging)
+    _require_state(row, RejudgingState.RUNNING)
+    failed = progress_of(transaction.connection, rejudging).failed
+    for submission in all_rows(
+        transaction.connection,
+        sa.select(t.submission.c.id, t.judging.c.cases, t.phase.c.options)
+        .join(t.phase, t.phase.c.id == t.submission.c.phase)
+        .join(t.judging, t.judging.c.id == t.submission.c.current_judging)
+        .where(t.submission.c.id.in_(failed)),
+    ):
+        judging = _queue(transaction, row, submission)
+        transaction.execute(
+            sa.update(t.rejudging_member)
+            .where(
+                t.rejudging_member.c.rejudging == rejudging,
+                t.rejudging_member.c.submission == submission["id"],
+            )
+            .values(judging=judging)
+        )
+    return len(failed)
+
+
+def make_ready(
+    transaction: Transaction, rejudging: str, diff: Mapping[str, Any], members: int
+) -> bool:
+    """Makes a rejudging ready, with what it would change, if nothing happened since that was found.
+
+    Args:
+        transaction: the transaction.
+        rejudging: its id.
+        diff: what it would change, see :mod:`judge.serve.rejudging.diff`.
+        members: how many members the diff is about.
+
+    Returns:
+        Whether it is ready.
+    """
+    row = _locked(transaction, rejudging)
+    if row["state"] != RejudgingState.RUNNING or add_members(transaction, row):
+        return False
+    progress = progress_of(transaction.connection, rejudging)
+    if not progress.is_complete or progress.members != members:
+        return False
+    transaction.execute(
+        sa.update(t.rejudging)
+        .where(t.rejudging.c.id == rejudging)
+        .values(diff={**(row["diff"] or {}), **diff})
+    )
+    _move(transaction, row, RejudgingState.READY)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """Who applies a rejudging.
+
+    Attributes:
+        account: their id.
+        changed: the number of changed verdicts that they typed.
+        another_person: whether it must not be who opened it, nor a reviewer of its disputes.
+    """
+
+    account: str
+    changed: int
+    another_person: bool = False
+
+
+NewVersion = Callable[[Transaction, Mapping[str, Any], str], None]
+"""Makes a new version of a board (its row, and why there is one)."""
+
+
+def apply(
+    transaction: Transaction, rejudging: str, applying: Applying, new_version: NewVersion
+) -> int:
+    """Makes the judgings of a rejudging the current ones; everything changes, or nothing.
+
+    Returns:
+        0, or how many submissions came in meanwhile: these are judged first, and nothing else was
+        changed.
+
+    Raises:
+        Problem: 409, it is not ready, or the person or the number is not right.
+    """
+    row = _locked(transaction, rejudging)
+    _require_state(row, RejudgingState.READY)
+    # In the order in which submissions take their locks: they read the suite's revision.
+    _lock(transaction, t.account, row["opened_by"])
+    _lock(transaction, t.suite, row["suite"])
+    if late := add_members(transaction, row):
+        _move(transaction, row, RejudgingState.RUNNING)
+        return late
+    if not progress_of(transaction.connection, rejudging).is_complete:
+        raise Problem("conflict", "Members of the rejudging are not judged.")
+    if applying.another_person and applying.account in _correctors(transaction, row):
+        raise Problem(
+            "conflict", "This suite wants another person to apply than who opened or corrected."
+        )
+    changed = row["diff"]["changed"]
+    if applying.changed != changed:
+        raise Problem(
+            "conflict",
+            f"{applying.changed} was typed, and the rejudging changes another number of verdicts. "
+            "Look at the differences again.",
+        )
+    _exchange(transaction, row)
+    _update_suite(transaction, row)
+    _move(transaction, row, RejudgingState.APPLIED, applying.account)
+    _settle_disputes(transaction, row)
+    _renew_boards(transaction, row, new_version)
+    return 0
+
+
+def _correctors(transaction: Transaction, row: Mapping[str, Any]) -> set[str]:
+    reviewers = transaction.connection.scalars(
+        sa.select(t.decision.c.reviewer)
+        .join(t.dispute, t.dispute.c.id == t.decision.c.dispute)
+        .where(t.dispute.c.rejudging == row["id"])
+    )
+    return {row["opened_by"], *reviewers}
+
+
+def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
+    """Makes the judgings of the members the current ones."""
+    of_this = t.rejudging_member.c.rejudging == row["id"]
+    is_done = (
+        sa.select(t.judging.c.id)
+        .where(
+            t.judging.c.id == t.rejudging_member.c.judging,
+            t.judging.c.state == JudgingState.DONE,
+        )
+        .exists()
+    )
+    current = (
+        sa.select(t.submission.c.current_judging)
+        .where(t.submission.c.id == t.rejudging_member.c.submission)
+        .scalar_subquery()
+    )
+    transaction.execute(
+        sa.update(t.rejudging_member).where(of_this, is_done).values(before=current)
+    )
+    of_member = t.rejudging_member.c.submission == t.submission.c.id
+    new = sa.select(t.rejudging_member.c.judging).where(of_this, of_member).scalar_subquery()
+    members = sa.select(t.rejudging_member.c.submission).where(of_this, is_done)
+    transaction.execute(
+        sa.update(t.submission)
+        .where(t.submission.c.id.in_(members))
+        .values(current_judging=new, version=t.submission.c.version + 1)
+    )
+
+
+def _update_suite(transaction: Transaction, row: Mapping[str, Any]) -> None:
+    if Scope.of_document(row["scope"]).of is not Of.ALL:
+        return
+    revision = transaction.connection.scalar(
+        sa.select(t.conditions.c.revision).where(t.conditions.c.digest == row["conditions"])
+    )
+    values: dict[str, Any] = {"current_revision": revision}
+    if "options" in row["scope"]:
+        values["options"] = row["scope"]["options"]
+    transaction.execute(sa.update(t.suite).where(t.suite.c.id == row["suite"]).values(values))
+
+
+def _settle_disputes(transaction: Transaction, row: Mapping[str, Any]) -> None:
+    disputes = all_rows(
+        transaction.connection,
+        sa.select(t.dispute.c.id, t.dispute.c.account).where(
+            t.dispute.c.rejudging == row["id"], t.dispute.c.state == DisputeState.ACCEPTED
+        ),
+    )
+    for dispute in disputes:
+        transaction.execute(
+            sa.update(t.dispute)
+            .where(t.dispute.c.id == dispute["id"])
+            .values(state=DisputeState.CORRECTED)
+        )
+        transaction.event(
+            "dispute.corrected",
+            dispute["id"],
+            before=DisputeState.ACCEPTED,
+            after=DisputeState.CORRECTED,
+            detail={"account": dispute["account"], "rejudging": row["id"]},
+        )
+
+
+def _renew_boards(
+    transaction: Transaction, row: Mapping[str, Any], new_version: NewVersion
+) -> None:
+    """One new version of each board that shows a member."""
+    phases = (
+        sa.select(t.submission.c.phase)
+        .join(t.rejudging_member, t.rejudging_member.c.submission == t.submission.c.id)
+        .where(t.rejudging_member.c.rejudging == row["id"])
+    )
+    boards = (
+        sa.select(t.board, t.phase.c.options)
+        .join(t.phase, t.phase.c.id == t.board.c.phase)
+        .where(t.board.c.suite == row["suite"])
+        .order_by(t.board.c.id)
+        .with_for_update(of=t.board)
+    )
+    if Scope.of_document(row["scope"]).of is not Of.ALL:
+        boards = boards.where(t.board.c.phase.in_(phases))
+    for board in all_rows(transaction.connection, boards):
+        target = target_of(transaction, row["conditions"], board.pop("options"))
+        transaction.execute(
+            sa.update(t.board).where(t.board.c.id == board["id"]).values(conditions=target)
+        )
+        board["conditions"] = target
+        new_version(transaction, board, f"{row['reason']} ({row['id']})")
+
+
+def cancel(transaction: Transaction, rejudging: str, account: str) -> None:
+    """Ends a rejudging; its judgings are kept, and nothing else changes.
+
+    Raises:
+        Problem: 409, it is applied or cancelled already.
+    """
+    row = _locked(transaction, rejudging)
+    _require_state(row, *OPEN)
+    _lock(transaction, t.account, row["opened_by"])  # the queue locks accounts before judgings
+    waiting = transaction.execute(
+        sa.update(t.judging)
+        .where(t.judging.c.rejudging == rejudging, t.judging.c.state == JudgingState.QUEUED)
+        .values(state=JudgingState.CANCELLED, finished=t.Now())
+    ).rowcount
+    transaction.execute(
+        sa.update(t.account)
+        .where(t.account.c.id == row["opened_by"])
+        .values(waiting=t.account.c.waiting - waiting)
+    )
+    transaction.execute(
+        sa.update(t.judging)
+        .where(t.judging.c.rejudging == rejudging, t.judging.c.state == JudgingState.RUNNING)
+        .values(cancel=True)
+    )
+    transaction.execute(
+        sa.update(t.dispute).where(t.dispute.c.rejudging == rejudging).values(rejudging=None)
+    )
+    _move(transaction, row, RejudgingState.CANCELLED, account)
+
+
+def _lock(transaction: Transaction, table: sa.Table, row: str) -> None:
+    transaction.execute(sa.select(table.c.id).where(table.c.id == row).with_for_update())
+
+
+def _locked(transaction: Transaction, rejudging: str) -> dict[str, Any]:
+    row = transaction.one(
+        sa.select(t.rejudging).where(t.rejudging.c.id == rejudging).with_for_update()
+    )
+    if row is None:
+        raise Problem("not-found")
+    return row
+
+
+def _require_state(row: Mapping[str, Any], *states: RejudgingState) -> None:
+    if row["state"] not in states:
+        raise Problem("conflict", f"The rejudging is {row['state']}.")
+
+
+def _move(
+    transaction: Transaction,
+    row: Mapping[str, Any],
+    state: RejudgingState,
+    decided_by: str | None = None,
+) -> None:
+    values: dict[str, Any] = {"state": state}
+    if decided_by is not None:
+        values |= {"decided_by": decided_by, "decided": t.Now()}
+    transaction.execute(sa.update(t.rejudging).where(t.rejudging.c.id == row["id"]).values(values))
+    transaction.event(
+        f"rejudging.{state}",
+        row["id"],
+        before=row["state"],
+        after=state,
+        detail={"suite": row["suite"]},
+    )

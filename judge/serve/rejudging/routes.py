@@ -1,0 +1,229 @@
+"""``/v1/rejudgings``: open, look at the differences, apply or cancel."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from judge.serve.access.rights import Viewer, find, require, require_suite_role, visible_to
+from judge.serve.catalog import revision_of, revisions_of
+from judge.serve.context import Caller, Server, ThisServer
+from judge.serve.problems import Problem
+from judge.serve.rejudging import machine
+from judge.serve.rejudging.machine import Applying, Of, Scope
+from judge.serve.rejudging.service import Asked, advance, boards_of, open_asked, reckon
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
+from judge.serve.store.words import RejudgingState, SuiteRole
+from judge.serve.store.words import Scope as TokenScope
+
+router = APIRouter()
+
+_Id = Annotated[str, Path(max_length=80)]
+_Ids = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1_000)]
+_MAX_CHANGED = 2**53
+
+
+class AskedScope(BaseModel):
+    """What is judged again; see :class:`judge.serve.rejudging.machine.Scope`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    of: Of = Of.ALL
+    ids: _Ids = Field(default_factory=list)
+    tasks: _Ids = Field(default_factory=list)
+    afresh: bool = False
+
+
+class NewRejudging(BaseModel):
+    """A rejudging to open."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    suite: Annotated[str, Field(max_length=80)]
+    reason: Annotated[str, Field(min_length=1, max_length=1_000)]
+    revision: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    scope: AskedScope = Field(default_factory=AskedScope)
+    options: Annotated[dict[str, Any], Field(max_length=20)] | None = None
+
+
+class Typed(BaseModel):
+    """What is typed to apply a rejudging."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    changed: Annotated[int, Field(ge=0, le=_MAX_CHANGED)]
+
+
+@router.post("/rejudgings", status_code=201)
+def post_rejudging(asked: NewRejudging, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Opens the draft of a rejudging, and says what it will cost."""
+    require(caller, TokenScope.AUTHOR)
+    with server.database.reading() as connection:
+        suite = find(connection, caller, t.suite, asked.suite)
+        account = require_suite_role(caller, SuiteRole.AUTHOR, suite["id"])
+        revision = revision_of(connection, suite["current_revision"])
+        if asked.revision is not None:
+            numbered = {row["number"]: row for row in revisions_of(connection, suite["id"])}
+            if asked.revision not in numbered:
+                raise Problem("invalid", f"The suite has no revision {asked.revision}.")
+            revision = numbered[asked.revision]
+    scope = Scope(
+        asked.scope.of, tuple(asked.scope.ids), tuple(asked.scope.tasks), asked.scope.afresh
+    )
+    with server.database.writing(caller.actor()) as transaction:
+        rejudging = open_asked(
+            transaction, Asked(suite, revision, scope, asked.reason, account, asked.options)
+        )
+    cost = reckon(server, rejudging)
+    return {"id": rejudging, "state": RejudgingState.DRAFT, "cost": cost}
+
+
+@router.get("/rejudgings")
+def get_rejudgings(
+    caller: Caller,
+    server: ThisServer,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    before: Annotated[str, Query(max_length=31)] = "",
+) -> dict[str, Any]:
+    """Rejudgings, the newest first; ``before`` is the last id of a page."""
+    return {"rejudgings": listed(server, caller, limit=limit, before=before)}
+
+
+def listed(server: Server, viewer: Viewer, *, limit: int, before: str = "") -> list[dict[str, Any]]:
+    """Rejudgings that somebody sees, the newest first."""
+    statement = (
+        sa.select(
+            t.rejudging.c.id,
+            t.rejudging.c.created,
+            t.rejudging.c.reason,
+            t.rejudging.c.state,
+            t.suite.c.name.label("suite"),
+        )
+        .join(t.suite, t.suite.c.id == t.rejudging.c.suite)
+        .where(visible_to(viewer, t.rejudging))
+        .order_by(t.rejudging.c.id.desc())
+        .limit(limit)
+    )
+    if before:
+        statement = statement.where(t.rejudging.c.id < before)
+    with server.database.reading() as connection:
+        return all_rows(connection, statement)
+
+
+@router.get("/rejudgings/{rejudging}")
+def get_rejudging(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """One rejudging: its state, cost, and how far its members are."""
+    with server.database.reading() as connection:
+        row = find(connection, caller, t.rejudging, rejudging)
+        return shown(connection, caller, row)
+
+
+def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dict[str, Any]:
+    """A rejudging as the API and the pages show it; to others than authors, no more than why."""
+    suite = connection.scalar(sa.select(t.suite.c.name).where(t.suite.c.id == row["suite"]))
+    document: dict[str, Any] = {
+        name: row[name] for name in ("id", "created", "reason", "state", "decided", "conditions")
+    }
+    document["suite"] = suite
+    document["disputes"] = list(
+        connection.scalars(sa.select(t.dispute.c.id).where(t.dispute.c.rejudging == row["id"]))
+    )
+    if not viewer.authors(row["suite"]):
+        return document
+    progress = machine.progress_of(connection, row["id"])
+    diff = row["diff"] or {}
+    return {
+        **document,
+        "scope": row["scope"],
+        "cost": diff.get("cost"),
+        "members": progress.members,
+        "done": progress.done,
+        "failed": list(progress.failed),
+        "changed": diff.get("changed"),
+        "outside": diff.get("outside"),
+    }
+
+
+@router.get("/rejudgings/{rejudging}/diff")
+def get_diff(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """What applying it would change, changes outside the correction first; for authors."""
+    row = _authored(server, caller, rejudging)
+    if row["state"] not in {RejudgingState.READY, RejudgingState.APPLIED}:
+        raise Problem("conflict", f"The rejudging is {row['state']}: it has no differences yet.")
+    return {name: value for name, value in row["diff"].items() if name != "cost"}
+
+
+def _authored(server: Server, viewer: Viewer, rejudging: str) -> dict[str, Any]:
+    with server.database.reading() as connection:
+        row = find(connection, viewer, t.rejudging, rejudging)
+    require_suite_role(viewer, SuiteRole.AUTHOR, row["suite"])
+    return row
+
+
+@router.post("/rejudgings/{rejudging}:start")
+def post_start(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Has the members of a draft judged."""
+    return act(server, caller, rejudging, "start")
+
+
+@router.post("/rejudgings/{rejudging}:retry")
+def post_retry(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Queues the members anew that failed."""
+    return act(server, caller, rejudging, "retry")
+
+
+@router.post("/rejudgings/{rejudging}:cancel")
+def post_cancel(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """Ends it; its judgings are kept, and nothing else changes."""
+    return act(server, caller, rejudging, "cancel")
+
+
+def act(server: Server, viewer: Viewer, rejudging: str, name: str) -> dict[str, Any]:
+    """Starts, retries or cancels a rejudging, for the API and the pages.
+
+    Raises:
+        Problem: 401, 403, 404, or 409 in another state.
+    """
+    row = _authored(server, viewer, rejudging)
+    with server.database.writing(viewer.actor()) as transaction:
+        if name == "start":
+            machine.start(transaction, rejudging)
+        elif name == "retry":
+            machine.retry_failed(transaction, rejudging)
+        else:
+            machine.cancel(transaction, rejudging, str(viewer.account))
+    if name == "start":
+        advance(server)
+    with server.database.reading() as connection:
+        return shown(connection, viewer, find(connection, viewer, t.rejudging, row["id"]))
+
+
+@router.post("/rejudgings/{rejudging}:apply")
+def post_apply(
+    rejudging: _Id, typed: Typed, caller: Caller, server: ThisServer, response: Response
+) -> dict[str, Any]:
+    """Makes its judgings the current ones; ``changed`` is the number of verdicts that change."""
+    response.headers["Cache-Control"] = "no-store"
+    return apply(server, caller, rejudging, typed.changed)
+
+
+def apply(server: Server, viewer: Viewer, rejudging: str, changed: int) -> dict[str, Any]:
+    """Applies a rejudging, for the API and the pages.
+
+    Raises:
+        Problem: 401, 403, 404; 409 if it is not ready, or submissions came in meanwhile.
+    """
+    row = _authored(server, viewer, rejudging)
+    with server.database.reading() as connection:
+        suite = find(connection, viewer, t.suite, row["suite"])
+    applying = Applying(str(viewer.account), changed, bool(suite["two_reviewers"]))
+    with server.database.writing(viewer.actor()) as transaction:
+        late = machine.apply(transaction, rejudging, applying, boards_of(server).new_version)
+    if late:
+        raise Problem("conflict", f"{late} submissions came in meanwhile; they are judged first.")
+    with server.database.reading() as connection:
+        return shown(connection, viewer, find(connection, viewer, t.rejudging, rejudging))

@@ -1,0 +1,297 @@
+"""Opens the database, keeps its schema current, and runs transactions on it.
+
+SQLite runs in WAL mode with one writer at a time in a process, and every writing transaction
+begins with ``BEGIN IMMEDIATE``, so that what it reads cannot change before it writes. PostgreSQL
+locks rows instead (``with_for_update``, which SQLAlchemy leaves out on SQLite); locks are taken in
+the order account, then judging, then events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+
+from judge.errors import StoreError, UsageError
+from judge.serve.store.tables import event
+
+_BUSY_MS = 30_000
+_EVENT_LOCK = 0x6A756467_65766E74  # "judgevnt": events are numbered in the order of their commits
+_SCHEMA_LOCK = 0x6A756467_6D696772  # "judgmigr"
+_MAX_STATE = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who changes something: for the audit log.
+
+    Attributes:
+        name: an account's id, or the name of a part of the server, such as ``dispatcher:main``.
+        request: id of the HTTP request, if there is one.
+        address: where the request came from.
+    """
+
+    name: str
+    request: str | None = None
+    address: str | None = None
+
+
+@dataclass(slots=True)
+class Transaction:
+    """A writing transaction: everything in it happens, or nothing.
+
+    Attributes:
+        connection: what statements are executed on.
+        actor: who changes something.
+    """
+
+    connection: sa.Connection
+    actor: Actor
+    _events: list[dict[str, object]] = field(default_factory=list)
+
+    def execute(
+        self, statement: sa.Executable, parameters: Any | None = None
+    ) -> sa.CursorResult[Any]:
+        """Executes one statement."""
+        return self.connection.execute(statement, parameters)
+
+    def one(self, statement: sa.Select[Any]) -> dict[str, Any] | None:
+        """The first row of a query as a dictionary; None without rows."""
+        return first_row(self.connection, statement)
+
+    def event(
+        self,
+        kind: str,
+        of: str,
+        *,
+        before: str | None = None,
+        after: str | None = None,
+        detail: Mapping[str, object] | None = None,
+    ) -> None:
+        """Notes a change, which is recorded when the transaction is committed, and not otherwise.
+
+        Args:
+            kind: such as ``submission.judged``; see docs/serve.md.
+            of: id of what changed.
+            before: its state before.
+            after: its state now.
+            detail: more about it: ids and states, never content, verdicts of hidden tasks, secrets.
+        """
+        self._events.append(
+            {
+                "kind": kind,
+                "object": of,
+                "actor": self.actor.name,
+                "before": None if before is None else str(before)[:_MAX_STATE],
+                "after": None if after is None else str(after)[:_MAX_STATE],
+                "detail": None if detail is None else dict(detail),
+                "request": self.actor.request,
+                "address": self.actor.address,
+            }
+        )
+
+    def write_events(self) -> None:
+        """Inserts the events, last of all, so that they are numbered in the order of commits."""
+        if not self._events:
+            return
+        if self.connection.dialect.name == "postgresql":
+            self.connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_EVENT_LOCK)))
+        self.connection.execute(sa.insert(event), self._events)
+
+
+class Database:
+    """The server's database.
+
+    Args:
+        url: ``sqlite:///PATH`` or ``postgresql://…``.
+
+    Raises:
+        UsageError: the URL is of another kind of database.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = _checked_url(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        options: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_timeout": 30}
+        if self.is_sqlite:
+            options["connect_args"] = {"timeout": _BUSY_MS / 1000, "check_same_thread": False}
+        else:
+            options["pool_pre_ping"] = True
+            options["connect_args"] = {"connect_timeout": 10, "application_name": "judge serve"}
+        self._engine = sa.create_engine(self.url, **options)
+        self._writing_engine = self._engine.execution_options(writes=True)
+        self._writer = threading.Lock()
+        if self.is_sqlite:
+            sa.event.listen(self._engine, "connect", _set_up_sqlite)
+            sa.event.listen(self._engine, "begin", _begin_sqlite)
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """A connection for queries, which see one state of the database on SQLite.
+
+        Raises:
+            StoreError: the database cannot be reached.
+        """
+        with _telling(), self._engine.connect() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def writing(self, actor: Actor) -> Iterator[Transaction]:
+        """A transaction that is committed at the end of the block, or undone if it raises.
+
+        Raises:
+            StoreError: the database cannot be reached or written.
+        """
+        with contextlib.ExitStack() as stack:
+            if self.is_sqlite:
+                stack.enter_context(self._writer)
+            stack.enter_context(_telling())
+            connection = stack.enter_context(self._writing_engine.begin())
+            transaction = Transaction(connection, actor)
+            yield transaction
+            transaction.write_events()
+
+    def last_event(self) -> int:
+        """Number of the newest event; 0 if there is none."""
+        with self.reading() as connection:
+            return int(connection.scalar(sa.select(sa.func.max(event.c.seq))) or 0)
+
+    def migrate(self) -> None:
+        """Makes the tables, or brings those of an older version up to date.
+
+        Raises:
+            StoreError: a newer version of the judge has written the database.
+        """
+        with self.writing(Actor("migration")) as transaction:
+            connection = transaction.connection
+            if not self.is_sqlite:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_SCHEMA_LOCK)))
+            if self._schema(connection) != _head():
+                command.upgrade(_alembic(connection), "head")
+
+    def check_schema(self) -> None:
+        """Checks that the schema is the one that this version of the judge works with.
+
+        Raises:
+            StoreError: it is older or newer.
+        """
+        with self.reading() as connection:
+            if self._schema(connection) != _head():
+                raise StoreError(
+                    f"{self.url.render_as_string()}: has the schema of an older judge",
+                    hint="judge serve admin migrate",
+                )
+
+    def step_back(self) -> None:
+        """Undoes the last migration."""
+        with self.writing(Actor("migration")) as transaction:
+            command.downgrade(_alembic(transaction.connection), "-1")
+
+    def close(self) -> None:
+        """Closes all connections."""
+        self._engine.dispose()
+
+    def _schema(self, connection: sa.Connection) -> str | None:
+        current = MigrationContext.configure(connection).get_current_revision()
+        scripts = ScriptDirectory.from_config(_alembic(None))
+        if current is not None and current not in {
+            script.revision for script in scripts.walk_revisions()
+        }:
+            raise StoreError(
+                f"{self.url.render_as_string()}: was written by a newer judge "
+                f"(schema {current}), which this one cannot read",
+                hint="Install the version that wrote it, or a later one.",
+            )
+        return current
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a SQLite file."""
+    return URL.create("sqlite", database=str(path.resolve())).render_as_string(hide_password=False)
+
+
+def first_row(connection: sa.Connection, statement: sa.Select[Any]) -> dict[str, Any] | None:
+    """The first row of a query as a dictionary; None without rows."""
+    row = connection.execute(statement.limit(1)).mappings().first()
+    return None if row is None else dict(row)
+
+
+def all_rows(connection: sa.Connection, statement: sa.Select[Any]) -> list[dict[str, Any]]:
+    """The rows of a query as dictionaries."""
+    return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+def _checked_url(text: str) -> URL:
+    hint = "Give sqlite:///PATH or postgresql://USER@HOST/NAME."
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise UsageError("--database: this is not the URL of a database", hint=hint) from error
+    if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+        return url
+    if url.get_backend_name() == "postgresql":
+        return url.set(drivername="postgresql+psycopg")
+    raise UsageError(f"--database: {url.drivername} is not supported", hint=hint)
+
+
+def _set_up_sqlite(connection: Any, _: object) -> None:
+    connection.isolation_level = None  # transactions begin where _begin_sqlite says
+    for pragma in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        f"busy_timeout={_BUSY_MS}",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: sa.Connection) -> None:
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+@contextlib.contextmanager
+def _telling() -> Iterator[None]:
+    """Raises a message of the judge where the database cannot be reached or written."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, sa.exc.TimeoutError) as error:
+        raise DatabaseGoneError(
+            _message(error), hint="Is it running, and is there space?"
+        ) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise DatabaseGoneError(_message(error), hint="Is it running?") from error
+        raise
+
+
+class DatabaseGoneError(StoreError):
+    """The database cannot be reached or written now; what was asked may be tried again."""
+
+
+def _message(error: Exception) -> str:
+    cause = str(getattr(error, "orig", None) or error).splitlines()
+    return f"the database cannot be used: {cause[0] if cause else type(error).__name__}"
+
+
+def _alembic(connection: sa.Connection | None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def _head() -> str | None:
+    return ScriptDirectory.from_config(_alembic(None)).get_current_head()

@@ -1,0 +1,152 @@
+"""The data folder of a server: bodies, suites, results directories, keys and locks.
+
+A file is written and synced before the row that names it is committed, so that no row names what is
+not there. What no row names is removed by a sweep a day later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from judge.errors import StoreError
+from judge.files.writing import naming_what_is_written, sync_folder, write_whole, writing_whole
+
+_SUBFOLDERS = ("bodies", "suites", "results", "keys", "locks", "tmp")
+_SECRET_BYTES = 32
+LEAST_FREE_BYTES = 256 << 20
+"""With less free space than this, nothing is taken in, and nothing is begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBody:
+    """A body on disk: its SHA-256 in hexadecimal digits, and its size in bytes."""
+
+    sha256: str
+    size: int
+
+
+class DataFolder:
+    """The folder that ``--data`` names.
+
+    Args:
+        path: made, with what it holds, when :meth:`make` is called.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def make(self) -> None:
+        """Makes the folder and those in it; only its owner can read them.
+
+        Raises:
+            StoreError: it cannot be made.
+        """
+        with naming_what_is_written(self.path, StoreError):
+            for name in _SUBFOLDERS:
+                (self.path / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    @property
+    def database(self) -> Path:
+        """The SQLite file."""
+        return self.path / "judge.db"
+
+    def body(self, sha256: str) -> Path:
+        """Where the body with this hash is."""
+        return self.path / "bodies" / sha256
+
+    def unpacked(self, sha256: str) -> Path:
+        """The folder with the files of the archive with this hash."""
+        return self.path / "bodies" / f"{sha256}.d"
+
+    def suite(self, folder: str) -> Path:
+        """Where the files of a revision are (column ``folder``)."""
+        return self.path / "suites" / folder
+
+    def results(self, judging: str) -> Path:
+        """The results directory of a judging."""
+        return self.path / "results" / judging
+
+    def lock(self, name: str) -> Path:
+        """The file whose lock the dispatcher of this name holds."""
+        return self.path / "locks" / f"{name}.lock"
+
+    def temporary(self) -> Path:
+        """The folder of what is being made."""
+        return self.path / "tmp"
+
+    def free_bytes(self) -> int:
+        """Free space for files of this process."""
+        return shutil.disk_usage(self.path).free
+
+    def has_space(self, wanted: int = 0) -> bool:
+        """Whether so many bytes can be taken in, and enough remains."""
+        return self.free_bytes() - wanted >= LEAST_FREE_BYTES
+
+    def secret(self, name: str) -> bytes:
+        """A random secret of 32 bytes of this server, which is made when it is first asked for."""
+        path = self.path / "keys" / name
+        with naming_what_is_written(path, StoreError):
+            try:
+                data = path.read_bytes()
+            except FileNotFoundError:
+                write_whole(path, secrets.token_bytes(_SECRET_BYTES), durable=True)
+                data = path.read_bytes()
+        return data
+
+    @contextmanager
+    def receiving(self) -> Iterator[ReceivedBody]:
+        """A body that arrives piece by piece; kept when :meth:`ReceivedBody.keep` is called."""
+        descriptor_path = self.temporary() / f"body-{secrets.token_hex(16)}"
+        with naming_what_is_written(descriptor_path, StoreError):
+            try:
+                with descriptor_path.open("xb") as file:
+                    yield ReceivedBody(self, descriptor_path, file)
+            finally:
+                descriptor_path.unlink(missing_ok=True)
+
+    def add_body(self, data: bytes) -> StoredBody:
+        """Keeps a body that is in memory."""
+        digest = hashlib.sha256(data).hexdigest()
+        path = self.body(digest)
+        with naming_what_is_written(path, StoreError), writing_whole(path, durable=True) as file:
+            file.write(data)
+        return StoredBody(digest, len(data))
+
+
+class ReceivedBody:
+    """A body on its way into the data folder, see :meth:`DataFolder.receiving`."""
+
+    def __init__(self, folder: DataFolder, path: Path, file: BinaryIO) -> None:
+        self.path = path
+        self.size = 0
+        self._folder = folder
+        self._file = file
+        self._hash = hashlib.sha256()
+
+    def write(self, data: bytes) -> None:
+        """Appends a piece."""
+        self._file.write(data)
+        self._hash.update(data)
+        self.size += len(data)
+
+    def flush(self) -> None:
+        """Makes what has arrived readable at :attr:`path`."""
+        self._file.flush()
+
+    def keep(self) -> StoredBody:
+        """Syncs the body and puts it in its place."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        digest = self._hash.hexdigest()
+        target = self._folder.body(digest)
+        self.path.replace(target)
+        sync_folder(target.parent)
+        return StoredBody(digest, self.size)

@@ -1,0 +1,489 @@
+"""The tables of the server, on SQLite and PostgreSQL alike.
+
+Identifiers are those of :mod:`judge.serve.store.ids`, with the prefix in the comment of their
+table. Times are texts in UTC of the database's clock (:class:`Now`), for people alone: leases count
+by beats. Feedback levels, states and lanes are words, declared in :mod:`judge.serve.store.words`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+_ID = String(31)
+_SHA256 = String(64)
+_WORD = String(20)
+_NAME = String(80)
+_TIME = String(20)
+_COUNTER = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts INTEGER alone
+
+
+class Now(FunctionElement[str]):
+    """The database's time in UTC, as ``2026-01-31T23:59:59Z``."""
+
+    type = _TIME
+    inherit_cache = True
+
+
+@compiles(Now, "sqlite")
+def _now_sqlite(*_: object, **__: object) -> str:
+    return "(strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))"
+
+
+@compiles(Now, "postgresql")
+def _now_postgresql(*_: object, **__: object) -> str:
+    return "to_char(clock_timestamp() AT TIME ZONE 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')"
+
+
+def _created() -> Column[str]:
+    return Column("created", _TIME, nullable=False, server_default=Now())
+
+
+def _reference(name: str, target: str, **options: Any) -> Column[str]:
+    options.setdefault("nullable", False)
+    return Column(name, _ID, ForeignKey(target), **options)
+
+
+account = Table(  # acc
+    "account",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    Column("name", _NAME, nullable=False, unique=True),
+    Column("kind", _WORD, nullable=False),
+    Column("state", _WORD, nullable=False),
+    Column("roles", JSON, nullable=False),  # of the server: operator, author
+    Column("vtime", _COUNTER, nullable=False, server_default="0"),  # cases served
+    Column("waiting", Integer, nullable=False, server_default="0"),
+    Column("running", Integer, nullable=False, server_default="0"),
+    Column("concurrency", Integer, nullable=False, server_default="2"),
+    Column("invited_by", _ID),
+)
+Index(None, account.c.waiting, account.c.vtime)
+
+membership = Table(
+    "membership",
+    metadata,
+    _reference("team", "account.id", primary_key=True),
+    _reference("person", "account.id", primary_key=True, index=True),
+    _created(),
+    Column("role", _WORD, nullable=False),  # owner, member
+)
+
+token = Table(  # tok
+    "token",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("account", "account.id", index=True),
+    Column("name", _NAME, nullable=False),
+    Column("sha256", _SHA256, nullable=False, unique=True),
+    Column("prefix", String(12), nullable=False),
+    Column("scopes", JSON, nullable=False),
+    Column("expires", _TIME, nullable=False),
+    Column("revoked", _TIME),
+    Column("last_used", String(10)),  # the day
+)
+
+sign_in = Table(  # one-time links; sin
+    "sign_in",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("account", "account.id"),
+    Column("sha256", _SHA256, nullable=False, unique=True),
+    Column("expires", _TIME, nullable=False),
+    Column("used", _TIME),
+)
+
+session = Table(  # of pages; ses
+    "session",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("account", "account.id", index=True),
+    Column("sha256", _SHA256, nullable=False, unique=True),
+    Column("expires", _TIME, nullable=False),
+    Column("ended", _TIME),
+)
+
+suite = Table(  # sui
+    "suite",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    Column("name", _NAME, nullable=False, unique=True),
+    Column("title", String(200), nullable=False),
+    Column("description", Text, nullable=False, server_default=""),
+    _reference("owner", "account.id", index=True),
+    Column("visibility", _WORD, nullable=False),
+    Column("levels", JSON, nullable=False),  # feedback level by name of split
+    Column("options", JSON, nullable=False),  # of JudgingOptions, for conditions to come
+    Column("two_reviewers", Boolean, nullable=False, server_default="0"),
+    Column("per_day", Integer, nullable=False, server_default="0"),  # of all teams; 0: no bound
+    Column("current_revision", _ID),
+)
+
+suite_role = Table(  # accounts that a suite names besides its owner
+    "suite_role",
+    metadata,
+    _reference("suite", "suite.id", primary_key=True),
+    _reference("account", "account.id", primary_key=True, index=True),
+    Column("role", _WORD, primary_key=True),  # author, reviewer
+    _created(),
+)
+
+revision = Table(  # rev
+    "revision",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("suite", "suite.id"),
+    Column("number", Integer, nullable=False),
+    Column("digest", _SHA256, nullable=False),  # of the suite as judged, corrections applied
+    Column("corrections", _SHA256),  # of the corrections' file
+    Column("folder", _SHA256, nullable=False),  # suites/FOLDER: hash of source and corrections
+    Column("cases", Integer, nullable=False),
+    Column("published", Boolean, nullable=False, server_default="0"),
+    Column("note", Text, nullable=False, server_default=""),
+    UniqueConstraint("suite", "number"),
+    UniqueConstraint("suite", "folder"),
+)
+
+split = Table(  # spl
+    "split",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("revision", "revision.id"),
+    Column("name", _WORD, nullable=False),
+    Column("tasks", JSON, nullable=False),  # ids
+    Column("cases", Integer, nullable=False),
+    UniqueConstraint("revision", "name"),
+)
+
+phase = Table(  # pha
+    "phase",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    Column("name", _NAME, nullable=False, unique=True),
+    _reference("suite", "suite.id", index=True),
+    Column("split", _WORD, nullable=False),  # name of the split
+    Column("state", _WORD),  # by hand; None: by time
+    Column("opens", _TIME),
+    Column("closes", _TIME),
+    Column("published", _TIME),
+    Column("per_day", Integer, nullable=False),
+    Column("in_total", Integer, nullable=False),
+    Column("options", JSON, nullable=False, server_default="{}"),  # over those of the suite
+)
+
+conditions = Table(
+    "conditions",
+    metadata,
+    Column("digest", _SHA256, primary_key=True),
+    _created(),
+    _reference("revision", "revision.id"),
+    Column("document", JSON, nullable=False),
+)
+
+submission = Table(  # sub
+    "submission",
+    metadata,
+    Column("seq", _COUNTER, primary_key=True, autoincrement=True),
+    Column("id", _ID, nullable=False, unique=True),
+    _created(),
+    _reference("account", "account.id"),
+    _reference("made_by", "account.id"),
+    _reference("phase", "phase.id"),
+    Column("kind", _WORD, nullable=False),
+    Column("sha256", _SHA256, nullable=False),
+    Column("bytes", _COUNTER, nullable=False),
+    Column("samples", Integer, nullable=False, server_default="1"),
+    Column("idempotency_key", String(80)),
+    Column("system", String(200), nullable=False, server_default=""),
+    Column("model", String(200), nullable=False, server_default=""),
+    Column("setting", String(200), nullable=False, server_default=""),
+    Column("url", String(500), nullable=False, server_default=""),
+    Column("cost_usd", Float),
+    Column("tokens", _COUNTER),
+    Column("cutoff", String(10)),  # of the training data
+    Column("note", Text, nullable=False, server_default=""),
+    Column("current_judging", _ID),
+    Column("version", Integer, nullable=False, server_default="1"),  # of what is shown
+    Column("withdrawn", _TIME),
+    Column("counts", Boolean, nullable=False, server_default="1"),  # for the quota
+)
+Index(None, submission.c.account, submission.c.seq)
+Index(None, submission.c.phase, submission.c.account, submission.c.created)
+
+judging = Table(  # jdg
+    "judging",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("submission", "submission.id", index=True),
+    _reference("account", "account.id"),  # whose turn it takes
+    Column("conditions", _SHA256, ForeignKey("conditions.digest"), nullable=False),
+    _reference("rejudging", "rejudging.id", nullable=True, index=True),
+    Column("state", _WORD, nullable=False),
+    Column("lane", _WORD, nullable=False),
+    Column("front", Integer, nullable=False, server_default="0"),  # 1: a lost lease came back
+    Column("lease", String(32)),
+    Column("holder", _NAME),
+    Column("beat", _COUNTER, nullable=False, server_default="0"),
+    Column("claims", Integer, nullable=False, server_default="0"),
+    Column("lost", Integer, nullable=False, server_default="0"),
+    Column("deaths_alone", Integer, nullable=False, server_default="0"),
+    Column("alone", Boolean, nullable=False, server_default="0"),
+    Column("errors", Integer, nullable=False, server_default="0"),  # times that it ended in JE
+    Column("cancel", Boolean, nullable=False, server_default="0"),
+    Column("cases", Integer, nullable=False),
+    Column("done", Integer, nullable=False, server_default="0"),
+    Column("started", _TIME),
+    Column("finished", _TIME),
+    Column("report_sha256", _SHA256),
+    Column("scores", JSON),  # of report.json, for lists and boards
+    Column("reason", Text),  # of a failure
+)
+Index(None, judging.c.account, judging.c.state, judging.c.lane)
+Index(None, judging.c.state, judging.c.holder)
+
+verdict = Table(
+    "verdict",
+    metadata,
+    _reference("judging", "judging.id", primary_key=True),
+    Column("task", String(200), primary_key=True),
+    Column("sample", Integer, primary_key=True),
+    Column("case", Integer, primary_key=True),
+    Column("verdict", String(4), nullable=False),
+    Column("run_key", _SHA256),
+    Column("comparison_key", _SHA256),
+    Column("output_sha256", _SHA256),
+)
+
+rejudging = Table(  # rej
+    "rejudging",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("suite", "suite.id", index=True),
+    Column("reason", Text, nullable=False),
+    Column("scope", JSON, nullable=False),
+    Column("conditions", _SHA256, ForeignKey("conditions.digest"), nullable=False),
+    Column("state", _WORD, nullable=False),
+    _reference("opened_by", "account.id"),
+    _reference("decided_by", "account.id", nullable=True),
+    Column("decided", _TIME),
+    Column("diff", JSON),
+)
+
+rejudging_member = Table(
+    "rejudging_member",
+    metadata,
+    _reference("rejudging", "rejudging.id", primary_key=True),
+    _reference("submission", "submission.id", primary_key=True, index=True),
+    _reference("judging", "judging.id", nullable=True),
+    Column("before", _ID),  # its current judging when it was applied
+)
+
+dispute = Table(  # dis
+    "dispute",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("suite", "suite.id"),
+    _reference("account", "account.id", index=True),
+    _reference("submission", "submission.id", nullable=True),
+    Column("task", String(200), nullable=False),
+    Column("case", Integer, nullable=False),
+    Column("kind", _WORD, nullable=False),
+    Column("claim", Text, nullable=False),
+    Column("evidence", Text, nullable=False, server_default=""),
+    Column("state", _WORD, nullable=False),
+    Column("suspect", String(80)),
+    Column("correction", JSON),
+    _reference("rejudging", "rejudging.id", nullable=True),
+    Column("reason", Text),  # of the reviewers
+)
+Index(None, dispute.c.suite, dispute.c.task, dispute.c.case)
+
+decision = Table(  # one reviewer about one dispute; dec
+    "decision",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("dispute", "dispute.id"),
+    _reference("reviewer", "account.id"),
+    Column("decision", _WORD, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("correction", JSON),
+    UniqueConstraint("dispute", "reviewer"),
+)
+
+board = Table(  # brd
+    "board",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    Column("name", _NAME, nullable=False, unique=True),
+    Column("title", String(200), nullable=False),
+    _reference("suite", "suite.id", index=True),
+    _reference("phase", "phase.id", index=True),
+    Column("conditions", _SHA256, ForeignKey("conditions.digest"), nullable=False),
+    Column("metric", _WORD, nullable=False),
+    Column("rule", _WORD, nullable=False),
+    Column("visibility", _WORD, nullable=False),
+    Column("frozen_at", _TIME),
+    Column("columns", JSON, nullable=False),
+    Column("latest", Integer, nullable=False, server_default="0"),  # number of its last version
+)
+
+board_choice = Table(  # rule "chosen": which submission an account shows
+    "board_choice",
+    metadata,
+    _reference("board", "board.id", primary_key=True),
+    _reference("account", "account.id", primary_key=True),
+    _reference("submission", "submission.id"),
+    _created(),
+)
+
+board_version = Table(
+    "board_version",
+    metadata,
+    _reference("board", "board.id", primary_key=True),
+    Column("number", Integer, primary_key=True),
+    _created(),
+    Column("conditions", _SHA256, nullable=False),
+    Column("document", Text, nullable=False),  # as signed: JSON with sorted keys
+    Column("previous", _SHA256),
+    Column("sha256", _SHA256, nullable=False),
+    Column("signature", Text, nullable=False),
+    Column("key_id", _NAME, nullable=False),
+    Column("why", Text, nullable=False),
+)
+
+shown_score = Table(  # the ladder: what an account was told in a phase
+    "shown_score",
+    metadata,
+    _reference("account", "account.id", primary_key=True),
+    _reference("phase", "phase.id", primary_key=True),
+    Column("conditions", _SHA256, primary_key=True),
+    _reference("submission", "submission.id"),
+    Column("score", Float, nullable=False),
+    Column("steps", Integer, nullable=False, server_default="1"),
+)
+
+answer_seen = Table(  # the budget of each gold: different answers of an account to one case
+    "answer_seen",
+    metadata,
+    _reference("account", "account.id", primary_key=True),
+    _reference("phase", "phase.id", primary_key=True),
+    Column("task", String(200), primary_key=True),
+    Column("case", Integer, primary_key=True),
+    Column("answer", _SHA256, primary_key=True),
+    Column("place", Integer, nullable=False),  # 1 for the first answer
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("seq", _COUNTER, primary_key=True, autoincrement=True),
+    _created(),
+    Column("kind", String(40), nullable=False),
+    Column("object", _NAME, nullable=False, index=True),
+    Column("actor", _NAME, nullable=False),  # an account, or the name of a part of the server
+    Column("before", String(80)),
+    Column("after", String(80)),
+    Column("detail", JSON),
+    Column("request", String(40)),
+    Column("address", String(64)),
+    sqlite_autoincrement=True,
+)
+
+webhook = Table(  # whk
+    "webhook",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("account", "account.id", index=True),
+    Column("url", String(500), nullable=False),
+    Column("secret", String(100), nullable=False),
+    Column("old_secret", String(100)),
+    Column("kinds", JSON, nullable=False),
+    Column("state", _WORD, nullable=False),
+    Column("since", _COUNTER, nullable=False),  # the last event that is not its business
+)
+
+delivery = Table(  # dlv
+    "delivery",
+    metadata,
+    Column("id", _ID, primary_key=True),
+    _created(),
+    _reference("webhook", "webhook.id"),
+    Column("event", _COUNTER, ForeignKey("event.seq"), nullable=False),
+    Column("tries", Integer, nullable=False, server_default="0"),
+    Column("next", _TIME),
+    Column("status", Integer),
+    Column("state", _WORD, nullable=False),
+    UniqueConstraint("webhook", "event"),
+)
+
+idempotency = Table(
+    "idempotency",
+    metadata,
+    _reference("account", "account.id", primary_key=True),
+    Column("key", String(80), primary_key=True),
+    _created(),
+    Column("request", String(200), nullable=False),  # method and path
+    Column("sha256", _SHA256, nullable=False),  # of what was sent
+    Column("status", Integer),  # None while the first request runs
+    Column("response", JSON),
+)
+
+dispatcher = Table(
+    "dispatcher",
+    metadata,
+    Column("name", _NAME, primary_key=True),
+    _created(),
+    Column("life", String(32), nullable=False),  # new at each start
+    Column("beat", _COUNTER, nullable=False, server_default="0"),
+    Column("slots", Integer, nullable=False),
+    Column("state", _WORD, nullable=False),  # opening, ready, stopping, stopped
+    Column("claims", _COUNTER, nullable=False, server_default="0"),
+    Column("detail", JSON, nullable=False, server_default="{}"),  # sandbox, engines, versions
+)
+
+setting = Table(  # of the whole server: maintenance and what it says
+    "setting",
+    metadata,
+    Column("name", _NAME, primary_key=True),
+    Column("value", JSON, nullable=False),
+)

@@ -1,0 +1,214 @@
+"""What the formats of checklist suites share: folders of tasks, their files, and their answers."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+
+from judge.compare.checklists.items import NAME
+from judge.compare.registry import check_options
+from judge.core.submission import AnswerForm
+from judge.core.task import (
+    CheckerSpec,
+    FileKind,
+    Gold,
+    InputFile,
+    Task,
+    TaskQuestion,
+    TestCase,
+)
+from judge.errors import SubmissionError, SuiteError, UsageError
+from judge.suites.fields import FieldError
+from judge.suites.folders import Boundary, is_folder, regular_files
+from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
+
+_MAX_TASKS = 10_000
+_MAX_DEPTH = 3
+_KINDS: Mapping[str, FileKind] = {
+    ".xlsx": FileKind.WORKBOOK,
+    ".xlsm": FileKind.WORKBOOK,
+    ".csv": FileKind.TABLE,
+    ".tsv": FileKind.TABLE,
+    ".png": FileKind.IMAGE,
+    ".jpg": FileKind.IMAGE,
+    ".jpeg": FileKind.IMAGE,
+}
+_OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)(?:_output(?:_1)?)?\.(?:xlsx|pptx)")
+
+
+class ChecklistFormat(SuiteFormat):
+    """A folder of tasks, each of which is a list of checks with points.
+
+    Attributes:
+        folders: paths below the suite's folder that may hold the tasks.
+    """
+
+    file_suffixes: tuple[str, ...] = (".xlsx",)
+    output_pattern = "{id}.xlsx, or a folder {id} with the files of an answer"
+    folders: tuple[str, ...] = ("tasks",)
+
+    def tasks_folder(self, root: Path) -> Path | None:
+        """The folder that holds the tasks of a suite; None if there is none."""
+        for folder in self.folders:
+            if any(self.definitions_in(root / folder)):
+                return root / folder
+        return None
+
+    @abstractmethod
+    def definitions_in(self, folder: Path) -> Iterator[Path]:
+        """The files that define the tasks of a folder, in order."""
+
+    @abstractmethod
+    def tasks_of(self, definition: Path, boundary: Boundary) -> Iterator[Task]:
+        """The tasks that a file defines.
+
+        Raises:
+            FieldError: the file is not as the suite writes them.
+            SuiteError: a file of the task cannot be read.
+        """
+
+    def notes_of(self, tasks: Sequence[Task]) -> tuple[str, ...]:  # noqa: ARG002
+        """What people should know of the tasks, a line each."""
+        return ()
+
+    def recognises(self, root: Path) -> bool:
+        """Whether a folder holds tasks of the suite."""
+        try:
+            return self.tasks_folder(root) is not None
+        except OSError:
+            return False
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite; a task that cannot be read is a fault."""
+        folder = self.tasks_folder(root)
+        if folder is None:
+            raise SuiteError(f"{root} holds no tasks of {self.names[0]}")
+        boundary = Boundary(root)
+        tasks: list[Task] = []
+        faults: list[str] = []
+        definitions = list(self.definitions_in(folder))[:_MAX_TASKS]
+        for path in definitions:
+            name = path.relative_to(root).as_posix()
+            if not boundary.has_file(boundary.root / name):
+                faults.append(f"{name}: leads out of the suite's folder")
+                continue
+            try:
+                tasks.extend(self.tasks_of(boundary.root / name, boundary))
+            except FieldError as error:
+                faults.append(f"{name}: {error}")
+        return Contents(
+            self.names[0],
+            tuple(tasks),
+            self.notes_of(tasks),
+            tuple(faults),
+            definitions=tuple(definitions),
+        )
+
+    def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
+        """Folders that are called like a task, in the folder itself or one or two folders down."""
+        answers: dict[str, Path] = {}
+        waiting = [folder]
+        while waiting:
+            parent = waiting.pop()
+            for path in _folders_in(parent):
+                parts = path.relative_to(folder).parts
+                task_id = next(
+                    (tasks[name] for name in (parts[-1], "/".join(parts[-2:])) if name in tasks),
+                    None,
+                )
+                if task_id is None:
+                    if len(parts) < _MAX_DEPTH:
+                        waiting.append(path)
+                elif task_id in answers:
+                    raise SubmissionError(
+                        f"{folder}: task {task_id} has two answers: {answers[task_id]} and {path}",
+                        hint="Name the folder of one run.",
+                    )
+                else:
+                    answers[task_id] = path
+        return answers
+
+    def output_of(self, file_name: str) -> tuple[str, int] | None:
+        """Reads ``{id}.xlsx``, ``{id}_output.xlsx`` or ``{id}_output_1.xlsx``."""
+        match = _OUTPUT.fullmatch(file_name)
+        return None if match is None else (match["id"], 1)
+
+    def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
+        """The first file under its own name, and the output under the name that the task gives."""
+        files = question.inputs[0].files if question.inputs else ()
+        name = PurePosixPath(files[0].name if files else "input.xlsx")
+        asked = question.details.get(ASKED, name.name)
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/out/{asked}")
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        return [path for path in sorted(folder.iterdir()) if is_folder(path)]
+    except OSError as error:
+        raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
+
+
+ASKED = "file"
+"""Name of the detail of a task that says which file it asks for."""
+
+
+def checklist(options: Mapping[str, object]) -> CheckerSpec:
+    """The checker of a task.
+
+    Raises:
+        FieldError: the items are not as they should be.
+    """
+    spec = CheckerSpec(NAME, options)
+    try:
+        check_options(spec)
+    except UsageError as error:
+        raise FieldError(error.message) from error
+    return spec
+
+
+def checklist_task(
+    task_id: str,
+    instruction: str,
+    spec: CheckerSpec,
+    *,
+    inputs: Sequence[InputFile] = (),
+    golds: Sequence[Gold] = (),
+    kind: str = "",
+    groups: Mapping[str, str] | None = None,
+    asked: str = "",
+    aliases: tuple[str, ...] = (),
+) -> Task:
+    """A task with one case, whose answer is a folder of files, or the one file of it."""
+    return Task(
+        id=task_id,
+        instruction=instruction,
+        kind=kind,
+        cases=(TestCase(1, tuple(inputs), tuple(golds)),),
+        checker=spec,
+        answer=AnswerForm.FILES,
+        groups=groups or {},
+        context={ASKED: asked} if asked else {},
+        raw_id=task_id,
+        aliases=aliases,
+    )
+
+
+def input_files(folder: Path, boundary: Boundary) -> list[InputFile]:
+    """All files below a folder, with their paths below it; none if there is no such folder."""
+    return [
+        InputFile(path, file_kind(path), below=path.relative_to(folder).as_posix())
+        for path in (regular_files(folder) if folder.is_dir() else ())
+        if boundary.has_file(path)
+    ]
+
+
+def file_kind(path: Path) -> FileKind:
+    """What sort of file an input is, by its name."""
+    return _KINDS.get(path.suffix.lower(), FileKind.TEXT)
+
+
+def workbook_first(files: Sequence[InputFile]) -> list[InputFile]:
+    """Input files with the first workbook in front: programs are given the path of the first."""
+    return sorted(files, key=lambda file: file.kind is not FileKind.WORKBOOK)

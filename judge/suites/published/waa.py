@@ -1,0 +1,57 @@
+"""WindowsAgentArena-V2's tasks of LibreOffice Calc: OSWorld's form, on Windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from judge.compare.checklists.items import NAME as CHECKLIST
+from judge.compare.rules.options import NAME as RULES
+from judge.core.task import LEFT_OUT_OPTION, CheckerSpec, Task
+from judge.suites.desktop import DesktopFormat
+from judge.suites.formats import Contents
+
+NAME = "waa-v2"
+_EVALUATOR = "spider2v"
+"""Its ``compare_table`` is that of Spider2-V: an older state of OSWorld's."""
+
+
+class WindowsAgentArena(DesktopFormat):
+    """A folder with ``examples/libreoffice_calc``; names of its tasks end with ``-WOS``."""
+
+    def __init__(self) -> None:
+        super().__init__(_EVALUATOR, "libreoffice_calc", examples=_EXAMPLES)
+        self.names = (NAME,)
+
+    def recognises(self, root: Path) -> bool:
+        """Whether there is a task of Windows."""
+        return any(True for _ in (root / self.definition).glob("*-WOS.json"))
+
+    def load(self, root: Path) -> Contents:
+        """Reads a suite; a task whose workbooks are not there is left out."""
+        contents = super().load(root)
+        tasks = tuple(map(_as_checklist, contents.tasks))
+        return replace(contents, format=NAME, tasks=tasks)
+
+
+_EXAMPLES = "examples"
+
+
+def _as_checklist(task: Task) -> Task:
+    """The task with one item for each rule; one that is decided in another way stays as it is."""
+    if task.checker.name != RULES:
+        return task
+    options: Mapping[str, object] = task.checker.options
+    rules = options.get("rules")
+    items = [
+        {"id": str(number), "kind": "published", "suite": NAME, "check": rule}
+        for number, rule in enumerate(rules if isinstance(rules, list) else [])
+    ]
+    left_out = {name: value for name, value in options.items() if name == LEFT_OUT_OPTION}
+    return replace(
+        task, checker=CheckerSpec(CHECKLIST, {"evaluator": NAME, "items": items, **left_out})
+    )
+
+
+FORMAT = WindowsAgentArena()

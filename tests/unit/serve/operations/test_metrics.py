@@ -1,0 +1,83 @@
+"""Metrics: names, no names of accounts, and health."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from judge.serve.context import Server
+from judge.serve.operations.metrics import Metrics, count_requests, metrics_of
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor, Database, sqlite_url
+from judge.serve.store.folder import DataFolder
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    folder = DataFolder(tmp_path / "data")
+    folder.make()
+    database = Database(sqlite_url(folder.database))
+    database.migrate()
+    return Server(database, folder)
+
+
+NAMES = {
+    "judge_http_requests_total", "judge_http_request_seconds", "judge_submissions_total",
+    "judge_queue_judgings", "judge_queue_oldest_seconds", "judge_cases_judged_total",
+    "judge_case_seconds", "judge_leases_lost_total", "judge_fenced_total",
+    "judge_dispatcher_slots", "judge_judge_errors_total", "judge_webhook_deliveries_total",
+    "judge_rejudgings", "judge_disputes", "judge_data_free_bytes", "judge_build_info",
+}  # fmt: skip
+"""Section 6 of the design."""
+
+
+def test_every_metric_has_its_name(server: Server) -> None:
+    text = Metrics(server).text().decode()
+    assert {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")} >= NAMES
+
+
+def test_what_the_database_holds_is_counted(server: Server) -> None:
+    with server.database.writing(Actor("test")) as transaction:
+        transaction.execute(
+            sa.insert(t.dispatcher).values(name="main", life="1", slots=4, state="ready")
+        )
+    metrics = Metrics(server)
+    metrics.case("AC", {"run": 0.2, "compare": 0.1})
+    metrics.case("AC", {})
+    text = metrics.text().decode()
+    assert 'judge_dispatcher_slots{holder="main",state="free"} 4.0' in text
+    assert 'judge_cases_judged_total{verdict="AC"} 2.0' in text
+    assert 'judge_case_seconds_count{phase="run"} 1.0' in text
+
+
+def test_without_the_database_the_rest_is_still_told(server: Server) -> None:
+    metrics = Metrics(server)
+    server.database.close()
+    server.folder.database.unlink()
+    server.folder.database.mkdir()
+    text = metrics.text().decode()
+    assert "judge_build_info" in text
+    assert "judge_queue_judgings" not in text
+
+
+def test_requests_are_counted_by_route_and_not_by_path(server: Server) -> None:
+    app = FastAPI()
+    app.state.server = server
+
+    @app.get("/things/{name}")
+    def thing(name: str) -> str:
+        return name
+
+    count_requests(app, server)
+    client = TestClient(app)
+    client.get("/things/secret-name")
+    client.get("/things/other")
+    client.get("/nowhere/secret-name")
+    text = metrics_of(server).text().decode()
+    assert 'judge_http_requests_total{method="GET",route="/things/{name}",status="200"} 2.0' in text
+    assert 'judge_http_requests_total{method="GET",route="none",status="404"} 1.0' in text
+    assert "secret-name" not in text
