@@ -48,6 +48,11 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "Judge stored outputs again, or change a verdict.",
         ),
         "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
+        "checklist": (
+            "judge.cli.checklist",
+            "checklist",
+            "Have models or people mark items of checklists.",
+        ),
     },
     "Suites": {
         "dataset": (
