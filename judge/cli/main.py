@@ -52,17 +52,15 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "Judge stored outputs again, or change a verdict.",
         ),
         "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
-<<<<<<< HEAD
         "verify-result": (
             "judge.cli.verify_result",
             "verify_result",
             "Check a signed result of a server, offline.",
-=======
+        ),
         "checklist": (
             "judge.cli.checklist",
             "checklist",
             "Have models or people mark items of checklists.",
->>>>>>> ck1
         ),
     },
     "Suites": {
