@@ -242,7 +242,7 @@ def text_order(first: str, second: str, operator: str) -> bool:
 
 
 def fits(text: str, pattern: str) -> bool:
-    """Whether a string fits a pattern with ``*``, ``?`` and ``~``, in at most their product."""
+    """Whether a string fits a pattern with ``*``, ``?`` and ``~``; takes the product of lengths."""
     parts = _pattern_parts(pattern)
     at = place = 0
     star, resumed = -1, 0
