@@ -142,6 +142,31 @@ def _is_unanimous(verdict: Verdict, instead: CellValue) -> bool:
     return LIBREOFFICE in verdict.engines and len(verdict.engines) >= enough
 
 
+def is_settled(
+    words: Words,
+    calls: Sequence[Call],
+    trust: TrustTable,
+    missing: Iterable[str],
+    instead: CellValue = None,
+) -> bool:
+    """Whether two engines agree on a value that no word of the missing ones can change.
+
+    False says nothing: :func:`possible_words` finds out.
+    """
+    weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
+    found = verdicts(words, weights)
+    if not found or len(found[0].engines) < 2 or any(call.is_of_arrays for call in calls):
+        return False
+    if found[0].value in (0, 1):
+        return False  # a missing engine may know it as TRUE or FALSE
+    first, second = found[0].weight, max(0.0, *(each.weight for each in found[1:]), 0.0)
+    for name in missing:
+        possible = [weight(trust, name, calls, word) for word in (0, ErrorValue("#N/A"))]
+        first += min(0.0, *possible)
+        second += max(0.0, *possible)
+    return first - second >= LEAD
+
+
 def possible_words(
     words: Mapping[str, CellValue], missing: Iterable[str]
 ) -> Iterator[dict[str, CellValue]]:

@@ -21,7 +21,7 @@ from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
-from judge.recalc.belief import Overruled, believe, possible_words
+from judge.recalc.belief import Overruled, believe, is_settled, possible_words
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.ground import Ground
@@ -287,7 +287,12 @@ class _Inquiry:
     def _is_disputed(self, cell: CellRef) -> bool:
         """Whether the engines differ in a cell, or some have no value for it."""
         words = self._results(cell)
-        if len(words) < len(self._engines.keys() - {FORMULAS}):
+        answered = [
+            name
+            for name in self._engines
+            if name != FORMULAS and name in self._asked(name, cell).answers
+        ]
+        if len(words.keys() - {FORMULAS}) < len(answered) or not words:
             return True
         first, *others = words.values()
         return not all(same_value(first, word) for word in others)
@@ -329,8 +334,9 @@ class _Inquiry:
                 asked = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
                 if any_sure:
                     apart.ask_pair(apart.quick_s, second_alone=False)
-                if apart is not (asking if any_sure else None):
-                    asking.ask_pair(min(SECOND_OPINION_S, question.timeout_s))
+                if self._pair and apart is not (asking if any_sure else None):
+                    # The second of the pair is asked where its answer could change a value.
+                    asking.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
                 asked.result()
 
     def _settle(self, cell: CellRef) -> None:
@@ -408,21 +414,35 @@ class _Inquiry:
         if agreed is not None:
             return agreed
         awaited = missing - {FORMULAS}
-        unasked = {name for name in awaited if name not in self._asked(name, cell).given_s}
-        if unasked:
-            return _Open(frozenset(unasked))
         choice = self._chosen(cell, words, doubted)
         if _OPEN in doubted and self._is_disputed(cell):
             return _Open(awaited or frozenset(self._engines))
-        if awaited and not all(
-            _are_alike(choice, self._chosen(cell, possible, doubted))
-            for possible in possible_words(words, awaited)
-        ):
+        if awaited and not self._stays(cell, choice, words, awaited, doubted):
             return _Open(awaited)
         if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
             # It needs another engine that agrees with it.
             return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
         return choice
+
+    def _stays(
+        self,
+        cell: CellRef,
+        choice: _Choice | None,
+        words: Mapping[str, CellValue],
+        awaited: AbstractSet[str],
+        doubted: AbstractSet[str],
+    ) -> bool:
+        """Whether a choice is the same with any answer of the engines that are awaited."""
+        formula = self._question.formulas[cell]
+        plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
+        if plain and not (self._ground.reads_spilled(cell) or self._ground.reads_logical(cell)):
+            called = self._called(cell)
+            if is_settled(words, called, self._trust, awaited, fallback(formula)):
+                return True
+        return all(
+            _are_alike(choice, self._chosen(cell, possible, doubted))
+            for possible in possible_words(words, awaited)
+        )
 
     def _agreed_by_pair(self, cell: CellRef, words: Mapping[str, CellValue]) -> _Choice | None:
         """The value of a sure cell in which the pair agrees."""

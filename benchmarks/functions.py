@@ -1,0 +1,100 @@
+"""The page of functions: the record of each engine, by ``judge/recalc/trust.json``.
+
+    python -m benchmarks.functions        # writes docs/functions.md
+
+``tests/docs/test_functions.py`` fails where the page is not that of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import yaml
+
+from judge.formulas.shapes import NAMED, OF_ARRAYS
+from judge.recalc.trust import PAIR, RIGHT, Record, TrustTable, trust_table
+
+PAGE = Path(__file__).parent.parent / "docs" / "functions.md"
+CHECKS = Path(__file__).with_name("function_checks.yaml")
+ENGINES = ("libreoffice", "ironcalc", "formualizer", PAIR)
+MIN_CELLS = 2
+"""Cells of a shape from which its mistakes are listed."""
+SHOWN_FAULTS = 4
+
+INTRODUCTION = """\
+# Functions
+
+Whom to trust with what: for every function that was measured, how many cells each engine had right,
+out of those in which it had a value or an error. The cells are those of golds, of the
+[battery](battery.md) and of workbooks saved by Excel; a formula that was filled down counts as ten at
+most, and a mistake is laid at the call that makes it ([recalculation](recalculation.md)). An engine
+without figures had no value.
+
+"Agree" counts the cells in which IronCalc and formualizer agree. "For arrays" is a call that gets a
+computed array, or several values where it takes one. Faults are shapes of arguments, with their letters
+as in [recalculation](recalculation.md#the-rule-of-belief), in which an engine is right in less than nine
+of ten cells; the worst are shown, `judge engines FUNCTION` prints all.
+
+This page is written by
+
+```
+python -m benchmarks.functions
+```
+"""
+
+
+def checks() -> dict[str, str]:
+    """Function -> what was checked by hand, and how it ended."""
+    return {str(k): str(v) for k, v in yaml.safe_load(CHECKS.read_text(encoding="utf-8")).items()}
+
+
+def page(table: TrustTable) -> str:
+    """The whole page for a table of records."""
+    lines = [INTRODUCTION, "## Records", ""]
+    lines.append("| function | LibreOffice | IronCalc | formualizer | agree | faults |")
+    lines.append("|---|---|---|---|---|---|")
+    for name in sorted(table.functions):
+        if name[0].isalpha() and not name.startswith(NAMED):
+            counts = " | ".join(_count(table.record(name, engine)) for engine in ENGINES)
+            lines.append(f"| {_title(name)} | {counts} | {_faults(table, name)} |")
+    lines += [
+        "",
+        "## Checked by hand",
+        "",
+        "These entries were held against Microsoft's reference of the function by a person.",
+        "",
+        "| function | what the reference says |",
+        "|---|---|",
+        *(f"| {name} | {text} |" for name, text in sorted(checks().items())),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _title(name: str) -> str:
+    return name.replace(OF_ARRAYS, " for arrays")
+
+
+def _count(record: Record) -> str:
+    return f"{record.right} of {record.total}" if record.total else ""
+
+
+def _faults(table: TrustTable, name: str) -> str:
+    found = sorted(_wrong_shapes(table.shapes, name))[:SHOWN_FAULTS]
+    return "; ".join(
+        f"{engine}: `{shape.replace('|', '¦')}` {_count(record)}"
+        for _, shape, engine, record in found
+    )
+
+
+def _wrong_shapes(
+    shapes: Mapping[str, Mapping[str, Record]], name: str
+) -> Iterator[tuple[float, str, str, Record]]:
+    for shape, records in shapes.items():
+        for engine, record in records.items() if shape.startswith(f"{name}(") else ():
+            if engine != PAIR and record.total >= MIN_CELLS and record.share < RIGHT:
+                yield record.share, shape, engine, record
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(trust_table()), encoding="utf-8")
