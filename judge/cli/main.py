@@ -30,6 +30,10 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         "desktop": ("judge.cli.desktop", "desktop", "Solve a task at a desktop, in the browser."),
         "cluster": ("judge.cli.cluster", "cluster", "Start workers for `judge score --cluster`."),
     },
+    "Online": {
+        "serve": ("judge.cli.serve", "serve", "Run the online judge: queue, boards, disputes."),
+        "submit": ("judge.cli.submit", "submit", "Hand solutions in to an online judge."),
+    },
     "Look at runs": {
         "report": (
             "judge.cli.report",
@@ -48,6 +52,11 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "Judge stored outputs again, or change a verdict.",
         ),
         "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
+        "verify-result": (
+            "judge.cli.verify_result",
+            "verify_result",
+            "Check a signed result of a server, offline.",
+        ),
     },
     "Suites": {
         "dataset": (

@@ -142,6 +142,8 @@ CALLS = {
     "view": ["view {0}/nothing", "view {0}/text.xlsx"],
     "rejudge": ["rejudge {0}/one", "rejudge {0}/one --case {1}/1 --verdict AC --by a --why b"],
     "audit": ["audit {0}/one --sample 1", "audit {0}/one --read {0}/text.xlsx"],
+    "verify-result": ["verify-result {0}/text.xlsx --key {0}/nothing",
+                      "verify-result {0}/nothing"],
     "verify": ["verify {0}/suite --recalc never", "verify {0}/nothing"],
     "compare": ["compare {0}/gold.xlsx {0}/output.xlsx --at A1",
                 "compare {0}/gold.xlsx {0}/text.xlsx --at A1",
