@@ -51,6 +51,16 @@ def running_postgresql() -> Iterator[str]:
             run(control, "-D", data, "-m", "immediate", "-w", "stop")
 
 
+def new_postgresql_name(postgresql: str) -> str:
+    """The name of a new and empty database of a server."""
+    import psycopg  # noqa: PLC0415
+
+    name = f"judge_{os.urandom(6).hex()}"
+    with psycopg.connect(postgresql.format(name="postgres"), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}".encode())
+    return name
+
+
 @contextlib.contextmanager
 def new_database(kind: str, folder: Path, postgresql: str | None) -> Iterator[Database]:
     """A database with the tables of the server.
@@ -64,12 +74,7 @@ def new_database(kind: str, folder: Path, postgresql: str | None) -> Iterator[Da
         database = Database(sqlite_url(folder / "judge.db"))
     else:
         assert postgresql is not None
-        name = f"judge_{os.urandom(6).hex()}"
-        import psycopg  # noqa: PLC0415
-
-        with psycopg.connect(postgresql.format(name="postgres"), autocommit=True) as admin:
-            admin.execute(f"CREATE DATABASE {name}".encode())
-        database = Database(postgresql.format(name=name))
+        database = Database(postgresql.format(name=new_postgresql_name(postgresql)))
     database.migrate()
     try:
         yield database

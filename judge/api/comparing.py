@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from judge.annotate.edits import parse_assignment
 from judge.api.workbooks import Engines
 from judge.compare.boards.board import Board
 from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError
 from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.changes import Change
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
@@ -50,7 +52,8 @@ def compare_at_position(
         position: the answer position.
         checker: options of the comparison.
         options: those of ``judge compare``: ``answer_sheet``, ``profile``, ``style``,
-            ``input_path``, and how formulas are computed.
+            ``input_path``, ``changes`` to make in both workbooks first (``CELL=VALUE``), and how
+            formulas are computed.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -60,7 +63,7 @@ def compare_at_position(
     input_path: Path | None = options["input_path"]
     needing = [
         name
-        for name in ("untouched", "keep", "accept")
+        for name in ("untouched", "keep", "accept", "collateral", "dynamic")
         if checker.get(name) not in {None, False, "off", "cells"}
     ]
     if needing and input_path is None:
@@ -75,6 +78,9 @@ def compare_at_position(
         gold = files.open("the gold", as_path(gold_path))
         prepare(spec, gold=gold, output=None, typed=True)
         output = files.open("the output", as_path(output_path))
+        changed = changes_of(options["changes"], gold)
+        if changed is not None:
+            gold, output = changed.made_in(gold), changed.made_in(output)
         before = None if input_path is None else files.open("the input", input_path)
         plan = prepare(spec, gold=gold, output=output, typed=True)
         return compute_and_check(
@@ -82,11 +88,29 @@ def compare_at_position(
             gold,
             output,
             compute=engines,
-            origin=Origin.FINISHED,
+            # Of a workbook that was changed, no value that is stored with a formula counts.
+            origin=Origin.FINISHED if changed is None else Origin.SOLUTION,
+            gold_origin=Origin.GOLD if changed is None else Origin.SOLUTION,
             profile=profile,
             style=options["style"],
             before=before,
         ).comparison
+
+
+def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
+    """Cells to set in two workbooks before they are compared; None without any.
+
+    Args:
+        typed: ``CELL=VALUE`` each, as people type them; without a sheet, the gold's first.
+        gold: the gold workbook.
+
+    Raises:
+        UsageError: one of them has another form.
+    """
+    if not typed:
+        return None
+    first = gold.sheet_names[0]
+    return Change(tuple(parse_assignment(text, first) for text in typed))
 
 
 class _Files:

@@ -86,6 +86,15 @@ _FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
     section=Section.ANSWER,
     help="The workbook that OUTPUT was made from; separates cells to change from cells to keep.",
 )
+@option(
+    "--change",
+    "changes",
+    multiple=True,
+    metavar="CELL=VALUE",
+    section=Section.ANSWER,
+    help="Set a cell in both workbooks, and compute the answer again before comparing: "
+    "`'Sheet1'!B2=8`; repeatable.",
+)
 @grading_options
 @checker_options
 @option(
@@ -177,6 +186,7 @@ def _refuse_options_of_positions(options: dict[str, Any]) -> None:
     given = [name for name, value in read_checker_options(dict(options)).items() if value]
     given += [name for name in ("style", "answer_sheet") if options[name]]
     given += ["input"] if options["input_path"] is not None else []
+    given += ["change"] if options["changes"] else []
     if given:
         raise UsageError(
             f"--{given[0].replace('_', '-')} belongs to --at",

@@ -30,6 +30,10 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         "desktop": ("judge.cli.desktop", "desktop", "Solve a task at a desktop, in the browser."),
         "cluster": ("judge.cli.cluster", "cluster", "Start workers for `judge score --cluster`."),
     },
+    "Online": {
+        "serve": ("judge.cli.serve", "serve", "Run the online judge: queue, boards, disputes."),
+        "submit": ("judge.cli.submit", "submit", "Hand solutions in to an online judge."),
+    },
     "Look at runs": {
         "report": (
             "judge.cli.report",
@@ -48,6 +52,11 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "Judge stored outputs again, or change a verdict.",
         ),
         "audit": ("judge.cli.audit", "audit", "Have a person mark a sample of the verdicts."),
+        "verify-result": (
+            "judge.cli.verify_result",
+            "verify_result",
+            "Check a signed result of a server, offline.",
+        ),
         "checklist": (
             "judge.cli.checklist",
             "checklist",
@@ -77,6 +86,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
         "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
+        "mcp": ("judge.cli.mcp", "mcp", "Offer tools for workbooks as an MCP server."),
     },
     "This machine": {
         "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),

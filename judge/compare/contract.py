@@ -192,6 +192,13 @@ class Checker(abc.ABC):
         """Everything about a task that could change the finding, as JSON."""
         return {"checker": [task.checker.name, dict(task.checker.options)]}
 
+    def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:  # noqa: ARG002
+        """Cases whose inputs and golds count for the finding besides the golds of the case itself.
+
+        The digests of their files are a part of the reuse key.
+        """
+        return ()
+
     # -- judging -----------------------------------------------------------------------------------
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002

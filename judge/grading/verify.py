@@ -10,15 +10,34 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from judge.compare.cells.comparison import Dynamic
+from judge.compare.cells.options import CELL_RANGE, OFF
 from judge.compare.contract import Examination, GoldFaultError
 from judge.compare.registry import checker_of
-from judge.core.records.cases import ItemRecord
+from judge.core.records.cases import DynamicRecord, ItemRecord
 from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.files.forms import Count
 from judge.grading.case import CaseJudge, GradingRules, Judgement, known_fault
 from judge.recalc.policy import Recalculator
+from judge.workbook.reader import open_workbook
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicCheck:
+    """Whether it can be measured if an answer follows its inputs.
+
+    Attributes:
+        own: the class of the gold as its own answer: ``live``, or ``not_measurable``.
+        reason: why it is not measurable; empty if it is.
+        as_constants: the class of the gold with values in place of the formulas of its answer;
+            None where nothing is measurable, or a value could not be computed.
+    """
+
+    own: str
+    reason: str
+    as_constants: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +79,7 @@ class CaseCheck:
             name of the form -> whether all golds are accepted in it.
         doubts: why the case may test little, or accept nothing, one line each.
         items: its items with points; None if its checker lists none.
+        dynamic: whether an answer to the task can be measured; None unless the option asks for it.
     """
 
     task_id: str
@@ -75,6 +95,7 @@ class CaseCheck:
     gold_forms: Mapping[str, bool] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
     items: ItemsCheck | None = None
+    dynamic: DynamicCheck | None = None
 
 
 CheckAll = Callable[[Sequence[tuple[Task, TestCase]]], Iterable[CaseCheck]]
@@ -114,6 +135,7 @@ def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
         gold_forms={form: not problem for form, problem in problems.items() if form},
         doubts=examined.doubts,
         items=check_items(judge, task, case) if checker_of(task.checker).lists_items else None,
+        dynamic=_dynamic(judge, task, case),
     )
 
 
@@ -176,6 +198,37 @@ def _inputs_of(task: Task, case: TestCase) -> Answer:
         except OSError:
             continue  # the rest of the check names it
     return Answer(Origin.FINISHED, tuple(files))
+
+
+def _dynamic(judge: CaseJudge, task: Task, case: TestCase) -> DynamicCheck | None:
+    """The gold against itself, and against itself as constants; only where the option is set."""
+    if task.checker.name != CELL_RANGE or task.checker.options.get("dynamic", OFF) == OFF:
+        return None
+    from judge.compare.cells.dynamic import constant_answer  # noqa: PLC0415  few runs ask
+
+    gold = case.golds[0]
+    try:
+        data = gold.read()
+    except GoldFaultError:
+        return None
+    own = _dynamic_record(judge, task, case, data)
+    if own is None:
+        return None
+    as_constants = None
+    if own["class"] == Dynamic.LIVE:
+        workbook = open_workbook(data)
+        ranges = checker_of(task.checker).areas(task, workbook, None).gold
+        fixed = constant_answer(workbook, ranges, judge.compute)
+        found = None if fixed is None else _dynamic_record(judge, task, case, fixed.data)
+        as_constants = None if found is None else found["class"]
+    return DynamicCheck(own["class"], own.get("reason", ""), as_constants)
+
+
+def _dynamic_record(
+    judge: CaseJudge, task: Task, case: TestCase, data: bytes
+) -> DynamicRecord | None:
+    answer = Answer.of_workbook(data, Origin.FINISHED, case.golds[0].name)
+    return judge.judge(task, case, answer).comparison.get("dynamic")
 
 
 # Inputs and golds are published workbooks: a value that Excel left is trusted.

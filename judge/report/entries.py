@@ -141,6 +141,8 @@ def _case_entry(
         suspects=suspects,
         episode=submission.episodes.get(number),
         items=tuple(comparison.get("items", ())),
+        damage=comparison["collateral"].get("damage") if "collateral" in comparison else None,
+        dynamic=comparison["dynamic"]["class"] if "dynamic" in comparison else None,
     )
 
 

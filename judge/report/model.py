@@ -284,6 +284,8 @@ class CaseEntry:
         suspects: reasons to doubt its gold.
         episode: the desktop episode that left the output; None where there was none.
         items: the items of its checklist, as on record; empty without one.
+        damage: what the output damaged outside the answer; None where it was not examined.
+        dynamic: whether the answer follows its inputs, as a class; None likewise.
     """
 
     case: int
@@ -312,6 +314,8 @@ class CaseEntry:
     suspects: tuple[CaseSuspect, ...] = ()
     episode: EpisodeEntry | None = None
     items: tuple[ItemRecord, ...] = ()
+    damage: int | None = None
+    dynamic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,16 @@ _CASE_COLUMNS = (
 
 
 def case_rows(data: ReportData) -> list[Row]:
-    """One row for each test case of each submission; ``cells_<class>`` counts differing cells."""
+    """One row for each test case of each submission; ``cells_<class>`` counts differing cells.
+
+    ``damage`` and ``dynamic`` are columns where the options of these figures were set.
+    """
     kinds = [difference.kind for difference in data.differences]
     rows = [_case_row(task, case, kinds) for task in data.tasks for case in task.cases]
+    for name in ("damage", "dynamic"):
+        figures = [getattr(case, name) for task in data.tasks for case in task.cases]
+        if any(figure is not None for figure in figures):
+            rows = [row | {name: figure} for row, figure in zip(rows, figures, strict=True)]
     if data.suspects is not None:
         cases = [case for task in data.tasks for case in task.cases]
         rows = [row | _suspect_columns(case) for row, case in zip(rows, cases, strict=True)]

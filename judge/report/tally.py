@@ -166,7 +166,7 @@ class RunTally:
         by_hand: cases whose verdict a person changed.
         official_disagreements: cases on which the published script disagrees.
         has_shares: whether cells to change and cells to keep are counted separately in some case.
-        scope: what the options ``keep`` and ``formula_asked`` found.
+        scope: what the options ``keep`` and ``formula_asked`` found, and the two figures.
         charts: how much of the charts of the golds the outputs have.
         points: points of checklists.
         usage: what the requests to the chat model used, such as tokens.

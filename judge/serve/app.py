@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import re
 import secrets
+import time
 import traceback
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,17 +20,38 @@ from starlette.exceptions import HTTPException
 
 from judge.console import print_label
 from judge.errors import StoreError, UsageError
+from judge.serve.api.limits import PROBLEMS
 from judge.serve.context import Server
+from judge.serve.operations.metrics import metrics_of
+from judge.serve.pages.frame import problem_page, wants_page
 from judge.serve.problems import Problem, for_status
 from judge.serve.store.database import DatabaseGoneError
 from judge.version import __version__
 
 API_ROUTES = (
     "judge.serve.api.accounts",
+    "judge.serve.api.submissions",
+    "judge.serve.api.results",
+    "judge.serve.api.suites",
+    "judge.serve.api.boards",
+    "judge.serve.api.document",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
+    "judge.serve.operations.webhook_routes",
 )
-PAGE_ROUTES = ("judge.serve.pages.problem_pages",)
+PAGE_ROUTES = (
+    "judge.serve.pages.problem_pages",
+    "judge.serve.pages.keys",
+    "judge.serve.pages.frame",
+    "judge.serve.pages.sign_in",
+    "judge.serve.pages.suites",
+    "judge.serve.pages.boards",
+    "judge.serve.pages.submissions",
+    "judge.serve.pages.account",
+    "judge.serve.disputes.pages",
+    "judge.serve.rejudging.pages",
+    "judge.serve.operations.pages",
+)
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
@@ -67,7 +89,8 @@ def make_app(server: Server) -> FastAPI:
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
     for name in API_ROUTES:
-        app.include_router(importlib.import_module(name).router, prefix="/v1")
+        router = importlib.import_module(name).router
+        app.include_router(router, prefix="/v1", responses=PROBLEMS)
     for name in PAGE_ROUTES:
         app.include_router(importlib.import_module(name).router, include_in_schema=False)
     return app
@@ -80,18 +103,29 @@ async def _each_request(
     request.state.request_id = (
         given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
     )
+    server: Server = request.app.state.server
+    hosts, began = server.options.hosts, time.monotonic()
     try:
-        response = await call(request)
+        if hosts and request.url.hostname not in hosts:
+            response: Response = Problem("malformed", "No such host here.").response(
+                request.state.request_id
+            )
+        else:
+            response = await call(request)
     except Exception:  # noqa: BLE001  the caller is told nothing of it
         print_label("error:", "red", f"{request.state.request_id}\n{traceback.format_exc()}")
         response = Problem("internal").response(request.state.request_id)
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
+    response.headers.update(getattr(request.state, "rate_headers", {}))
     response.headers["X-Request-Id"] = request.state.request_id
+    metrics_of(server).answered(request, response.status_code, time.monotonic() - began)
     return response
 
 
 def _answer(request: Request, problem: Problem) -> Response:
+    if wants_page(request):
+        return problem_page(request, problem)
     return problem.response(request.state.request_id)
 
 

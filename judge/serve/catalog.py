@@ -14,7 +14,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from judge.errors import StoreError, UsageError
+from judge import api
+from judge.errors import StoreError, SuiteError, UsageError
 from judge.files.writing import folder_beside, naming_what_is_written, sync_folder, write_whole
 from judge.serve.access.rights import HIDDEN_SPLIT
 from judge.serve.context import Server
@@ -395,3 +396,37 @@ def _copy(folder: DataFolder, suite: Suite, corrections: Path | None) -> tuple[s
         scratch.rename(target)
         sync_folder(target.parent)
     return name, digest
+
+
+def check_suite(
+    source: str, corrections: Path | None, hidden: Collection[str], *, verify: bool
+) -> tuple[str, ...]:
+    """Checks a suite before it is added.
+
+    Args:
+        source: what :func:`judge.load_suite` loads.
+        corrections: a file of known faults, or None.
+        hidden: ids of hidden tasks; ``all`` stands for every task.
+        verify: whether golds, inputs and formulas are checked, as ``judge verify`` does.
+
+    Returns:
+        The ids of the hidden tasks.
+
+    Raises:
+        SuiteError: it is broken, or a gold does not pass against itself.
+    """
+    suite = _loaded(source, corrections)
+    if verify:
+        checks = api.verify(source, corrections=corrections)
+        faults = tuple(
+            f"task {check.task_id}, case {check.case}: {check.gold_problem or check.input_problem}"
+            for check in checks
+            if not check.gold_accepted or check.input_problem
+        )
+        if faults:
+            raise SuiteError(
+                f"{source}: {len(faults)} cases cannot be judged",
+                faults=faults[:20],
+                hint="`judge verify` says more; --unchecked adds the suite as it is.",
+            )
+    return tuple(task.id for task in suite.tasks) if "all" in hidden else tuple(hidden)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -27,11 +28,14 @@ class ServeOptions:
         public_url: where people reach it, with a path prefix if there is one, without a slash at
             its end; empty on the loopback address.
         secure: whether cookies are for HTTPS alone.
+        hosts: names under which it answers, against pages that point a name of theirs at it; none
+            for every name.
         max_queue: how many judgings may wait before submissions are refused.
     """
 
     public_url: str = ""
     secure: bool = False
+    hosts: AbstractSet[str] = frozenset()
     max_queue: int = 10_000
 
 

@@ -51,6 +51,8 @@ KINDS = {
     DifferenceClass.TOUCHED.value: ("C", "changed outside"),
     DifferenceClass.LOST.value: ("L", "lost"),
     DifferenceClass.NO_FORMULA.value: ("=", "no formula"),
+    DifferenceClass.COLLATERAL.value: ("D", "collateral damage"),
+    DifferenceClass.NOT_LIVE.value: ("H", "does not follow its inputs"),
     UNKNOWN: ("?", "not on record"),
     "agrees": ("", "agrees"),
 }

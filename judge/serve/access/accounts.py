@@ -22,7 +22,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from judge.errors import UsageError
 from judge.serve.access.rights import Viewer
 from judge.serve.store import tables as t
-from judge.serve.store.database import Database, Transaction, first_row
+from judge.serve.store.database import Database, Transaction, all_rows, first_row
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import AccountKind, AccountState, Role, Scope, SuiteRole
 
@@ -332,3 +332,39 @@ def _viewer(
         address=address,
         request=request,
     )
+
+
+def add_member(transaction: Transaction, team: str, person: str, role: str = "member") -> None:
+    """Makes a person a member of a team.
+
+    Raises:
+        UsageError: the account is no team, or the other one no person.
+    """
+    kinds = {
+        row["id"]: row["kind"]
+        for row in all_rows(
+            transaction.connection, sa.select(t.account).where(t.account.c.id.in_((team, person)))
+        )
+    }
+    if kinds.get(team) != AccountKind.TEAM or kinds.get(person) != AccountKind.PERSON:
+        raise UsageError("only people are members, and only of teams")
+    transaction.execute(sa.insert(t.membership).values(team=team, person=person, role=role))
+    transaction.event("team.member-added", team, detail={"person": person})
+
+
+def change_account(
+    transaction: Transaction,
+    row: dict[str, Any],
+    *,
+    state: str | None = None,
+    concurrency: int | None = None,
+) -> None:
+    """Sets the state of an account, or how many judgings of it go on at a time."""
+    values: dict[str, Any] = {}
+    if state is not None:
+        values["state"] = AccountState(state)
+    if concurrency is not None:
+        values["concurrency"] = concurrency
+    transaction.execute(sa.update(t.account).where(t.account.c.id == row["id"]).values(**values))
+    after = values.get("state", row["state"])
+    transaction.event("account.changed", row["id"], before=row["state"], after=after)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Depends, Query, Request
 from starlette.datastructures import URL
 
 from judge.serve.context import Caller, Server, server_of
@@ -106,9 +106,9 @@ def who(caller: Caller) -> str:
 def rate(kind: str) -> Any:
     """A dependency that counts requests of a route under a kind of :data:`RATES`."""
 
-    def take(request: Request, response: Response, caller: Caller) -> None:
+    def take(request: Request, caller: Caller) -> None:
         rates: Rates = server_of(request).shared.setdefault("rates", Rates())
-        response.headers.update(rates.take(kind, who(caller)))
+        request.state.rate_headers = rates.take(kind, who(caller))  # for every kind of answer
 
     return Depends(take)
 

@@ -8,9 +8,11 @@ import sqlalchemy as sa
 
 from judge.core.verdict import Verdict
 from judge.serve.access.rights import Viewer, level_for, phase_state
+from judge.serve.boards.results import scored
+from judge.serve.boards.telling import shown_rows
 from judge.serve.intake.submitting import place_in_queue
 from judge.serve.store import tables as t
-from judge.serve.store.database import all_rows, first_row
+from judge.serve.store.database import first_row
 from judge.serve.store.words import FINISHED, JudgingState, Level
 
 _SLOT_MINUTES = 5
@@ -96,7 +98,9 @@ def shown_scores(
     if level.shows(Level.VERDICTS):
         return scores
     if level is Level.TASKS:
-        return {name: scores[name] for name in ("hard", "tasks")}
+        rows = shown_rows(connection, judging["id"], bounded=True)
+        hard = scored(rows, ()).means.hard.values()
+        return {"hard": sum(sorted(hard)) / len(hard) if hard else None, "tasks": len(hard)}
     row = first_row(
         connection,
         sa.select(t.shown_score).where(
@@ -110,18 +114,23 @@ def shown_scores(
 
 
 def verdicts_view(
-    connection: sa.Connection, judging: dict[str, Any], level: Level
+    connection: sa.Connection, judging: dict[str, Any], level: Level, *, bounded: bool
 ) -> list[dict[str, Any]]:
-    """The verdicts of a finished judging as far as a level tells them; none below ``tasks``."""
+    """The verdicts of a finished judging as far as a level tells them; none below ``tasks``.
+
+    Args:
+        connection: a connection.
+        judging: its row.
+        level: what is told.
+        bounded: whether the budget of each gold is kept to.
+    """
     if judging["state"] != JudgingState.DONE or not level.shows(Level.TASKS):
         return []
-    columns = t.verdict.c
-    rows = all_rows(
-        connection,
-        sa.select(columns.task, columns.sample, columns.case, columns.verdict)
-        .where(columns.judging == judging["id"])
-        .order_by(columns.task, columns.sample, columns.case),
-    )
+    shown = ("task", "sample", "case", "verdict")
+    rows = [
+        {name: row[name] for name in shown}
+        for row in shown_rows(connection, judging["id"], bounded=bounded)
+    ]
     if level.shows(Level.VERDICTS):
         return rows
     accepted: dict[tuple[str, int], bool] = {}

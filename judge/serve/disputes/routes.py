@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge.review.corrections import Typed
 from judge.serve.access.rights import Viewer, find, require, visible_to
+from judge.serve.api.limits import rate
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.disputes.correcting import Settled, decide_and_settle
 from judge.serve.disputes.disputes import (
@@ -28,10 +29,14 @@ from judge.serve.store.database import all_rows
 from judge.serve.store.words import DisputeState, Scope
 from judge.suspects.decisions import Finding
 
-router = APIRouter()
+router = APIRouter(tags=["disputes"])
 
 _Id = Annotated[str, Path(max_length=80)]
-_Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT)]
+_PLAIN = r"^[^\x00]*$"
+"""Text that every database can keep."""
+_Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_PLAIN)]
+_MoreText = Annotated[str, Field(max_length=MAX_TEXT, pattern=_PLAIN)]
+_Before = Annotated[str, Query(max_length=31, pattern=r"^([a-z]+_[0-9A-Z]+)?$")]
 _MAX_CASE = 1_000_000
 _MAX_CORRECTED = 1_000
 
@@ -41,13 +46,13 @@ class NewDispute(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    submission: Annotated[str, Field(max_length=31)] | None = None
-    suite: Annotated[str, Field(max_length=80)] | None = None
-    task: Annotated[str, Field(min_length=1, max_length=200)]
+    submission: Annotated[str, Field(max_length=31, pattern=_PLAIN)] | None = None
+    suite: Annotated[str, Field(max_length=80, pattern=_PLAIN)] | None = None
+    task: Annotated[str, Field(min_length=1, max_length=200, pattern=_PLAIN)]
     case: Annotated[int, Field(ge=1, le=_MAX_CASE)] = 1
     kind: DisputeKind
     claim: _Text
-    evidence: Annotated[str, Field(max_length=MAX_TEXT)] = ""
+    evidence: _MoreText = ""
 
 
 class NewDecision(BaseModel):
@@ -57,12 +62,12 @@ class NewDecision(BaseModel):
 
     finding: Finding
     reason: _Text
-    evidence: Annotated[str, Field(max_length=MAX_TEXT)] = ""
-    cells: Annotated[dict[str, Annotated[str, Field(max_length=20_000)]], Field(max_length=100)] = (
-        Field(default_factory=dict)
-    )
-    position: Annotated[str, Field(max_length=1_000)] = ""
-    style: Annotated[str, Field(max_length=200)] = ""
+    evidence: _MoreText = ""
+    cells: Annotated[
+        dict[str, Annotated[str, Field(max_length=20_000, pattern=_PLAIN)]], Field(max_length=100)
+    ] = Field(default_factory=dict)
+    position: Annotated[str, Field(max_length=1_000, pattern=_PLAIN)] = ""
+    style: Annotated[str, Field(max_length=200, pattern=_PLAIN)] = ""
     left_out: Annotated[
         list[Annotated[int, Field(ge=1, le=_MAX_CASE)]], Field(max_length=_MAX_CORRECTED)
     ] = Field(default_factory=list)
@@ -75,7 +80,7 @@ class NewDecision(BaseModel):
         return Opinion(self.finding, self.reason, self.evidence, typed)
 
 
-@router.post("/disputes", status_code=201)
+@router.post("/disputes", status_code=201, dependencies=[rate("change")])
 def post_dispute(dispute: NewDispute, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Disputes a verdict, a question or a rule."""
     account = require(caller, Scope.DISPUTE)
@@ -85,19 +90,19 @@ def post_dispute(dispute: NewDispute, caller: Caller, server: ThisServer) -> dic
     return {"id": opened, "state": DisputeState.OPEN}
 
 
-@router.get("/disputes")
+@router.get("/disputes", dependencies=[rate("read")])
 def get_disputes(
     caller: Caller,
     server: ThisServer,
     state: DisputeState | None = None,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: Annotated[str, Query(max_length=31)] = "",
+    before: _Before = "",
 ) -> dict[str, Any]:
     """Own disputes and decided ones, the newest first; ``before`` is the last id of a page."""
     return {"disputes": listed(server, caller, state=state, limit=limit, before=before)}
 
 
-@router.get("/disputes/{dispute}")
+@router.get("/disputes/{dispute}", dependencies=[rate("read")])
 def get_dispute(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """One dispute."""
     with server.database.reading() as connection:
@@ -132,7 +137,7 @@ def _names(connection: sa.Connection, table: sa.Table, ids: set[str]) -> dict[st
     return {row.id: row.name for row in rows}
 
 
-@router.post("/disputes/{dispute}:withdraw", status_code=200)
+@router.post("/disputes/{dispute}:withdraw", status_code=200, dependencies=[rate("change")])
 def post_withdraw(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Takes one's own dispute back, until a reviewer has opened it."""
     require(caller, Scope.DISPUTE)
@@ -141,7 +146,7 @@ def post_withdraw(dispute: _Id, caller: Caller, server: ThisServer) -> dict[str,
     return {"id": dispute, "state": DisputeState.WITHDRAWN}
 
 
-@router.get("/review")
+@router.get("/review", dependencies=[rate("read")])
 def get_review(caller: Caller, server: ThisServer) -> dict[str, Any]:
     """What waits for the caller's decision; nothing that others have found."""
     reviewer = require(caller, Scope.REVIEW)
@@ -177,7 +182,7 @@ def shown_group(connection: sa.Connection, group: Group, reviewer: str) -> dict[
     }
 
 
-@router.post("/disputes/{dispute}:decide")
+@router.post("/disputes/{dispute}:decide", dependencies=[rate("change")])
 def post_decision(
     dispute: _Id, decision: NewDecision, caller: Caller, server: ThisServer
 ) -> dict[str, Any]:

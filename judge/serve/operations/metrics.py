@@ -10,13 +10,12 @@ from __future__ import annotations
 import datetime as dt
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import sqlalchemy as sa
-from fastapi import FastAPI, Request, Response
+from fastapi import Request
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Gauge,
@@ -28,6 +27,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 from prometheus_client.registry import Collector
 
 from judge.errors import JudgeError
+from judge.grading.batch import Event
 from judge.serve.context import Server
 from judge.serve.store import tables as t
 from judge.serve.store.words import JudgingState
@@ -39,6 +39,7 @@ CACHED_S = 5.0
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _CASE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _NOT_A_ROUTE = "none"
+_PREFIX = "/v1"
 
 
 class Metrics:
@@ -73,7 +74,7 @@ class Metrics:
         )
         self._case_seconds = Histogram(
             "judge_case_seconds",
-            "Seconds that a case took, by the kind of work (run, compare).",
+            "Seconds that a case took, by phase: run, recalculation, comparison.",
             ("phase",),
             buckets=_CASE_SECONDS,
             registry=self.registry,
@@ -89,17 +90,25 @@ class Metrics:
         build.labels(__version__).set(1)
         self.registry.register(_OfDatabase(server))
 
-    def request(self, route: str, method: str, status: int, seconds: float | None) -> None:
-        """Counts a request; ``seconds`` is None for one that waited on purpose."""
-        self._requests.labels(route, method, str(status)).inc()
-        if seconds is not None:
+    def answered(self, request: Request, status: int, seconds: float) -> None:
+        """Counts a request that was answered, by the route, never by the path that was asked for.
+
+        Those that wait on purpose are counted and not measured.
+        """
+        route = str(getattr(request.scope.get("route"), "path", _NOT_A_ROUTE))
+        if route != _NOT_A_ROUTE and request.url.path.startswith(f"{_PREFIX}/"):
+            route = _PREFIX + route.removeprefix(_PREFIX)  # routers are told of none
+        self._requests.labels(route, request.method, str(status)).inc()
+        if "wait" not in request.query_params and not route.endswith("/events"):
             self._request_seconds.observe(seconds)
 
-    def case(self, verdict: str, seconds: dict[str, float]) -> None:
-        """Counts a case that was judged here, with the seconds of each kind of work."""
-        self._cases.labels(verdict).inc()
-        for phase, value in seconds.items():
-            self._case_seconds.labels(phase).observe(value)
+    def case(self, event: Event) -> None:
+        """Counts a case that was judged here; not one that was taken over as it was on record."""
+        if event.reused:
+            return
+        self._cases.labels(event.result.verdict.value).inc()
+        for phase, seconds in event.result.timings_s.items():
+            self._case_seconds.labels(phase).observe(seconds)
 
     def fenced(self) -> None:
         """Counts a judging whose lease was lost before it was finished."""
@@ -287,21 +296,6 @@ def metrics_of(server: Server) -> Metrics:
     return metrics
 
 
-def count_requests(app: FastAPI, server: Server) -> None:
-    """Has an application count its requests."""
-    metrics = metrics_of(server)
-
-    @app.middleware("http")
-    async def count(request: Request, call: Callable[[Request], Awaitable[Response]]) -> Response:
-        began = time.monotonic()
-        response = await call(request)
-        route = getattr(request.scope.get("route"), "path", _NOT_A_ROUTE)
-        waits = "wait" in request.query_params or route.endswith("/events")
-        seconds = None if waits else time.monotonic() - began
-        metrics.request(str(route), request.method, response.status_code, seconds)
-        return response
-
-
 def serve_metrics(server: Server, host: str, port: int) -> Callable[[], None]:
     """Serves ``/metrics`` on a port of its own.
 
@@ -316,8 +310,3 @@ def serve_metrics(server: Server, host: str, port: int) -> Callable[[], None]:
         thread.join()
 
     return end
-
-
-def metrics_response(server: Server) -> Response:
-    """The metrics as an answer, for a server whose operator wants them on the same port."""
-    return Response(metrics_of(server).text(), media_type=CONTENT_TYPE_LATEST)

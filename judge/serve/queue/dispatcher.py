@@ -13,8 +13,9 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
@@ -30,8 +31,11 @@ from judge.errors import (
     UsageError,
 )
 from judge.files.writing import FileLock, HeldError, naming_what_is_written, take_lock
+from judge.grading.batch import Event
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
+from judge.serve.boards.telling import note_judged
+from judge.serve.boards.versions import Boards
 from judge.serve.queue.conditions import (
     ENVIRONMENT,
     ensure_conditions,
@@ -65,6 +69,23 @@ _REJUDGE_EVERY = 20
 _MOST_CLAIMS = 100  # what machines refuse so often is at fault itself
 
 
+class OnJudged(Protocol):
+    """What else happens when a judging ends."""
+
+    def __call__(
+        self, transaction: Transaction, judging: str, results: Path, *, first: bool
+    ) -> None:
+        """Notes it.
+
+        Args:
+            transaction: which ends the judging; its verdicts are written.
+            judging: its id.
+            results: its results directory.
+            first: whether it belongs to no rejudging.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class DispatchOptions:
     """Options of a dispatcher.
@@ -76,6 +97,7 @@ class DispatchOptions:
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads, as for ``judge score``.
         insecure_cluster: likewise.
+        public_url: of the server, for what is signed.
         lease_s: after how much silence a lease is lost.
         beat_s: seconds between two signs of life.
     """
@@ -86,6 +108,7 @@ class DispatchOptions:
     sandbox: str = "auto"
     cluster: str | None = None
     insecure_cluster: bool = False
+    public_url: str = ""
     lease_s: float = LEASE_S
     beat_s: float = BEAT_S
 
@@ -93,7 +116,7 @@ class DispatchOptions:
 @dataclass(slots=True)
 class _Running:
     claim: Claim
-    count: CaseCounter = field(default_factory=CaseCounter)
+    count: CaseCounter
     fenced: bool = False
     cancelled: bool = False
 
@@ -105,17 +128,31 @@ class Dispatcher:
         database: open, with the current schema.
         folder: the data folder.
         options: see there.
+        on_judged: called in the transaction that ends a judging, see :class:`OnJudged`.
+        on_case: called with each case that is judged, or taken over from what is on record.
+        on_fenced: called when a judging was ended under a lease that was lost.
 
     Raises:
         UsageError: another process runs under this name.
     """
 
-    def __init__(self, database: Database, folder: DataFolder, options: DispatchOptions) -> None:
+    def __init__(
+        self,
+        database: Database,
+        folder: DataFolder,
+        options: DispatchOptions,
+        *,
+        on_judged: OnJudged = note_judged,
+        on_case: Callable[[Event], None] = lambda _: None,
+        on_fenced: Callable[[], None] = lambda: None,
+    ) -> None:
         self._database = database
+        self._on_judged, self._on_case, self._on_fenced = on_judged, on_case, on_fenced
         self._folder = folder
         self._options = options
         self._actor = Actor(f"dispatcher:{options.name}"[:80])
         self._lock = self._take_name()
+        self._boards = Boards(folder, options.public_url)
         self._watcher = Watcher(database, folder, options.name, patience_s=options.lease_s)
         self._stopping = threading.Event()
         self._work = threading.Lock()
@@ -284,7 +321,7 @@ class Dispatcher:
                     taken = claim(transaction, self._options.name, lanes, alone=not running)
                 if taken is not None:
                     self._claims += 1
-                    self._running[taken.lease] = _Running(taken)
+                    self._running[taken.lease] = _Running(taken, CaseCounter(self._on_case))
                     return taken
         return None
 
@@ -347,15 +384,25 @@ class Dispatcher:
             reason = judged.problem or f"{errors} cases hold judge errors (JE)"
             self._record(lambda transaction: fail(transaction, taken, reason, retry=True))
             return
-        self._record(
-            lambda transaction: finish(
-                transaction,
-                taken,
-                judged.verdicts,
-                report_sha256=judged.report_sha256,
-                scores=judged.scores,
-            )
+        self._record(lambda transaction: self._finish(transaction, taken, judged))
+
+    def _finish(self, transaction: Transaction, taken: Claim, judged: Judged) -> None:
+        """Ends a judging, with what it tells and what it changes on boards, in one transaction."""
+        finish(
+            transaction,
+            taken,
+            judged.verdicts,
+            report_sha256=judged.report_sha256,
+            scores=judged.scores,
         )
+        first = taken.judging["rejudging"] is None
+        self._on_judged(transaction, taken.id, self._folder.results(taken.id), first=first)
+        if first:
+            submission = transaction.one(
+                sa.select(t.submission).where(t.submission.c.id == taken.judging["submission"])
+            )
+            assert submission is not None
+            self._boards.renew(transaction, submission["phase"], "a submission was judged")
 
     def _adopt(self, taken: Claim) -> bool:
         """Notes under which conditions a judging is really done, if the environment has changed.
@@ -419,6 +466,7 @@ class Dispatcher:
                 return
 
     def _note_fenced(self) -> None:
+        self._on_fenced()
         with self._database.writing(self._actor) as transaction:
             transaction.event("lease.fenced", self._options.name)
 

@@ -23,6 +23,8 @@ import sqlalchemy as sa
 
 from judge.api.resources import JudgingResources
 from judge.api.scoring import RunScorer, RunToScore
+from judge.core.score import earned_share
+from judge.core.verdict import Verdict
 from judge.errors import StoreError, SuiteError
 from judge.files.writing import naming_what_is_written
 from judge.grading.batch import Event
@@ -48,13 +50,16 @@ class Work:
         submission: its row.
         revision: the row of the revision by which it is judged.
         options: of the conditions.
-        before: id of the judging that counts now, for rejudgings; None otherwise.
+        before: id of the judging that counts now, for rejudgings; None otherwise, and where the
+            rejudging wants every case judged afresh.
+        anew: tasks of which nothing on record is taken over.
     """
 
     submission: Mapping[str, Any]
     revision: dict[str, Any]
     options: dict[str, Any]
     before: str | None
+    anew: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +86,16 @@ class StoppedError(Exception):
 class CaseCounter:
     """Counts the cases of a judging that are done, and stops it when it is told to.
 
+    Args:
+        on_case: called with each case.
+
     Attributes:
         done: how many are done.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_case: Callable[[Event], None] = lambda _: None) -> None:
         self.done = 0
+        self._on_case = on_case
         self._stop = threading.Event()
 
     def stop(self) -> None:
@@ -100,6 +109,7 @@ class CaseCounter:
             StoppedError: it is to stop.
         """
         self.done = event.done
+        self._on_case(event)
         if self._stop.is_set():
             raise StoppedError
 
@@ -189,10 +199,15 @@ def work_of(database: Database, claim: Claim) -> Work:
         revision = first_row(
             connection, sa.select(t.revision).where(t.revision.c.id == conditions["revision"])
         )
+        scope = connection.scalar(
+            sa.select(t.rejudging.c.scope).where(t.rejudging.c.id == judging["rejudging"])
+        )
     assert revision is not None
-    current = submission["current_judging"]
-    before = current if judging["rejudging"] is not None and current != claim.id else None
-    return Work(submission, revision, conditions["document"]["options"], before)
+    before: str | None = None
+    anew: frozenset[str] = frozenset()
+    if scope is not None and not scope["afresh"] and submission["current_judging"] != claim.id:
+        before, anew = submission["current_judging"], frozenset(scope["tasks"])
+    return Work(submission, revision, conditions["document"]["options"], before, anew)
 
 
 def judge(
@@ -217,7 +232,7 @@ def judge(
     """
     results = folder.results(claim.id)
     if work.before is not None and not results.exists():
-        _seed(folder, work.before, results)
+        _seed(folder, work.before, results, work.anew)
     scorer = scorers.scorer(work)
     body = folder.body(work.submission["sha256"])
     if work.submission["kind"] == Kind.WORKBOOKS:
@@ -236,12 +251,20 @@ def judge(
         "cases": overall["cases"],
         "verdicts": overall["verdicts"],
     }
-    verdicts = _verdicts(results, {(r.task_id, r.sample, r.case) for r in scored.results})
+    earned = {
+        (one.task_id, one.sample, one.case): None
+        if one.verdict is Verdict.AC
+        else earned_share(one) or None
+        for one in scored.results
+    }
+    verdicts = _verdicts(results, earned)
     return Judged(verdicts, hashlib.sha256(data).hexdigest(), scores, scored.problem)
 
 
-def _verdicts(results: Path, judged: set[tuple[str, int, int]]) -> list[VerdictRow]:
-    """The last record of each case that the report is about."""
+def _verdicts(
+    results: Path, judged: Mapping[tuple[str, int, int], float | None]
+) -> list[VerdictRow]:
+    """The last record of each case that the report is about, with what it earned if not all."""
     rows: dict[tuple[str, int, int], VerdictRow] = {}
     with RunDirectory(results) as store:
         for record in store.read_records(CASES_FILE):
@@ -257,11 +280,12 @@ def _verdicts(results: Path, judged: set[tuple[str, int, int]]) -> list[VerdictR
                 run_key if isinstance(run_key, str) else None,
                 comparison_key if isinstance(comparison_key, str) else None,
                 output if isinstance(output, str) else None,
+                judged[key],
             )
     return [rows[key] for key in sorted(rows)]
 
 
-def _seed(folder: DataFolder, before: str, results: Path) -> None:
+def _seed(folder: DataFolder, before: str, results: Path, anew: frozenset[str]) -> None:
     """Puts what is on record of a judging where another one begins; whole, or not at all."""
     source = folder.results(before)
     scratch = folder.temporary() / results.name
@@ -273,6 +297,12 @@ def _seed(folder: DataFolder, before: str, results: Path) -> None:
                 shutil.copytree(source / name, scratch / name, copy_function=_linked)
             elif (source / name).is_file():
                 shutil.copyfile(source / name, scratch / name)
+        if anew:
+            with RunDirectory(scratch) as store:
+                records = list(store.read_records(CASES_FILE))
+                store.replace_records(
+                    CASES_FILE, [record for record in records if str(record["task"]) not in anew]
+                )
         scratch.replace(results)
 
 

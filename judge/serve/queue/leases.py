@@ -65,6 +65,7 @@ class VerdictRow:
     run_key: str | None
     comparison_key: str | None
     output_sha256: str | None
+    earned: float | None = None
 
 
 def lane_of(cases: int, rejudging: str | None) -> Lane:
@@ -258,6 +259,7 @@ def finish(
             "run_key": row.run_key,
             "comparison_key": row.comparison_key,
             "output_sha256": row.output_sha256,
+            "earned": row.earned,
         }
         for row in verdicts
     ]

@@ -8,23 +8,16 @@ compares the parts of the keys that come from the suite, and the conditions for 
 
 from __future__ import annotations
 
-import errno
-import os
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
 from judge.compare.profiles import get_profile
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec, Task
-from judge.errors import StoreError
-from judge.files.writing import naming_what_is_written
 from judge.grading.case import GradingRules, known_fault
 from judge.grading.keys import FileDigests, comparison_key
-from judge.grading.store import CASES_FILE, WORKBOOKS_FOLDER, RunDirectory
 from judge.serve.rejudging.machine import Scope, in_scope
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
@@ -162,58 +155,6 @@ def _cases_on_record(connection: sa.Connection, judgings: list[str]) -> dict[Cas
         for task, case, count in rows:
             counts[task, case] = counts.get((task, case), 0) + count
     return counts
-
-
-def seed_results(before: Path, after: Path, scope: Scope) -> int:
-    """Gives the results directory of a member what is on record of its judging before.
-
-    What is copied is only used where its keys are those of the new conditions
-    (:mod:`judge.grading.batch`): then nothing is run, or nothing is compared.
-
-    Args:
-        before: the results directory of the current judging; nothing is copied if it is gone.
-        after: that of the member; left alone if it has records.
-        scope: tasks that are judged anew are left out.
-
-    Returns:
-        How many records were copied.
-
-    Raises:
-        StoreError: the directory cannot be written.
-    """
-    if not (before / CASES_FILE).is_file() or (after / CASES_FILE).is_file() or scope.afresh:
-        return 0
-    with naming_what_is_written(after, StoreError):
-        after.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _link_all(before / WORKBOOKS_FOLDER, after / WORKBOOKS_FOLDER)
-    with RunDirectory(before) as source, RunDirectory(after) as target:
-        records = [
-            record
-            for record in source.read_records(CASES_FILE)
-            if not scope.judges_anew(str(record.get("task")))
-        ]
-        target.replace_records(CASES_FILE, records)
-    return len(records)
-
-
-def _link_all(source: Path, target: Path) -> None:
-    """The files of a folder, which never change, under a second name; copied across devices."""
-    for folder, _, names in os.walk(source):
-        inside = target / Path(folder).relative_to(source)
-        inside.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name in names:
-            _link(Path(folder) / name, inside / name)
-
-
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileExistsError:
-        return
-    except OSError as error:
-        if error.errno not in {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.ENOTSUP}:
-            raise
-        shutil.copyfile(source, target)
 
 
 def corrected_cases(diff: Mapping[str, Any] | None) -> frozenset[CaseName]:

@@ -431,7 +431,7 @@ class Applying:
     another_person: bool = False
 
 
-NewVersion = Callable[[Transaction, Mapping[str, Any], str], None]
+NewVersion = Callable[[Transaction, Mapping[str, Any], str], object]
 """Makes a new version of a board (its row, and why there is one)."""
 
 

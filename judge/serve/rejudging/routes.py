@@ -9,21 +9,27 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.serve.access.rights import Viewer, find, require, require_suite_role, visible_to
+from judge.serve.api.limits import rate
+from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import revision_of, revisions_of
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem
 from judge.serve.rejudging import machine
 from judge.serve.rejudging.machine import Applying, Of, Scope
-from judge.serve.rejudging.service import Asked, advance, boards_of, open_asked, reckon
+from judge.serve.rejudging.service import Asked, advance, open_asked, reckon
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import RejudgingState, SuiteRole
 from judge.serve.store.words import Scope as TokenScope
 
-router = APIRouter()
+router = APIRouter(tags=["rejudgings"])
 
 _Id = Annotated[str, Path(max_length=80)]
-_Ids = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=1_000)]
+_PLAIN = r"^[^\x00]*$"
+_Ids = Annotated[
+    list[Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=1_000)
+]
+_Before = Annotated[str, Query(max_length=31, pattern=r"^([a-z]+_[0-9A-Z]+)?$")]
 _MAX_CHANGED = 2**53
 
 
@@ -43,8 +49,8 @@ class NewRejudging(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    suite: Annotated[str, Field(max_length=80)]
-    reason: Annotated[str, Field(min_length=1, max_length=1_000)]
+    suite: Annotated[str, Field(max_length=80, pattern=_PLAIN)]
+    reason: Annotated[str, Field(min_length=1, max_length=1_000, pattern=_PLAIN)]
     revision: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     scope: AskedScope = Field(default_factory=AskedScope)
     options: Annotated[dict[str, Any], Field(max_length=20)] | None = None
@@ -58,7 +64,7 @@ class Typed(BaseModel):
     changed: Annotated[int, Field(ge=0, le=_MAX_CHANGED)]
 
 
-@router.post("/rejudgings", status_code=201)
+@router.post("/rejudgings", status_code=201, dependencies=[rate("change")])
 def post_rejudging(asked: NewRejudging, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Opens the draft of a rejudging, and says what it will cost."""
     require(caller, TokenScope.AUTHOR)
@@ -82,12 +88,12 @@ def post_rejudging(asked: NewRejudging, caller: Caller, server: ThisServer) -> d
     return {"id": rejudging, "state": RejudgingState.DRAFT, "cost": cost}
 
 
-@router.get("/rejudgings")
+@router.get("/rejudgings", dependencies=[rate("read")])
 def get_rejudgings(
     caller: Caller,
     server: ThisServer,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: Annotated[str, Query(max_length=31)] = "",
+    before: _Before = "",
 ) -> dict[str, Any]:
     """Rejudgings, the newest first; ``before`` is the last id of a page."""
     return {"rejudgings": listed(server, caller, limit=limit, before=before)}
@@ -114,7 +120,7 @@ def listed(server: Server, viewer: Viewer, *, limit: int, before: str = "") -> l
         return all_rows(connection, statement)
 
 
-@router.get("/rejudgings/{rejudging}")
+@router.get("/rejudgings/{rejudging}", dependencies=[rate("read")])
 def get_rejudging(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """One rejudging: its state, cost, and how far its members are."""
     with server.database.reading() as connection:
@@ -148,7 +154,7 @@ def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dic
     }
 
 
-@router.get("/rejudgings/{rejudging}/diff")
+@router.get("/rejudgings/{rejudging}/diff", dependencies=[rate("read")])
 def get_diff(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """What applying it would change, changes outside the correction first; for authors."""
     row = _authored(server, caller, rejudging)
@@ -164,19 +170,19 @@ def _authored(server: Server, viewer: Viewer, rejudging: str) -> dict[str, Any]:
     return row
 
 
-@router.post("/rejudgings/{rejudging}:start")
+@router.post("/rejudgings/{rejudging}:start", dependencies=[rate("change")])
 def post_start(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Has the members of a draft judged."""
     return act(server, caller, rejudging, "start")
 
 
-@router.post("/rejudgings/{rejudging}:retry")
+@router.post("/rejudgings/{rejudging}:retry", dependencies=[rate("change")])
 def post_retry(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Queues the members anew that failed."""
     return act(server, caller, rejudging, "retry")
 
 
-@router.post("/rejudgings/{rejudging}:cancel")
+@router.post("/rejudgings/{rejudging}:cancel", dependencies=[rate("change")])
 def post_cancel(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """Ends it; its judgings are kept, and nothing else changes."""
     return act(server, caller, rejudging, "cancel")
@@ -202,7 +208,7 @@ def act(server: Server, viewer: Viewer, rejudging: str, name: str) -> dict[str, 
         return shown(connection, viewer, find(connection, viewer, t.rejudging, row["id"]))
 
 
-@router.post("/rejudgings/{rejudging}:apply")
+@router.post("/rejudgings/{rejudging}:apply", dependencies=[rate("change")])
 def post_apply(
     rejudging: _Id, typed: Typed, caller: Caller, server: ThisServer, response: Response
 ) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 
+from judge.serve.boards.versions import compare_boards
 from judge.serve.catalog import LoadedSuites, revision_of
 from judge.serve.context import Server
 from judge.serve.problems import Problem
@@ -140,26 +141,6 @@ def loaded_suites(server: Server) -> LoadedSuites:
     return suites
 
 
-class Boards(Protocol):
-    """What a rejudging needs of the boards of a server."""
-
-    def changes(
-        self, connection: sa.Connection, members: Mapping[str, str]
-    ) -> list[dict[str, Any]]:
-        """The boards before and after, if these judgings, by submission, were the current ones."""
-        ...
-
-    def new_version(self, transaction: Transaction, board: Mapping[str, Any], why: str) -> None:
-        """Makes a new version of a board."""
-        ...
-
-
-def boards_of(server: Server) -> Boards:
-    """The boards of a server."""
-    boards: Boards = server.shared["boards"]
-    return boards
-
-
 def advance(server: Server) -> int:
     """Moves every open rejudging on as far as it can go: costs, late submissions, differences.
 
@@ -183,7 +164,7 @@ def advance(server: Server) -> int:
             complete = machine.progress_of(connection, row["id"]).is_complete
             if row["state"] != RejudgingState.RUNNING or not complete:
                 continue
-            diff = diff_of(connection, row, boards_of(server).changes)
+            diff = diff_of(connection, row, compare_boards)
         with server.database.writing(_ACTOR) as transaction:
             ready += machine.make_ready(transaction, row["id"], diff, diff["members"])
     return ready

@@ -287,6 +287,7 @@ verdict = Table(
     Column("run_key", _SHA256),
     Column("comparison_key", _SHA256),
     Column("output_sha256", _SHA256),
+    Column("earned", Float),  # share of its points that a case earned which is not accepted
 )
 
 rejudging = Table(  # rej
@@ -410,6 +411,15 @@ answer_seen = Table(  # the budget of each gold: different answers of an account
     Column("case", Integer, primary_key=True),
     Column("answer", _SHA256, primary_key=True),
     Column("place", Integer, nullable=False),  # 1 for the first answer
+)
+
+beyond_budget = Table(  # accepted cases that do not count until the phase is published
+    "beyond_budget",
+    metadata,
+    _reference("judging", "judging.id", primary_key=True),
+    Column("task", String(200), primary_key=True),
+    Column("sample", Integer, primary_key=True),
+    Column("case", Integer, primary_key=True),
 )
 
 event = Table(

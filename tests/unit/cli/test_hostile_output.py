@@ -142,6 +142,8 @@ CALLS = {
     "view": ["view {0}/nothing", "view {0}/text.xlsx"],
     "rejudge": ["rejudge {0}/one", "rejudge {0}/one --case {1}/1 --verdict AC --by a --why b"],
     "audit": ["audit {0}/one --sample 1", "audit {0}/one --read {0}/text.xlsx"],
+    "verify-result": ["verify-result {0}/text.xlsx --key {0}/nothing",
+                      "verify-result {0}/nothing"],
     "checklist": ["checklist points {0}/one", "checklist sheet {0}/one --out {0}/marks.json",
                   "checklist take {0}/one {0}/text.xlsx --by {1}"],
     "verify": ["verify {0}/suite --recalc never", "verify {0}/nothing"],
@@ -153,6 +155,7 @@ CALLS = {
     "recalc": ["recalc {0}/output.xlsx", "recalc {0}/text.xlsx",
                "recalc {0}/output.xlsx --explain A1"],
     "engines": ["engines"],
+    "mcp": ["mcp --folder {0} --tools {1}", "mcp --folder {0}/nothing"],
     "infer": ["infer --dataset {0}/suite --model {1} --out {0}/infer", "infer --out {0}/one"],
     "dataset": ["dataset list {0}/suite", "dataset show {0}/suite 1",
                 "dataset stats {0}/suite", "dataset validate {0}/suite", "dataset fetch {1}",
@@ -169,6 +172,10 @@ CALLS = {
     "sandbox": ["sandbox {1}"],
     "cluster": ["cluster worker tcp://{1}", "cluster certificates {0}/text.xlsx",
                 "score {0}/one --recalc never -q --cluster {1}"],
+    "serve": ["serve --data {0}/text.xlsx", "serve {1}", "serve --listen {1}",
+              "serve admin token {1} --data {0}/served",
+              "serve admin suite add {1} {0}/suite --data {0}/served"],
+    "submit": ["submit {0}/text.xlsx --to {1} --phase {1}", "submit --to http://{1} --status {1}"],
     "doctor": ["doctor {1}"],
 }  # fmt: skip
 

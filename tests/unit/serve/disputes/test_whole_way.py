@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 import sqlalchemy as sa
-from fastapi.testclient import TestClient
 
-from judge.serve.access.accounts import create_account, create_token
-from judge.serve.app import make_app
-from judge.serve.catalog import (
-    NewPhase,
-    NewSuite,
-    add_phase,
-    add_revision,
-    current_conditions,
-    name_role,
-    set_phase_state,
-)
-from judge.serve.context import Server
-from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
-from judge.serve.queue.judging import CaseCounter, Scorers, judge, work_of
-from judge.serve.queue.leases import claim, enqueue, finish
+from judge.serve.catalog import set_phase_state
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
-from judge.serve.store.database import Actor, Database, Transaction
-from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
-from judge.serve.store.words import Kind, Lane, PhaseState, Scope, SuiteRole, Visibility
+from judge.serve.store.words import PhaseState
 from tests.postgresql import new_database, running_postgresql
-
-ACTOR = Actor("test")
-SAMPLE = Path(__file__).parents[4] / "dataset" / "sample"
-TASK, CELL, RIGHT = "1001", "G3", 4711
-SCOPES = (Scope.READ, Scope.DISPUTE, Scope.REVIEW, Scope.AUTHOR)
+from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
 
 
 @pytest.fixture(scope="module")
@@ -51,128 +26,7 @@ def postgresql() -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def small_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tasks of the sample suite."""
-    import json  # noqa: PLC0415
-
-    folder = tmp_path_factory.mktemp("suite") / "small"
-    tasks = json.loads((SAMPLE / "dataset.json").read_text())[:2]
-    for task in tasks:
-        shutil.copytree(SAMPLE / task["spreadsheet_path"], folder / task["spreadsheet_path"])
-    (folder / "dataset.json").write_text(json.dumps(tasks))
-    return folder
-
-
-class FakeBoards:
-    """Boards that count their versions."""
-
-    def changes(
-        self, _connection: sa.Connection, members: Mapping[str, str]
-    ) -> list[dict[str, Any]]:
-        return [{"members": len(members)}]
-
-    def new_version(self, transaction: Transaction, board: Mapping[str, Any], why: str) -> None:
-        transaction.execute(
-            sa.insert(t.board_version).values(
-                board=board["id"], number=1, conditions=board["conditions"], document="{}",
-                sha256="0" * 64, signature="", key_id="", why=why,
-            )
-        )  # fmt: skip
-
-
-class House:
-    """A server with a suite, a phase, a board and accounts with tokens."""
-
-    def __init__(self, database: Database, folder: Path, suite: Path) -> None:
-        self.server = Server(database, DataFolder(folder))
-        self.server.folder.make()
-        self.server.shared["boards"] = FakeBoards()
-        self.client = TestClient(make_app(self.server))
-        self.tokens: dict[str, str] = {}
-        self.accounts: dict[str, str] = {}
-        with database.writing(ACTOR) as transaction:
-            for name in ("author", "first", "second", "one", "two"):
-                self.accounts[name] = create_account(transaction, name)
-                self.tokens[name] = create_token(transaction, self.accounts[name], "test", SCOPES)[
-                    1
-                ]
-            set_setting(transaction, ENVIRONMENT, make_environment(None, []))
-            new = NewSuite(
-                "small", str(suite), self.accounts["author"], options={"recalc": "never"}
-            )
-            add_revision(self.server, transaction, new)
-            for name in ("first", "second"):
-                name_role(transaction, "small", self.accounts[name], SuiteRole.REVIEWER)
-            transaction.execute(sa.update(t.suite).values(two_reviewers=True))
-            self.phase = add_phase(transaction, NewPhase("spring", "small"))
-            row = transaction.one(sa.select(t.phase))
-            assert row is not None
-            self.conditions = current_conditions(transaction, row)
-            transaction.execute(
-                sa.insert(t.board).values(
-                    id=new_id("brd"), name="main", title="Main", suite=row["suite"],
-                    phase=self.phase, conditions=self.conditions, metric="soft", rule="best",
-                    visibility=Visibility.PUBLIC, columns=[],
-                )
-            )  # fmt: skip
-
-    def call(self, who: str, method: str, path: str, **body: Any) -> Any:
-        headers = {"Authorization": f"Bearer {self.tokens[who]}"}
-        return self.client.request(method, f"/v1{path}", headers=headers, json=body or None)
-
-    def submit(self, who: str, suite: Path, value: int) -> str:
-        """Finished workbooks: the golds, with one cell of one case changed; judged at once."""
-        submission = new_id("sub")
-        sha256 = hashlib.sha256(f"{who}{value}".encode()).hexdigest()
-        outputs = self.server.folder.unpacked(sha256)
-        outputs.mkdir(parents=True)
-        for gold in suite.rglob("*_answer.xlsx"):
-            shutil.copyfile(gold, outputs / gold.name.replace("_answer", "_output"))
-        changed = outputs / f"1_{TASK}_output.xlsx"
-        book = openpyxl.load_workbook(changed)
-        book.worksheets[0][CELL] = value
-        book.save(changed)
-        account = self.accounts[who]
-        with self.server.database.writing(ACTOR) as transaction:
-            transaction.execute(
-                sa.insert(t.submission).values(
-                    id=submission, account=account, made_by=account, phase=self.phase,
-                    kind=Kind.WORKBOOKS, sha256=sha256, bytes=1,
-                )
-            )  # fmt: skip
-            judging = enqueue(
-                transaction, submission=submission, account=account,
-                conditions=str(self.conditions), cases=6,
-            )  # fmt: skip
-            transaction.execute(
-                sa.update(t.submission)
-                .where(t.submission.c.id == submission)
-                .values(current_judging=judging)
-            )
-        self.dispatch()
-        return submission
-
-    def dispatch(self) -> int:
-        """Judges all that waits, as a dispatcher does."""
-        count = 0
-        with contextlib.ExitStack() as stack:
-            scorers = Scorers(self.server.folder, stack, None, {"jobs": 1})
-            while True:
-                with self.server.database.writing(ACTOR) as transaction:
-                    taken = claim(transaction, "test", list(Lane), alone=True)
-                if taken is None:
-                    return count
-                work = work_of(self.server.database, taken)
-                judged = judge(self.server.folder, scorers, taken, work, lambda _: CaseCounter())
-                with self.server.database.writing(ACTOR) as transaction:
-                    finish(
-                        transaction, taken, judged.verdicts,
-                        report_sha256=judged.report_sha256, scores=judged.scores,
-                    )  # fmt: skip
-                count += 1
-
-    def scalar(self, statement: sa.Select[Any]) -> Any:
-        with self.server.database.reading() as connection:
-            return connection.scalar(statement)
+    return make_suite(tmp_path_factory.mktemp("suite"))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -235,7 +89,13 @@ def test_from_a_dispute_to_a_new_version(house: House, small_suite: Path) -> Non
     shown = house.call("two", "GET", f"/disputes/{number}").json()
     assert (shown["state"], shown["account"], shown["submission"]) == ("corrected", "one", None)
     assert str(RIGHT) not in str(shown["reason"])
-    why = house.scalar(sa.select(t.board_version.c.why))
+    versions = sa.select(t.board_version).order_by(t.board_version.c.number)
+    with house.server.database.reading() as connection:
+        first_version, second_version = connection.execute(versions).all()
+    assert second_version.previous == first_version.sha256
+    assert second_version.conditions != first_version.conditions
+    why = second_version.why
+    assert [row["account"] for row in diff["boards"][0]["entries"]] == ["one"]
     assert f"Case 1 of task {TASK} is corrected, disputed by one" in why
     current = sa.select(t.judging.c.scores).join(
         t.submission, t.submission.c.current_judging == t.judging.c.id
@@ -243,6 +103,34 @@ def test_from_a_dispute_to_a_new_version(house: House, small_suite: Path) -> Non
     for submission, hard in ((right, 1.0), (wrong, 0.5)):
         scores = house.scalar(current.where(t.submission.c.id == submission))
         assert scores["hard"] == pytest.approx(hard), scores
+
+
+@pytest.mark.parametrize(
+    ("scope", "work"),
+    [
+        ({"of": "all", "afresh": True}, {"copied": 0, "compared": 0, "run": 6}),
+        ({"of": "all", "tasks": [TASK]}, {"copied": 3, "compared": 0, "run": 3}),
+    ],
+)
+def test_verdicts_that_are_not_trusted_are_made_again(
+    house: House, small_suite: Path, scope: dict[str, Any], work: dict[str, int]
+) -> None:
+    """A dispatcher that recorded wrong verdicts: the same conditions, and nothing is copied."""
+    submission = house.submit("one", small_suite, RIGHT)
+    before = house.scalar(sa.select(t.submission.c.current_judging))
+    cases = house.server.folder.results(before) / "cases.jsonl"
+    cases.write_text(cases.read_text().replace('"WA"', '"AC"'))
+    with house.server.database.writing(ACTOR) as transaction:
+        transaction.execute(sa.update(t.verdict).values(verdict="AC"))
+    body = {"suite": "small", "reason": "a broken dispatcher", "scope": scope}
+    draft = house.call("author", "POST", "/rejudgings", **body).json()
+    assert draft["cost"]["cases"] == work, draft
+    house.call("author", "POST", f"/rejudgings/{draft['id']}:start")
+    house.dispatch()
+    assert advance(house.server) == 1
+    diff = house.call("author", "GET", f"/rejudgings/{draft['id']}/diff").json()
+    assert diff["transitions"] == {"AC → WA": 1}
+    assert (diff["outside"], diff["verdicts"][0]["submission"]) == (1, submission)
 
 
 def test_reviewers_are_blind_to_each_other(house: House, small_suite: Path) -> None:

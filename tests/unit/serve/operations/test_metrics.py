@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from judge.core.verdict import CaseResult, Verdict
+from judge.grading.batch import Event
+from judge.serve.app import make_app
 from judge.serve.context import Server
-from judge.serve.operations.metrics import Metrics, count_requests, metrics_of
+from judge.serve.operations.metrics import Metrics, metrics_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, sqlite_url
 from judge.serve.store.folder import DataFolder
@@ -46,12 +48,13 @@ def test_what_the_database_holds_is_counted(server: Server) -> None:
             sa.insert(t.dispatcher).values(name="main", life="1", slots=4, state="ready")
         )
     metrics = Metrics(server)
-    metrics.case("AC", {"run": 0.2, "compare": 0.1})
-    metrics.case("AC", {})
+    judged = CaseResult("t1", 0, 1, Verdict.AC, timings_s={"run": 0.2})
+    for reused in (False, False, True):
+        metrics.case(Event(judged, reused=reused, done=1, total=3))
     text = metrics.text().decode()
     assert 'judge_dispatcher_slots{holder="main",state="free"} 4.0' in text
     assert 'judge_cases_judged_total{verdict="AC"} 2.0' in text
-    assert 'judge_case_seconds_count{phase="run"} 1.0' in text
+    assert 'judge_case_seconds_count{phase="run"} 2.0' in text
 
 
 def test_without_the_database_the_rest_is_still_told(server: Server) -> None:
@@ -65,19 +68,11 @@ def test_without_the_database_the_rest_is_still_told(server: Server) -> None:
 
 
 def test_requests_are_counted_by_route_and_not_by_path(server: Server) -> None:
-    app = FastAPI()
-    app.state.server = server
-
-    @app.get("/things/{name}")
-    def thing(name: str) -> str:
-        return name
-
-    count_requests(app, server)
-    client = TestClient(app)
-    client.get("/things/secret-name")
-    client.get("/things/other")
-    client.get("/nowhere/secret-name")
+    client = TestClient(make_app(server))
+    for path in ("/v1/suites/secret-name", "/v1/suites/other", "/nowhere/secret-name"):
+        assert client.get(path).status_code == 404
     text = metrics_of(server).text().decode()
-    assert 'judge_http_requests_total{method="GET",route="/things/{name}",status="200"} 2.0' in text
-    assert 'judge_http_requests_total{method="GET",route="none",status="404"} 1.0' in text
+    counted = 'judge_http_requests_total{method="GET",route="%s",status="404"} %s'
+    assert counted % ("/v1/suites/{suite}", "2.0") in text
+    assert counted % ("none", "1.0") in text
     assert "secret-name" not in text

@@ -1,0 +1,123 @@
+"""``judge serve``: the online judge, as one process or as its parts."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.help import HelpGroup
+from judge.cli.options import option, options_of
+from judge.core.option import options_in
+from judge.errors import UsageError
+from judge.serve.options import ListenOptions, PlaceOptions, SlotOptions
+
+if TYPE_CHECKING:
+    from judge.serve.context import Server
+
+_PACKAGES = ("fastapi", "sqlalchemy", "alembic", "multipart", "prometheus_client")
+
+
+def check_installed() -> None:
+    """Checks that the packages of the server are there.
+
+    Raises:
+        UsageError: one of them is missing; the hint names the extra.
+    """
+    for package in _PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(
+                f"judge serve needs {package}, which is not installed",
+                hint="python -m pip install 'sheetjudge[serve]'",
+            )
+
+
+def of_kind(kind: type[Any], options: dict[str, Any]) -> Any:
+    """The options of one dataclass, of those that a command was given."""
+    return kind(**{name: options[name] for name in options_in(kind)})
+
+
+@click.group(
+    cls=HelpGroup,
+    invoke_without_command=True,
+    examples=(
+        "serve --data judge-data",
+        "serve --demo",
+        "serve admin suite add budget ./my-suite --data judge-data",
+    ),
+)
+@options_of(ListenOptions)
+@options_of(SlotOptions)
+@option("--demo", is_flag=True, help="Add the sample suites and a board of sample submissions.")
+@click.pass_context
+def serve(context: click.Context, /, demo: bool, **options: Any) -> None:
+    """Run the online judge: submissions over HTTP, a queue, boards, disputes and rejudgings.
+
+    The first start makes the data folder and prints a link to sign in as its operator. Server and
+    dispatcher run in this process; `serve api` and `serve dispatch` run them apart, on PostgreSQL
+    on several machines (docs/serve.md).
+    """
+    if context.invoked_subcommand is not None:
+        return
+    check_installed()
+    from judge.serve.demo import add_demo  # noqa: PLC0415  `--help` needs none of it
+    from judge.serve.running import serve as run  # noqa: PLC0415
+
+    listen, slots = of_kind(ListenOptions, options), of_kind(SlotOptions, options)
+
+    def prepare(server: Server) -> None:
+        click.echo("The dispatcher is ready.")
+        if demo:
+            for line in add_demo(server):
+                click.echo(line)
+
+    run(listen, slots, on_listening=_tell, after_opening=prepare)
+    raise KeyboardInterrupt
+
+
+@serve.command(examples=("serve api --database postgresql://judge@db/judge --data /srv/judge",))
+@options_of(ListenOptions)
+def api(**options: Any) -> None:
+    """Run the server alone; other processes judge (`serve dispatch`)."""
+    check_installed()
+    from judge.serve.running import serve as run  # noqa: PLC0415  as above
+
+    run(of_kind(ListenOptions, options), None, on_listening=_tell)
+    raise KeyboardInterrupt
+
+
+@serve.command(examples=("serve dispatch --name node1 --slots 8 --data /srv/judge",))
+@options_of(PlaceOptions)
+@options_of(SlotOptions)
+def dispatch(**options: Any) -> None:
+    """Run a dispatcher alone, with access to the database and the data folder."""
+    check_installed()
+    from judge.serve.running import dispatch as run  # noqa: PLC0415  as above
+
+    place, slots = of_kind(PlaceOptions, options), of_kind(SlotOptions, options)
+    run(place, slots, on_ready=lambda: click.echo(f"dispatcher {slots.name} is ready"))
+    raise KeyboardInterrupt
+
+
+def _tell(_: Server, code: str | None, address: str) -> None:
+    lines: Iterable[str] = (f"judge serve: {address}", "Ctrl-C ends it.")
+    if code is not None:
+        lines = (
+            *lines,
+            f"Sign in as operator, once, within 30 minutes: {address}/sign-in?code={code}",
+            "Later: judge serve admin link operator --data DIR",
+        )
+    for line in lines:
+        click.echo(line)
+
+
+def _add_admin() -> None:
+    import judge.cli.serve_operations  # noqa: F401, PLC0415  adds its commands to the group
+    from judge.cli.serve_admin import admin  # noqa: PLC0415  it takes options from here
+
+    serve.add_command(admin)
+
+
+_add_admin()

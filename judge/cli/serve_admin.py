@@ -1,0 +1,417 @@
+"""``judge serve admin``: accounts, suites, phases and boards of a server, on its own machine."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.help import HelpGroup
+from judge.cli.options import option, options_of, together
+from judge.cli.output import print_table, table
+from judge.errors import UsageError
+from judge.serve.options import PlaceOptions
+
+if TYPE_CHECKING:
+    from judge.serve.context import Server
+    from judge.serve.store.database import Actor
+
+_PLACE = options_of(PlaceOptions)
+_PHASE_TIMES = together(
+    option("--opens", metavar="TIME", help="In UTC: 2026-01-31T00:00:00Z [now]."),
+    option("--closes", metavar="TIME", help="Likewise [never]."),
+)
+
+
+@contextlib.contextmanager
+def server_of(options: dict[str, Any]) -> Iterator[Server]:
+    """The server that the options name, taken out of them."""
+    from judge.cli.serve import check_installed  # noqa: PLC0415  it imports this module
+
+    check_installed()
+    from judge.serve.running import opened  # noqa: PLC0415  `--help` needs none of it
+
+    place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
+    with opened(place) as made:
+        yield made.server
+
+
+def acting() -> Actor:
+    """Who administers, for the audit log."""
+    from judge.serve.store.database import Actor  # noqa: PLC0415  as above
+
+    return Actor(f"admin:{getpass.getuser()}"[:80])
+
+
+@click.group(
+    cls=HelpGroup,
+    examples=(
+        "serve admin account add ann --data judge-data",
+        "serve admin token ann --scope submit --scope read --data judge-data",
+        "serve admin suite add budget ./my-suite --data judge-data",
+        "serve admin phase add budget-open budget --data judge-data",
+        "serve admin board add budget budget-open --data judge-data",
+    ),
+)
+def admin() -> None:
+    """Administer a server, on the machine that has its data folder."""
+
+
+@admin.group(cls=HelpGroup, examples=("serve admin account add ann",))
+def account() -> None:
+    """Accounts: people, teams and services."""
+
+
+@account.command("add", examples=("serve admin account add ann --role author",))
+@click.argument("name")
+@option("--kind", type=click.Choice(["person", "team", "service"]), default="person")
+@option(
+    "--role",
+    "roles",
+    type=click.Choice(["author", "operator"]),
+    multiple=True,
+    help="Of the server.",
+)
+@option("--member", "members", multiple=True, metavar="ACCOUNT", help="Of a team; may be repeated.")
+@_PLACE
+def account_add(
+    name: str, kind: str, roles: tuple[str, ...], members: tuple[str, ...], **options: Any
+) -> None:
+    """Make an account."""
+    with server_of(options) as server:
+        from judge.serve.access.accounts import (  # noqa: PLC0415  as above
+            account_named,
+            add_member,
+            create_account,
+        )
+        from judge.serve.store.words import AccountKind, Role  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            made = create_account(
+                transaction, name, kind=AccountKind(kind), roles=[Role(role) for role in roles]
+            )
+            for member in members:
+                person = account_named(transaction.connection, member)
+                add_member(transaction, made, person["id"])
+    click.echo(made)
+
+
+@account.command("list", examples=("serve admin account list",))
+@_PLACE
+def account_list(**options: Any) -> None:
+    """List the accounts."""
+    _list(options, "account", ("name", "kind", "state", "waiting", "running", "concurrency", "id"))
+
+
+@account.command("set", examples=("serve admin account set ann --state blocked",))
+@click.argument("name")
+@option("--state", type=click.Choice(["pending", "active", "blocked"]))
+@option("--concurrency", type=click.IntRange(0, 1000), help="Judgings of it at a time.")
+@_PLACE
+def account_set(name: str, state: str | None, concurrency: int | None, **options: Any) -> None:
+    """Block or activate an account, or change how many judgings of it go on at a time."""
+    if state is None and concurrency is None:
+        raise UsageError("nothing to set", hint="Give --state or --concurrency.")
+    with server_of(options) as server:
+        from judge.serve.access.accounts import account_named, change_account  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            row = account_named(transaction.connection, name)
+            change_account(transaction, row, state=state, concurrency=concurrency)
+
+
+@admin.command(examples=("serve admin token ann --scope submit --scope read",))
+@click.argument("account")
+@option(
+    "--scope",
+    "scopes",
+    type=click.Choice(["submit", "read", "dispute", "review", "author", "operate"]),
+    multiple=True,
+    default=("submit", "read"),
+    show_default=True,
+    help="What it may be used for; may be repeated.",
+)
+@option("--days", type=click.IntRange(1, 366), default=90, show_default=True)
+@option("--name", default="command line", show_default=True)
+@_PLACE
+def token(account: str, scopes: tuple[str, ...], days: int, name: str, **options: Any) -> None:
+    """Make a token of ACCOUNT, and print it; it is not kept."""
+    with server_of(options) as server:
+        from judge.serve.access.accounts import account_named, create_token  # noqa: PLC0415
+        from judge.serve.store.words import Scope  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            row = account_named(transaction.connection, account)
+            chosen = [Scope(scope) for scope in scopes]
+            _, text = create_token(transaction, row["id"], name, chosen, days=days)
+    click.echo(text)
+
+
+@admin.command(examples=("serve admin link operator",))
+@click.argument("account")
+@_PLACE
+def link(account: str, **options: Any) -> None:
+    """Print the path of a link that signs ACCOUNT in once, within 30 minutes."""
+    with server_of(options) as server:
+        from judge.serve.access.accounts import account_named, create_sign_in  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            row = account_named(transaction.connection, account)
+            code = create_sign_in(transaction, row["id"])
+    click.echo(f"/sign-in?code={code}")
+
+
+@admin.group(cls=HelpGroup, examples=("serve admin suite add budget ./my-suite",))
+def suite() -> None:
+    """Suites and their revisions."""
+
+
+@suite.command("add", examples=("serve admin suite add budget ./my-suite --hidden 17 --hidden 18",))
+@click.argument("name")
+@click.argument("source")
+@option("--corrections", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@option("--owner", default="operator", show_default=True, metavar="ACCOUNT", help="Its author.")
+@option("--title", default="", help="For people [NAME].")
+@option(
+    "--visibility",
+    type=click.Choice(["public", "listed", "hidden"]),
+    default="public",
+    show_default=True,
+)
+@option("--hidden", multiple=True, metavar="ID", help="Task of the hidden split; or `all`.")
+@option("--level", multiple=True, metavar="SPLIT=LEVEL", help="Feedback level, as hidden=tasks.")
+@option("--options", metavar="JSON", default="{}", help='How it is judged: {"profile": "strict"}.')
+@option("--note", default="", help="Why there is a new revision.")
+@option("--unchecked", is_flag=True, help="Skip `judge verify` of the suite.")
+@_PLACE
+def suite_add(name: str, source: str, unchecked: bool, **options: Any) -> None:
+    """Add the suite SOURCE under NAME, or make it the newest revision of that suite.
+
+    The files are copied into the data folder, and never changed there.
+    """
+    with server_of(options) as server:
+        from judge.serve.access.accounts import account_named  # noqa: PLC0415  as above
+        from judge.serve.catalog import NewSuite, add_revision, check_suite  # noqa: PLC0415
+        from judge.serve.store.words import Level, Visibility  # noqa: PLC0415
+
+        corrections = options.pop("corrections")
+        hidden = check_suite(source, corrections, options.pop("hidden"), verify=not unchecked)
+        levels = dict(_pair(text) for text in options.pop("level"))
+        owner, visibility = options.pop("owner"), Visibility(options.pop("visibility"))
+        rules = _json_object(options.pop("options"))
+        with server.database.writing(acting()) as transaction:
+            owner = account_named(transaction.connection, owner)["id"]
+            row = add_revision(
+                server,
+                transaction,
+                NewSuite(
+                    name,
+                    source,
+                    owner,
+                    corrections=corrections,
+                    visibility=visibility,
+                    hidden=hidden,
+                    levels={split: Level(level) for split, level in levels.items()},
+                    options=rules,
+                    **options,
+                ),
+            )
+    click.echo(f"{name}: revision {row['number']}, {row['cases']} cases, {row['digest']}")
+
+
+@suite.command("list", examples=("serve admin suite list",))
+@_PLACE
+def suite_list(**options: Any) -> None:
+    """List the suites."""
+    _list(options, "suite", ("name", "title", "visibility", "levels", "id"))
+
+
+@suite.command("name", examples=("serve admin suite name budget ann reviewer",))
+@click.argument("suite")
+@click.argument("account")
+@click.argument("role", type=click.Choice(["author", "reviewer"]))
+@_PLACE
+def suite_name(suite: str, account: str, role: str, **options: Any) -> None:
+    """Name ACCOUNT as an author or a reviewer of SUITE."""
+    with server_of(options) as server:
+        from judge.serve.access.accounts import account_named  # noqa: PLC0415  as above
+        from judge.serve.catalog import name_role  # noqa: PLC0415
+        from judge.serve.store.words import SuiteRole  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            row = account_named(transaction.connection, account)
+            name_role(transaction, suite, row["id"], SuiteRole(role))
+
+
+@admin.group(cls=HelpGroup, examples=("serve admin phase add budget-open budget",))
+def phase() -> None:
+    """Phases: when, and how often, a suite takes submissions."""
+
+
+@phase.command("add", examples=("serve admin phase add budget-open budget --per-day 3",))
+@click.argument("name")
+@click.argument("suite")
+@option("--split", default="public", show_default=True)
+@_PHASE_TIMES
+@option("--per-day", type=click.IntRange(1, 10**6), default=5, show_default=True)
+@option("--in-total", type=click.IntRange(1, 10**6), default=100, show_default=True)
+@_PLACE
+def phase_add(name: str, suite: str, **options: Any) -> None:
+    """Add the phase NAME to SUITE."""
+    with server_of(options) as server:
+        from judge.serve.catalog import NewPhase, add_phase  # noqa: PLC0415  as above
+
+        with server.database.writing(acting()) as transaction:
+            click.echo(add_phase(transaction, NewPhase(name, suite, **options)))
+
+
+@phase.command("set", examples=("serve admin phase set budget-open published",))
+@click.argument("name")
+@click.argument("state", type=click.Choice(["planned", "open", "closed", "published", "by-time"]))
+@_PLACE
+def phase_set(name: str, state: str, **options: Any) -> None:
+    """Open, close or publish a phase by hand, or leave it to its times again."""
+    with server_of(options) as server:
+        import sqlalchemy as sa  # noqa: PLC0415  as above
+
+        from judge.serve.catalog import set_phase_state  # noqa: PLC0415
+        from judge.serve.store import tables as t  # noqa: PLC0415
+        from judge.serve.store.words import PhaseState  # noqa: PLC0415
+
+        chosen = None if state == "by-time" else PhaseState(state)
+        with server.database.writing(acting()) as transaction:
+            set_phase_state(transaction, name, chosen)
+            row = transaction.one(sa.select(t.phase.c.id).where(t.phase.c.name == name))
+            assert row is not None, "its state was set"
+            server.shared["boards"].renew(transaction, row["id"], f"the phase is {state}")
+
+
+@phase.command("list", examples=("serve admin phase list",))
+@_PLACE
+def phase_list(**options: Any) -> None:
+    """List the phases."""
+    _list(options, "phase", ("name", "split", "state", "opens", "closes", "per_day", "in_total"))
+
+
+@admin.group(cls=HelpGroup, examples=("serve admin board add budget budget-open",))
+def board() -> None:
+    """Boards of phases."""
+
+
+@board.command("add", examples=("serve admin board add budget budget-open --metric soft",))
+@click.argument("name")
+@click.argument("phase")
+@option("--title", default="", help="For people [NAME].")
+@option("--metric", type=click.Choice(["hard", "soft"]), default="hard", show_default=True)
+@option(
+    "--rule",
+    type=click.Choice(["latest", "best", "chosen"]),
+    default="best",
+    show_default=True,
+    help="Which submission of an account counts.",
+)
+@option("--frozen-at", metavar="TIME", help="From when the public sees that moment's version.")
+@_PLACE
+def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
+    """Add the board NAME of PHASE; its conditions are those of now."""
+    with server_of(options) as server:
+        from judge.serve.boards.ties import Metric  # noqa: PLC0415  as above
+        from judge.serve.boards.versions import NewBoard  # noqa: PLC0415
+
+        new = NewBoard(name, phase, metric=Metric(metric), **options)
+        with server.database.writing(acting()) as transaction:
+            click.echo(server.shared["boards"].add(transaction, new))
+
+
+@admin.command(examples=("serve admin leak budget --submissions 150",))
+@click.argument("suite")
+@option(
+    "--submissions",
+    type=click.IntRange(1, 1_000_000),
+    default=150,
+    show_default=True,
+    help="That a team can make in a phase.",
+)
+@_PLACE
+def leak(suite: str, submissions: int, **options: Any) -> None:
+    """Say what each feedback level can give away of a suite's splits.
+
+    In bits, at most: of one submission, and of all submissions of a team in a phase; and how many
+    golds can be guessed (docs/leaderboards.md).
+    """
+    with server_of(options) as server:
+        from judge.serve.boards.guesses import leak_lines  # noqa: PLC0415  as above
+
+        for line in leak_lines(server, suite, submissions):
+            click.echo(line)
+
+
+@admin.command(examples=("serve admin maintenance on --message 'back at noon'",))
+@click.argument("state", type=click.Choice(["on", "off"]))
+@option("--message", default="Maintenance.", show_default=True, help="For those who submit.")
+@_PLACE
+def maintenance(state: str, message: str, **options: Any) -> None:
+    """Take nothing in and begin nothing, or go on; what is under way is finished."""
+    with server_of(options) as server:
+        from judge.serve.queue.conditions import set_setting  # noqa: PLC0415  as above
+        from judge.serve.queue.dispatcher import MAINTENANCE  # noqa: PLC0415
+
+        value = {"message": message} if state == "on" else None
+        with server.database.writing(acting()) as transaction:
+            set_setting(transaction, MAINTENANCE, value)
+            transaction.event("maintenance", MAINTENANCE, after=state)
+
+
+@admin.command(examples=("serve admin check",))
+@_PLACE
+def check(**options: Any) -> None:
+    """Check what must always hold, and list what does not; exit code 1 if there is anything."""
+    with server_of(options) as server:
+        from judge.serve.queue.checking import faults_of  # noqa: PLC0415  as above
+
+        faults = faults_of(server.database, server.folder)
+    for fault in faults:
+        click.echo(fault)
+    click.echo("all in order" if not faults else f"{len(faults)} faults")
+    if faults:
+        click.get_current_context().exit(1)
+
+
+def _list(options: dict[str, Any], name: str, columns: tuple[str, ...]) -> None:
+    with server_of(options) as server:
+        import sqlalchemy as sa  # noqa: PLC0415  as above
+
+        from judge.serve.store.database import all_rows  # noqa: PLC0415
+        from judge.serve.store.tables import metadata  # noqa: PLC0415
+
+        source = metadata.tables[name]
+        with server.database.reading() as connection:
+            rows = all_rows(connection, sa.select(source).order_by(source.c.name))
+    shown = table(*columns)
+    for row in rows:
+        shown.add_row(*(str(row[column]) for column in columns))
+    print_table(shown)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--level: {text!r} is not SPLIT=LEVEL")
+    if value not in {"none", "score", "tasks", "verdicts", "cells"}:
+        raise UsageError(f"--level: there is no level {value!r}")
+    return name, value
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"--options: not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise UsageError("--options: not a JSON object")
+    return value

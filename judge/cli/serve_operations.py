@@ -1,0 +1,200 @@
+"""``judge serve admin``, continued: backups, the log, keys, webhooks, and outvoted golds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from judge.cli.help import HelpGroup
+from judge.cli.options import option, options_of
+from judge.cli.serve_admin import acting, admin, server_of
+from judge.errors import UsageError
+from judge.serve.options import PlaceOptions
+
+_PLACE = options_of(PlaceOptions)
+
+
+@admin.command(examples=("serve admin backup judge.tar --data judge-data",))
+@click.argument("file", type=click.Path(path_type=Path))
+@_PLACE
+def backup(file: Path, **options: Any) -> None:
+    """Write a backup to FILE while the server runs: database, bodies, suites, results, keys."""
+    with server_of(options) as server:
+        from judge.serve.operations.backup import back_up  # noqa: PLC0415  `--help` needs none
+
+        made = back_up(server.database, server.folder, file)
+    click.echo(f"{file}: {made.database} and {made.files} files, {made.bytes:,} bytes")
+
+
+@admin.command(examples=("serve admin restore judge.tar --data new-data",))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_PLACE
+def restore(file: Path, data: Path, database: str | None) -> None:
+    """Make a new data folder of the backup FILE, and check it.
+
+    A backup of PostgreSQL goes into the empty database that --database names.
+    """
+    from judge.cli.serve import check_installed  # noqa: PLC0415  it imports this module
+
+    check_installed()
+    from judge.serve.operations.backup import restore as make  # noqa: PLC0415  as above
+    from judge.serve.queue.checking import faults_of  # noqa: PLC0415
+    from judge.serve.store.folder import DataFolder  # noqa: PLC0415
+
+    folder = DataFolder(data.expanduser())
+    made = make(file, folder, database)
+    faults = faults_of(made, folder)
+    made.close()
+    for fault in faults:
+        click.echo(fault)
+    click.echo(f"{data}: restored; {f'{len(faults)} faults' if faults else 'all in order'}")
+    if faults:
+        click.get_current_context().exit(1)
+
+
+@admin.command(examples=("serve admin migrate --data judge-data",))
+@option("--back", is_flag=True, help="Undo the last migration, before an older judge is started.")
+@_PLACE
+def migrate(back: bool, data: Path, database: str | None) -> None:
+    """Bring the database to the schema of this version, or one step back."""
+    from judge.cli.serve import check_installed  # noqa: PLC0415  it imports this module
+
+    check_installed()
+    from judge.serve.store.database import Database, sqlite_url  # noqa: PLC0415  as above
+    from judge.serve.store.folder import DataFolder  # noqa: PLC0415
+
+    folder = DataFolder(data.expanduser())
+    if database is None and not folder.database.is_file():
+        raise UsageError(f"{folder.database}: no such file", hint="Give --data or --database.")
+    opened = Database(database or sqlite_url(folder.database))
+    if back:
+        opened.step_back()
+    else:
+        opened.migrate()
+    opened.close()
+    click.echo("one step back" if back else "the schema is that of this version")
+
+
+@admin.command(examples=("serve admin log --since 2026-01-31", "serve admin log --kind dispute"))
+@option("--since", metavar="TIME", help="In UTC: 2026-01-31, or 2026-01-31T12:00:00Z [1 day ago].")
+@option("--kind", metavar="KIND", help="Of events, or its beginning, such as `dispute`.")
+@option("--json", "as_json", is_flag=True, help="One JSON object in a line.")
+@_PLACE
+def log(since: str | None, kind: str | None, as_json: bool, **options: Any) -> None:
+    """Print the audit log: who did what, from where."""
+    with server_of(options) as server:
+        from judge.serve.operations.upkeep import log_entries  # noqa: PLC0415  as above
+
+        start = since or f"{dt.datetime.now(dt.UTC) - dt.timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
+        for entry in log_entries(server.database, start, kind):
+            if as_json:
+                click.echo(json.dumps(dict(entry)))
+                continue
+            change = " → ".join(str(entry[name]) for name in ("before", "after") if entry[name])
+            parts = (entry["created"], entry["kind"], entry["object"], change, entry["actor"])
+            click.echo(" ".join(str(part) for part in (*parts, entry["address"] or "") if part))
+
+
+@admin.group(cls=HelpGroup, examples=("serve admin keys rotate",))
+def keys() -> None:
+    """Keys that sign results and boards."""
+
+
+@keys.command("list", examples=("serve admin keys list",))
+@_PLACE
+def keys_list(**options: Any) -> None:
+    """List the public keys, with the times that they are valid."""
+    with server_of(options) as server:
+        now, signing = _signing(server)
+        for key in signing.public(now):
+            click.echo(json.dumps(dict(key)))
+
+
+@keys.command("rotate", examples=("serve admin keys rotate",))
+@_PLACE
+def keys_rotate(**options: Any) -> None:
+    """Sign with a new key from now on; the earlier ones stay listed."""
+    with server_of(options) as server:
+        now, signing = _signing(server)
+        made = signing.rotate(now)
+        with server.database.writing(acting()) as transaction:
+            transaction.event("key.rotated", made[:31])
+    click.echo(made)
+
+
+@keys.command("revoke", examples=("serve admin keys revoke KEY --since 2026-01-31T00:00:00Z",))
+@click.argument("key")
+@option("--since", metavar="TIME", required=True, help="In UTC: what it signed later is not valid.")
+@_PLACE
+def keys_revoke(key: str, since: str, **options: Any) -> None:
+    """Say that KEY is not to be trusted since a time."""
+    with server_of(options) as server:
+        _, signing = _signing(server)
+        signing.revoke(key, since)
+        with server.database.writing(acting()) as transaction:
+            transaction.event("key.revoked", key[:31], after=since)
+
+
+def _signing(server: Any) -> tuple[str, Any]:
+    import sqlalchemy as sa  # noqa: PLC0415  as above
+
+    from judge.serve.boards.signing import SigningKeys  # noqa: PLC0415
+    from judge.serve.store.tables import Now  # noqa: PLC0415
+
+    with server.database.reading() as connection:
+        now = str(connection.scalar(sa.select(Now())))
+    return now, SigningKeys(server.folder.path / "keys")
+
+
+@admin.command(
+    examples=("serve admin webhooks --allow ci.example.org --allow '*.example.net:8443'",)
+)
+@option("--allow", "allowed", multiple=True, metavar="HOST", help="A host; may be repeated.")
+@option("--deny", "denied", multiple=True, metavar="HOST", help="One that was allowed.")
+@_PLACE
+def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) -> None:
+    """Allow hosts that webhooks are sent to, and list them; at first there are none."""
+    with server_of(options) as server:
+        from judge.serve.operations.deliveries import HOSTS, hosts_of  # noqa: PLC0415  as above
+        from judge.serve.queue.conditions import set_setting  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            before = hosts_of(transaction.connection)
+            hosts = sorted({host.lower() for host in (*before, *allowed)} - {*denied})
+            if hosts != before:
+                set_setting(transaction, HOSTS, hosts)
+                transaction.event("webhooks.allowed", HOSTS, after=" ".join(hosts))
+    for host in hosts:
+        click.echo(host)
+
+
+@admin.command(examples=("serve admin outvoted budget",))
+@click.argument("suite")
+@_PLACE
+def outvoted(suite: str, **options: Any) -> None:
+    """Dispute the golds of SUITE that submissions of several accounts outvote; run it each night.
+
+    It compares values that the workbooks store, and runs and computes nothing.
+    """
+    with server_of(options) as server:
+        from judge.serve.operations.upkeep import dispute_outvoted  # noqa: PLC0415  as above
+
+        made = dispute_outvoted(server, suite, acting())
+    for dispute in made:
+        click.echo(dispute)
+    click.echo(f"{len(made)} new disputes")
+
+
+@admin.command(examples=("serve admin sweep",))
+@_PLACE
+def sweep(**options: Any) -> None:
+    """Remove files that no row of the database names and that are older than a day."""
+    with server_of(options) as server:
+        from judge.serve.operations.upkeep import sweep as remove  # noqa: PLC0415  as above
+
+        removed = remove(server.database, server.folder)
+    click.echo(f"{removed} files and folders removed")

@@ -1,0 +1,127 @@
+"""``judge submit``: hands solutions in to an online judge, and shows what comes of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.help import HelpCommand
+from judge.cli.options import json_option, option
+from judge.console import visible
+from judge.errors import IncompleteRunError, UsageError
+
+if TYPE_CHECKING:
+    from judge.serve.client import Client
+
+_ID = re.compile(r"sub_[0-9A-Z]{26}", re.ASCII)
+
+
+@click.command(
+    cls=HelpCommand,
+    examples=(
+        "submit solutions.jsonl --to https://judge.example.org --phase spring --wait",
+        "submit program.py --to http://127.0.0.1:8585 --phase sample-open --task 1001",
+        "submit --to https://judge.example.org --status sub_01J…",
+    ),
+    first="to phase wait task status",
+)
+@click.argument("solutions", type=click.Path(exists=True, path_type=Path), required=False)
+@option("--to", required=True, metavar="URL", envvar="JUDGE_SERVER", help="The server.")
+@option("--phase", help="Phase to submit to.")
+@option("--task", metavar="ID", help="Task that a single program solves.")
+@option("--team", metavar="ACCOUNT", help="For which of your teams.")
+@option("--system", default="", help="What made it, for boards.")
+@option("--model", default="", help="The chat model.")
+@option("--setting", default="", help="How it was asked.")
+@option("--note", default="", help="Anything else.")
+@option("--again", is_flag=True, help="Hand in the same content as a new submission.")
+@option("--wait", is_flag=True, help="Wait for the result.")
+@option("--status", metavar="ID", help="Show a submission.")
+@option("--cancel", metavar="ID", help="End its judging.")
+@option("--result", metavar="ID", help="Print its signed result.")
+@option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with the token, which only you can read [JUDGE_TOKEN].",
+)
+@json_option("what the server says")
+def submit(
+    solutions: Path | None,
+    to: str,
+    phase: str | None,
+    again: bool,
+    wait: bool,
+    status: str | None,
+    cancel: str | None,
+    result: str | None,
+    token_file: Path | None,
+    as_json: bool,
+    **claims: Any,
+) -> None:
+    """Hand SOLUTIONS in to an online judge.
+
+    SOLUTIONS is a .jsonl of solutions or replies, one program (.py, with --task), a .zip of
+    finished workbooks or a folder of them. Sent twice, the same content is one submission.
+
+    With --wait, exits with 0 when it is judged, and with 11 when the judge failed.
+    """
+    about = [one for one in (status, cancel, result) if one is not None]
+    if len(about) + (solutions is not None) != 1:
+        raise UsageError("give SOLUTIONS, or one of --status, --cancel and --result")
+    from judge.serve.client import Client, Handed, read_token  # noqa: PLC0415  `--help` needs none
+
+    notice = lambda text: click.echo(visible(text), err=True)  # noqa: E731
+    with contextlib.closing(Client(to, read_token(token_file), on_notice=notice)) as client:
+        if result is not None:
+            click.echo(client.result(_checked(result)), nl=False)
+            return
+        if cancel is not None:
+            _show(client.cancel(_checked(cancel)), as_json=as_json)
+            return
+        if solutions is not None:
+            if phase is None:
+                raise UsageError("--phase says what is submitted to")
+            said = {name: text for name, text in claims.items() if text}
+            view = client.submit(Handed(solutions, phase, said, again=again))
+        else:
+            view = client.status(_checked(str(status)))
+        if wait:
+            view = _wait(client, view["id"])
+        _show(view, as_json=as_json)
+    if wait and view["state"] != "done":
+        raise IncompleteRunError(f"{view['id']} is {view['state']}")
+
+
+def _wait(client: Client, submission: str) -> dict[str, Any]:
+    click.echo(submission, err=True)
+
+    def tell(view: dict[str, Any]) -> None:
+        click.echo(f"{submission}: {view['state']}", err=True)
+
+    return client.wait(submission, on_change=tell)
+
+
+def _show(view: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(view, ensure_ascii=False))
+        return
+    click.echo(f"{view['id']}: {view['state']}")
+    if "position" in view:
+        ahead = view["ahead_cases"]
+        click.echo(f"place {view['position']} in the queue, {ahead} cases before it")
+    for name, value in (view.get("scores") or {}).items():
+        click.echo(f"{visible(str(name))}: {visible(str(value))}")
+    reason = (view.get("judging") or {}).get("reason")
+    if reason:
+        click.echo(visible(str(reason)))
+
+
+def _checked(submission: str) -> str:
+    if _ID.fullmatch(submission) is None:
+        raise UsageError(f"{submission[:80]!r} is not the id of a submission")
+    return submission

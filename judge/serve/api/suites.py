@@ -1,0 +1,172 @@
+"""``/v1/suites`` and ``/v1/status``: what there is to submit to, and how busy the server is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Path
+
+from judge.serve.access.rights import (
+    HIDDEN_SPLIT,
+    find,
+    in_lists,
+    phase_state,
+    split_level,
+)
+from judge.serve.api.limits import rate
+from judge.serve.catalog import LoadedSuites, revision_of, revisions_of
+from judge.serve.context import Caller, ThisServer
+from judge.serve.intake.bodies import LIMITS, MAX_LINE_BYTES, MAX_LINES
+from judge.serve.intake.submitting import quota_left
+from judge.serve.problems import not_found
+from judge.serve.queue.dispatcher import MAINTENANCE
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
+from judge.serve.store.words import JudgingState
+from judge.version import __version__
+
+router = APIRouter(tags=["suites"])
+
+SuiteName = Annotated[str, Path(max_length=80)]
+
+
+@router.get("/suites", dependencies=[rate("read")])
+def list_suites(caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """The suites that are public, or the caller's own."""
+    with server.database.reading() as connection:
+        rows = all_rows(
+            connection,
+            sa.select(t.suite.c.id, t.suite.c.name, t.suite.c.title, t.suite.c.visibility)
+            .where(in_lists(caller, t.suite))
+            .order_by(t.suite.c.name),
+        )
+    return {"suites": rows}
+
+
+@router.get("/suites/{suite}", dependencies=[rate("read")])
+def get_suite(suite: SuiteName, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """A suite: its revision, splits with their feedback levels, and phases with quotas."""
+    with server.database.reading() as connection:
+        row = find(connection, caller, t.suite, suite)
+        revision = revision_of(connection, row["current_revision"])
+        splits = all_rows(
+            connection,
+            sa.select(t.split.c.name, t.split.c.cases, t.split.c.tasks)
+            .where(t.split.c.revision == revision["id"])
+            .order_by(t.split.c.name),
+        )
+        now = str(connection.scalar(sa.select(t.Now())))
+        phases = []
+        for phase in all_rows(
+            connection,
+            sa.select(t.phase).where(t.phase.c.suite == row["id"]).order_by(t.phase.c.id),
+        ):
+            shown = {
+                name: phase[name]
+                for name in ("id", "name", "split", "opens", "closes", "per_day", "in_total")
+            }
+            shown["state"] = phase_state(phase, now).value
+            if caller.account is not None:
+                accounts = sorted(caller.teams)
+                shown["left"] = {
+                    account: quota_left(connection, phase, account) for account in accounts
+                }
+            phases.append(shown)
+    return {
+        "id": row["id"],
+        "name": row["name"],
+        "title": row["title"],
+        "description": row["description"],
+        "revision": _revision_view(revision),
+        "splits": [
+            {
+                "name": split["name"],
+                "cases": split["cases"],
+                "tasks": len(split["tasks"]),
+                "level": split_level(row, split["name"]).value,
+            }
+            for split in splits
+        ],
+        "phases": phases,
+    }
+
+
+@router.get("/suites/{suite}/revisions", dependencies=[rate("read")])
+def list_revisions(suite: SuiteName, caller: Caller, server: ThisServer) -> dict[str, Any]:
+    """The revisions of a suite, the first one first."""
+    with server.database.reading() as connection:
+        row = find(connection, caller, t.suite, suite)
+        rows = revisions_of(connection, row["id"])
+    return {"revisions": [_revision_view(revision) for revision in rows]}
+
+
+@router.get("/suites/{suite}/tasks/{task}", dependencies=[rate("read")])
+def get_task(
+    suite: SuiteName,
+    task: Annotated[str, Path(max_length=200)],
+    caller: Caller,
+    server: ThisServer,
+) -> dict[str, Any]:
+    """A task of a public split: its question, without inputs and golds."""
+    with server.database.reading() as connection:
+        row = find(connection, caller, t.suite, suite)
+        revision = revision_of(connection, row["current_revision"])
+        splits = all_rows(
+            connection, sa.select(t.split).where(t.split.c.revision == revision["id"])
+        )
+    public = {name for split in splits if split["name"] != HIDDEN_SPLIT for name in split["tasks"]}
+    if task not in public:
+        raise not_found()
+    suites: LoadedSuites = server.shared.setdefault("suites", LoadedSuites(server.folder))
+    loaded = suites.suite(revision).task(task)
+    return {
+        "id": loaded.id,
+        "question": loaded.question.instruction,
+        "cases": len(loaded.cases),
+        "answer": loaded.answer.value,
+    }
+
+
+@router.get("/status", dependencies=[rate("read")])
+def status(server: ThisServer) -> dict[str, Any]:
+    """How busy the server is, and its limits."""
+    with server.database.reading() as connection:
+        rows = connection.execute(
+            sa.select(t.judging.c.state, sa.func.count().label("number"))
+            .where(t.judging.c.state.in_((JudgingState.QUEUED, JudgingState.RUNNING)))
+            .group_by(t.judging.c.state)
+        )
+        counts: dict[str, int] = {row.state: row.number for row in rows}
+        dispatchers = all_rows(
+            connection,
+            sa.select(
+                t.dispatcher.c.state,
+                sa.func.count().label("number"),
+                sa.func.sum(t.dispatcher.c.slots).label("slots"),
+            ).group_by(t.dispatcher.c.state),
+        )
+    notice = server.setting(MAINTENANCE)
+    return {
+        "version": __version__,
+        "queued": counts.get(JudgingState.QUEUED.value, 0),
+        "running": counts.get(JudgingState.RUNNING.value, 0),
+        "dispatchers": {
+            row["state"]: {"number": row["number"], "slots": int(row["slots"])}
+            for row in dispatchers
+        },
+        "maintenance": None if notice is None else notice.get("message"),
+        "limits": {"bytes": LIMITS, "line_bytes": MAX_LINE_BYTES, "lines": MAX_LINES},
+    }
+
+
+def _revision_view(revision: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "id": revision["id"],
+        "number": revision["number"],
+        "digest": f"sha256:{revision['digest']}",
+        "corrections": revision["corrections"],
+        "cases": revision["cases"],
+        "created": revision["created"],
+        "note": revision["note"],
+    }

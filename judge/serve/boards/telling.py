@@ -1,0 +1,278 @@
+"""What a team has been told in a phase: its ladder, and its different answers to each case.
+
+Both are noted in the transaction that ends a judging, so that a crash gives no further answer away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.core.verdict import Verdict
+from judge.grading.store import CASES_FILE, RunDirectory
+from judge.serve.access.rights import HIDDEN_SPLIT, Viewer, phase_state, split_level
+from judge.serve.boards.feedback import Rung, answer_of, within_budget
+from judge.serve.boards.results import scored
+from judge.serve.catalog import split_of
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.words import JudgingState, Level, PhaseState
+
+_Key = tuple[str, int, int]
+
+
+def note_judged(
+    transaction: Transaction, judging: str, results: Path, *, first: bool = True
+) -> None:
+    """Notes what a judging tells its team; where a public split shows verdicts, nothing.
+
+    Args:
+        transaction: which ends the judging; its verdicts are written.
+        judging: its id.
+        results: its results directory.
+        first: whether it is no rejudging, which tells nothing before it is applied.
+    """
+    connection = transaction.connection
+    row = first_row(
+        connection,
+        sa.select(t.judging.c.conditions, t.submission.c.account, t.submission.c.phase)
+        .join(t.submission, t.submission.c.id == t.judging.c.submission)
+        .where(t.judging.c.id == judging),
+    )
+    assert row is not None
+    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == row["phase"]))
+    assert phase is not None
+    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
+    assert suite is not None
+    if not is_bounded(suite, phase):
+        return
+    _note_answers(transaction, judging, row, _answers(results))
+    if first and split_level(suite, phase["split"]) is Level.SCORE:
+        _climb(transaction, row["account"], phase, row["conditions"], judging)
+
+
+def is_bounded(suite: dict[str, Any], phase: Mapping[str, Any]) -> bool:
+    """Whether a team has a budget of answers for each gold before the phase is published."""
+    hidden = phase["split"] == HIDDEN_SPLIT
+    return hidden or not split_level(suite, phase["split"]).shows(Level.VERDICTS)
+
+
+def is_bounded_for(connection: sa.Connection, viewer: Viewer, phase: Mapping[str, Any]) -> bool:
+    """Whether the budget is kept to for somebody: not for authors, nor in a published phase."""
+    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
+    assert suite is not None
+    now = connection.execute(sa.select(t.Now())).scalar_one()
+    published = phase_state(dict(phase), now) is PhaseState.PUBLISHED
+    return is_bounded(suite, phase) and not (published or viewer.authors(suite["id"]))
+
+
+def _answers(results: Path) -> dict[_Key, str]:
+    """(task, sample, case) -> hash of the answer, of the last record of each case."""
+    answers: dict[_Key, str] = {}
+    with RunDirectory(results) as store:
+        for record in store.read_records(CASES_FILE):
+            case: Any = record
+            key = (str(case["task"]), int(case["sample"]), int(case["case"]))
+            answer = answer_of(case)
+            if answer is None:
+                answers.pop(key, None)
+            else:
+                answers[key] = answer
+    return answers
+
+
+def _note_answers(
+    transaction: Transaction, judging: str, row: Mapping[str, Any], answers: Mapping[_Key, str]
+) -> None:
+    of_team = sa.and_(
+        t.answer_seen.c.account == row["account"], t.answer_seen.c.phase == row["phase"]
+    )
+    seen: dict[tuple[str, int], dict[str, int]] = {}
+    for known in all_rows(transaction.connection, sa.select(t.answer_seen).where(of_team)):
+        seen.setdefault((known["task"], known["case"]), {})[known["answer"]] = known["place"]
+    new: list[dict[str, Any]] = []
+    beyond: list[dict[str, Any]] = []
+    verdicts = _verdicts(transaction.connection, judging)
+    for (task, sample, case), answer in sorted(answers.items()):
+        places = seen.setdefault((task, case), {})
+        if answer not in places:
+            places[answer] = len(places) + 1
+            new.append(
+                {
+                    "account": row["account"],
+                    "phase": row["phase"],
+                    "task": task,
+                    "case": case,
+                    "answer": answer,
+                    "place": places[answer],
+                }
+            )
+        accepted = verdicts.get((task, sample, case)) == Verdict.AC
+        if accepted and not within_budget(places[answer]):
+            beyond.append({"judging": judging, "task": task, "sample": sample, "case": case})
+    if new:
+        transaction.execute(sa.insert(t.answer_seen), new)
+    if beyond:
+        transaction.execute(sa.insert(t.beyond_budget), beyond)
+
+
+def _verdicts(connection: sa.Connection, judging: str) -> dict[_Key, str]:
+    rows = connection.execute(
+        sa.select(
+            t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case, t.verdict.c.verdict
+        ).where(t.verdict.c.judging == judging)
+    )
+    return {(task, sample, case): verdict for task, sample, case, verdict in rows}
+
+
+def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> list[dict[str, Any]]:
+    """The verdicts of a judging by task, sample and case.
+
+    Args:
+        connection: a connection.
+        judging: its id.
+        bounded: whether accepted cases beyond the budget are shown as wrong.
+    """
+    rows = all_rows(
+        connection,
+        sa.select(
+            t.verdict.c.task,
+            t.verdict.c.sample,
+            t.verdict.c.case,
+            t.verdict.c.verdict,
+            t.verdict.c.run_key,
+            t.verdict.c.comparison_key,
+            t.verdict.c.output_sha256,
+            t.verdict.c.earned,
+        )
+        .where(t.verdict.c.judging == judging)
+        .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case),
+    )
+    if bounded:
+        beyond = {
+            (row["task"], row["sample"], row["case"])
+            for row in all_rows(
+                connection, sa.select(t.beyond_budget).where(t.beyond_budget.c.judging == judging)
+            )
+        }
+        for row in rows:
+            if (row["task"], row["sample"], row["case"]) in beyond:
+                row |= {"verdict": Verdict.WA.value, "earned": None}
+    return rows
+
+
+# -- the ladder -----------------------------------------------------------------------------------
+
+
+def standing(
+    connection: sa.Connection, account: str, phase: Mapping[str, Any], conditions: str
+) -> dict[str, Any] | None:
+    """What an account was told last in a phase under conditions: ``submission`` and ``score``.
+
+    Under the conditions of a rejudging nobody was told anything yet: there the ladder is climbed
+    again with the account's submissions in their order.
+    """
+    row = _row(connection, account, phase, conditions)
+    if row is not None:
+        return row
+    return _climbed(connection, account, phase, conditions)
+
+
+def _climbed(
+    connection: sa.Connection,
+    account: str,
+    phase: Mapping[str, Any],
+    conditions: str,
+    *,
+    without: str = "",
+) -> dict[str, Any] | None:
+    rung, of = Rung(), None
+    for judging in _judged(connection, account, phase, conditions):
+        if judging["id"] == without:
+            continue
+        after = rung.after(_score(connection, judging["id"], phase, conditions))
+        if after is not rung:
+            rung, of = after, judging["submission"]
+    return None if of is None else {"submission": of, "score": rung.score, "steps": rung.steps}
+
+
+def _row(
+    connection: sa.Connection, account: str, phase: Mapping[str, Any], conditions: str
+) -> dict[str, Any] | None:
+    return first_row(
+        connection,
+        sa.select(t.shown_score.c.submission, t.shown_score.c.score, t.shown_score.c.steps).where(
+            t.shown_score.c.account == account,
+            t.shown_score.c.phase == phase["id"],
+            t.shown_score.c.conditions == conditions,
+        ),
+    )
+
+
+def _judged(
+    connection: sa.Connection, account: str, phase: Mapping[str, Any], conditions: str
+) -> Sequence[dict[str, Any]]:
+    return all_rows(
+        connection,
+        sa.select(t.judging.c.id, t.judging.c.submission)
+        .join(t.submission, t.submission.c.current_judging == t.judging.c.id)
+        .where(
+            t.submission.c.account == account,
+            t.submission.c.phase == phase["id"],
+            t.judging.c.conditions == conditions,
+            t.judging.c.state == JudgingState.DONE,
+        )
+        .order_by(t.submission.c.seq),
+    )
+
+
+def _climb(
+    transaction: Transaction,
+    account: str,
+    phase: Mapping[str, Any],
+    conditions: str,
+    judging: str,
+) -> None:
+    connection = transaction.connection
+    known = _row(connection, account, phase, conditions)
+    # After a rejudging the steps so far are climbed again, without the judging that just ended.
+    last = known or _climbed(connection, account, phase, conditions, without=judging)
+    before = Rung() if last is None else Rung(last["score"], last["steps"])
+    after = before.after(_score(connection, judging, phase, conditions))
+    submission = connection.execute(
+        sa.select(t.judging.c.submission).where(t.judging.c.id == judging)
+    ).scalar_one()
+    if after is before and last is not None:
+        submission = last["submission"]
+    values = {"submission": submission, "score": after.score, "steps": after.steps}
+    if known is None:
+        transaction.execute(
+            sa.insert(t.shown_score).values(
+                account=account, phase=phase["id"], conditions=conditions, **values
+            )
+        )
+        return
+    transaction.execute(
+        sa.update(t.shown_score)
+        .where(
+            t.shown_score.c.account == account,
+            t.shown_score.c.phase == phase["id"],
+            t.shown_score.c.conditions == conditions,
+        )
+        .values(**values)
+    )
+
+
+def _score(
+    connection: sa.Connection, judging: str, phase: Mapping[str, Any], conditions: str
+) -> float:
+    """The hard score of a judging on its split by what counts, from 0 to 1."""
+    revision = connection.execute(
+        sa.select(t.conditions.c.revision).where(t.conditions.c.digest == conditions)
+    ).scalar_one()
+    tasks = split_of(connection, revision, phase["split"])["tasks"]
+    hard = scored(shown_rows(connection, judging, bounded=True), tasks).means.hard
+    return sum(sorted(hard.values())) / len(hard) if hard else 0.0

@@ -1,0 +1,642 @@
+"""Boards: their entries, and their versions as a chain of signed documents that stay.
+
+A board shows judgings of its conditions alone. A version is a canonical document that names the
+hash of the one before; whoever keeps one version can tell whether the next ones follow from it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.errors import UsageError
+from judge.report.build import DEFAULT_METHOD
+from judge.serve.access.rights import HIDDEN_SPLIT, phase_state, split_level
+from judge.serve.boards.results import BOARD, SCHEMA_VERSION, Scored, scored, shown_score
+from judge.serve.boards.signing import PublicKey, Signature, SigningKeys, canonical, sha256_of
+from judge.serve.boards.telling import is_bounded, shown_rows, standing
+from judge.serve.boards.ties import Metric, Ties, smallest_differences, ties_of, ties_of_shown
+from judge.serve.catalog import check_name, current_conditions, revision_of, split_of
+from judge.serve.context import Server
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import JudgingState, Level, PhaseState, Visibility
+
+RULES = ("latest", "best", "chosen")
+"""Which submission of an account a board shows; ``best`` is by the board's metric."""
+
+_DECLARED = ("system", "model", "setting", "url", "cost_usd", "tokens", "cutoff")
+
+
+@dataclass(frozen=True, slots=True)
+class NewBoard:
+    """A board to add.
+
+    Attributes:
+        name: for its address.
+        phase: name of the phase whose submissions it shows.
+        title: for people; empty for the name.
+        metric: which score ranks.
+        rule: one of :data:`RULES`.
+        visibility: who sees it.
+        frozen_at: from when the public sees the version of that moment; None for never.
+    """
+
+    name: str
+    phase: str
+    title: str = ""
+    metric: Metric = Metric.HARD
+    rule: str = "best"
+    visibility: Visibility = Visibility.PUBLIC
+    frozen_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a board is about, read once.
+
+    Attributes:
+        board: its row.
+        phase: row of its phase.
+        suite: row of its suite.
+        revision: row of the revision of its conditions.
+        conditions: the document of its conditions.
+        tasks: ids of the split's tasks.
+        level: what is told of single tasks now.
+        signed_level: the level of the split, which decides what results have in clear.
+        published: whether the phase is published.
+        now: time of the database.
+    """
+
+    board: Mapping[str, Any]
+    phase: Mapping[str, Any]
+    suite: dict[str, Any]
+    revision: Mapping[str, Any]
+    conditions: Mapping[str, Any]
+    tasks: tuple[str, ...]
+    level: Level
+    signed_level: Level
+    published: bool
+    now: str
+
+    @property
+    def metric(self) -> Metric:
+        """The score that ranks."""
+        return Metric(self.board["metric"])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One account on a board.
+
+    Attributes:
+        row: of the submission, with the account's name and the judging.
+        scored: its scores by task; None where the level tells no more than a score.
+        score: the score that ranks; None where the level tells none.
+    """
+
+    row: Mapping[str, Any]
+    scored: Scored | None
+    score: float | None
+
+
+def setting_of(connection: sa.Connection, board: Mapping[str, Any]) -> Setting:
+    """What a board is about."""
+    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == board["phase"]))
+    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == board["suite"]))
+    conditions = first_row(
+        connection, sa.select(t.conditions).where(t.conditions.c.digest == board["conditions"])
+    )
+    assert phase is not None
+    assert suite is not None
+    assert conditions is not None
+    now = connection.execute(sa.select(t.Now())).scalar_one()
+    published = phase_state(phase, now) is PhaseState.PUBLISHED
+    hidden = phase["split"] == HIDDEN_SPLIT
+    everything = Level.VERDICTS if hidden else Level.CELLS
+    return Setting(
+        board=board,
+        phase=phase,
+        suite=suite,
+        revision=revision_of(connection, conditions["revision"]),
+        conditions=conditions["document"],
+        tasks=tuple(split_of(connection, conditions["revision"], phase["split"])["tasks"]),
+        level=everything if published else split_level(suite, phase["split"]),
+        signed_level=split_level(suite, phase["split"]),
+        published=published,
+        now=now,
+    )
+
+
+def entries_of(
+    connection: sa.Connection, setting: Setting, judgings: Mapping[str, str] | None = None
+) -> list[Entry]:
+    """The entries of a board, the best first; equal ones by name.
+
+    Args:
+        connection: a connection that sees one state of the database.
+        setting: the board's.
+        judgings: submission -> judging that shall count in place of the current one, whatever its
+            conditions: to see what a rejudging would do.
+    """
+    rows = _rows(connection, setting, judgings or {})
+    if setting.level is Level.SCORE and judgings is None:
+        entries = _by_ladder(connection, setting, rows)
+    elif setting.level is Level.NONE:
+        entries = [Entry(row, None, None) for row in _chosen_of(connection, setting, rows, {})]
+    else:
+        by_judging = {row["judging"]: _scored(connection, row["judging"], setting) for row in rows}
+        scores = {
+            row["submission"]: _mean(by_judging[row["judging"]], setting.metric) for row in rows
+        }
+        entries = [
+            Entry(row, by_judging[row["judging"]], scores[row["submission"]])
+            for row in _chosen_of(connection, setting, rows, scores)
+        ]
+    return sorted(entries, key=lambda entry: (-(entry.score or 0.0), entry.row["account_name"]))
+
+
+def ties_among(entries: Sequence[Entry], setting: Setting) -> Ties | None:
+    """The tests of all pairs; None where the level does not show tasks."""
+    means = [entry.scored.means for entry in entries if entry.scored is not None]
+    return ties_of(means, setting.metric) if means and len(means) == len(entries) else None
+
+
+def ranks_of(entries: Sequence[Entry], setting: Setting) -> Sequence[tuple[int, int]]:
+    """The rank intervals of entries, by what the level may tell."""
+    ties = ties_among(entries, setting)
+    if ties is not None:
+        return ties.ranks
+    if setting.level is Level.NONE:
+        return [(1, len(entries))] * len(entries)
+    return ties_of_shown([entry.score or 0.0 for entry in entries], len(setting.tasks))
+
+
+def _rows(
+    connection: sa.Connection, setting: Setting, judgings: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    """Submissions of the phase with a judging that may stand on the board, the first one first."""
+    current = t.submission.c.current_judging
+    rows = all_rows(
+        connection,
+        sa.select(
+            t.submission.c.id.label("submission"),
+            t.submission.c.account,
+            t.account.c.name.label("account_name"),
+            t.submission.c.created,
+            t.submission.c.sha256,
+            *(t.submission.c[name] for name in _DECLARED),
+            t.judging.c.id.label("judging"),
+            t.judging.c.conditions,
+            t.judging.c.state,
+        )
+        .join(t.account, t.account.c.id == t.submission.c.account)
+        .join(t.judging, t.judging.c.id == current)
+        .where(t.submission.c.phase == setting.phase["id"], t.submission.c.withdrawn.is_(None))
+        .order_by(t.submission.c.seq),
+    )
+    for row in rows:
+        if row["submission"] in judgings:
+            row["judging"] = judgings[row["submission"]]
+    return [
+        row
+        for row in rows
+        if row["submission"] in judgings
+        or (row["state"] == JudgingState.DONE and row["conditions"] == setting.board["conditions"])
+    ]
+
+
+def _chosen_of(
+    connection: sa.Connection,
+    setting: Setting,
+    rows: Iterable[dict[str, Any]],
+    scores: Mapping[str, float],
+) -> list[dict[str, Any]]:
+    """One submission of each account, by the board's rule."""
+    rule: str = setting.board["rule"]
+    chosen: dict[str, dict[str, Any]] = {}
+    choices = {
+        choice["account"]: choice["submission"]
+        for choice in all_rows(
+            connection,
+            sa.select(t.board_choice).where(t.board_choice.c.board == setting.board["id"]),
+        )
+    }
+    for row in rows:
+        other = chosen.get(row["account"])
+        if rule == "chosen" and choices.get(row["account"]) != row["submission"]:
+            continue
+        if rule == "best" and other is not None:
+            before, now = scores.get(other["submission"], 0), scores.get(row["submission"], 0)
+            if now <= before:
+                continue
+        chosen[row["account"]] = row
+    return list(chosen.values())
+
+
+def _by_ladder(
+    connection: sa.Connection, setting: Setting, rows: Sequence[dict[str, Any]]
+) -> list[Entry]:
+    """Entries at the level ``score``: each account with the score that the ladder shows."""
+    by_submission = {row["submission"]: row for row in rows}
+    entries = []
+    for account in dict.fromkeys(row["account"] for row in rows):
+        rung = standing(connection, account, setting.phase, setting.board["conditions"])
+        if rung is not None and rung["submission"] in by_submission:
+            entries.append(Entry(by_submission[rung["submission"]], None, rung["score"]))
+    return entries
+
+
+def _scored(connection: sa.Connection, judging: str, setting: Setting) -> Scored:
+    """Scores of a judging by what may be shown of it."""
+    bounded = is_bounded(setting.suite, setting.phase) and not setting.published
+    key = (str(connection.engine.url), judging, bounded, setting.tasks)
+    found = _CACHE.get(key)
+    if found is None:
+        while len(_CACHE) >= _CACHED:
+            _CACHE.pop(next(iter(_CACHE)), None)
+        rows = shown_rows(connection, judging, bounded=bounded)
+        found = _CACHE[key] = scored(rows, setting.tasks)
+    return found
+
+
+_CACHED = 1_000
+_CACHE: dict[tuple[str, str, bool, tuple[str, ...]], Scored] = {}
+"""Scores of judgings that are done, which never change."""
+
+
+def _mean(scores: Scored, metric: Metric) -> float:
+    values = (scores.means.hard if metric is Metric.HARD else scores.means.soft).values()
+    return round(sum(sorted(values)) / len(values), 12) if values else 0.0
+
+
+# -- versions -------------------------------------------------------------------------------------
+
+
+class Boards:
+    """Writes versions of boards.
+
+    Args:
+        folder: the data folder, which has the signing keys.
+        server: the server's address, for the documents.
+    """
+
+    def __init__(self, folder: DataFolder, server: str = "") -> None:
+        self._keys = SigningKeys(folder.path / "keys")
+        self._server = server
+
+    def add(self, transaction: Transaction, new: NewBoard) -> str:
+        """Adds a board, with its first version.
+
+        Returns:
+            Its id.
+
+        Raises:
+            UsageError: there is no such phase, the name is taken, or nothing could judge yet.
+        """
+        check_name(new.name, "board")
+        if new.rule not in RULES:
+            raise UsageError(f"{new.rule!r} is not a rule", hint=f"There are {', '.join(RULES)}.")
+        if transaction.one(sa.select(t.board).where(t.board.c.name == new.name)) is not None:
+            raise UsageError(f"there is a board {new.name!r} already")
+        phase = transaction.one(sa.select(t.phase).where(t.phase.c.name == new.phase))
+        if phase is None:
+            raise UsageError(f"there is no phase {new.phase!r}")
+        suite = transaction.one(sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
+        assert suite is not None
+        if split_level(suite, phase["split"]) is Level.SCORE and new.metric is not Metric.HARD:
+            raise UsageError(
+                "at the level 'score', a board ranks by the hard score",
+                hint="The ladder shows one score, and a second one would tell what it withholds.",
+            )
+        conditions = current_conditions(transaction, phase)
+        if conditions is None:
+            raise UsageError(
+                "the conditions of a board are fixed, and no dispatcher has said yet with which "
+                "sandbox and engines it judges",
+                hint="Start `judge serve` once, and add the board then.",
+            )
+        board = {
+            "id": new_id("brd"),
+            "name": new.name,
+            "title": new.title or new.name,
+            "suite": phase["suite"],
+            "phase": phase["id"],
+            "conditions": conditions,
+            "metric": new.metric,
+            "rule": new.rule,
+            "visibility": new.visibility,
+            "frozen_at": new.frozen_at,
+            "columns": [],
+        }
+        transaction.execute(sa.insert(t.board).values(**board))
+        transaction.event("board.added", str(board["id"]), after=new.name)
+        self.new_version(transaction, board, "the board was opened")
+        return str(board["id"])
+
+    def changes(
+        self, connection: sa.Connection, members: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        """What rejudgings show of boards: see :func:`compare_boards`."""
+        return compare_boards(connection, members)
+
+    def public_keys(self, now: str) -> list[PublicKey]:
+        """The keys that sign, and those that did."""
+        return self._keys.public(now)
+
+    def sign(self, body: Mapping[str, Any], now: str) -> tuple[bytes, Signature]:
+        """Signs a document: its canonical bytes, and the signature.
+
+        Args:
+            body: without ``signed``, which is set: the time, or the key's first moment if the time
+                is before it.
+            now: the time that the document is of.
+        """
+        first = self._keys.public(now)[-1]["valid_from"]
+        data = canonical({**body, "signed": max(now, first)})
+        return data, self._keys.sign(data, now)
+
+    def choose(
+        self, transaction: Transaction, board: Mapping[str, Any], submission: Mapping[str, Any]
+    ) -> None:
+        """Has a board with the rule ``chosen`` show this submission of its account.
+
+        Args:
+            transaction: in which it is chosen, and the board renewed.
+            board: its row.
+            submission: its row, to the board's phase.
+        """
+        of_account = sa.and_(
+            t.board_choice.c.board == board["id"],
+            t.board_choice.c.account == submission["account"],
+        )
+        transaction.execute(sa.delete(t.board_choice).where(of_account))
+        transaction.execute(
+            sa.insert(t.board_choice).values(
+                board=board["id"], account=submission["account"], submission=submission["id"]
+            )
+        )
+        transaction.event("board.chosen", board["id"], after=submission["id"])
+        self.new_version(
+            transaction, board, "a team chose another submission", only_if_changed=True
+        )
+
+    def renew(self, transaction: Transaction, phase: str, why: str) -> list[str]:
+        """Makes a new version of each board of a phase whose entries have changed.
+
+        Returns:
+            Ids of these boards.
+        """
+        boards = all_rows(
+            transaction.connection,
+            sa.select(t.board).where(t.board.c.phase == phase).order_by(t.board.c.id),
+        )
+        return [
+            board["id"]
+            for board in boards
+            if self.new_version(transaction, board, why, only_if_changed=True)
+        ]
+
+    def new_version(
+        self,
+        transaction: Transaction,
+        board: Mapping[str, Any],
+        why: str,
+        *,
+        only_if_changed: bool = False,
+    ) -> bool:
+        """Makes a new version of a board in this transaction.
+
+        Args:
+            transaction: in which the judgings that count were set as well.
+            board: its row, with the conditions that it has from now on.
+            why: the reason, for its page.
+            only_if_changed: whether a version with the same entries is left out.
+
+        Returns:
+            Whether there is a new version.
+        """
+        connection = transaction.connection
+        connection.execute(
+            sa.select(t.board.c.id).where(t.board.c.id == board["id"]).with_for_update()
+        )
+        setting = setting_of(connection, board)
+        last = latest(connection, board["id"])
+        body = document_of(connection, setting)
+        if only_if_changed and last is not None and _same(json.loads(last["document"]), body):
+            return False
+        number = 1 if last is None else last["number"] + 1
+        body |= {
+            "server": self._server,
+            "number": number,
+            "previous": None if last is None else last["sha256"],
+            "why": why,
+        }
+        data, signature = self.sign(body, setting.now)
+        transaction.execute(
+            sa.insert(t.board_version).values(
+                board=board["id"],
+                number=number,
+                conditions=board["conditions"],
+                document=data.decode(),
+                previous=body["previous"],
+                sha256=sha256_of(data),
+                signature=signature.text,
+                key_id=signature.key_id,
+                why=why,
+            )
+        )
+        transaction.execute(
+            sa.update(t.board).where(t.board.c.id == board["id"]).values(latest=number)
+        )
+        transaction.event("board.changed", board["id"], after=str(number))
+        return True
+
+
+_OF_VERSION = ("server", "number", "previous", "why", "signed")
+
+
+def _same(document: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    rest = {name: value for name, value in document.items() if name not in _OF_VERSION}
+    return canonical(rest) == canonical(body)
+
+
+def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
+    """The document of a board as it stands, without what belongs to a version."""
+    entries = entries_of(connection, setting)
+    ties = ties_among(entries, setting)
+    ranks = ranks_of(entries, setting)
+    tasks = len(setting.tasks)
+    smallest = ties.smallest if ties is not None else smallest_differences(tasks, len(entries), ())
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "type": BOARD,
+        "board": {name: setting.board[name] for name in ("name", "title", "metric", "rule")},
+        "suite": {
+            "name": setting.suite["name"],
+            "revision": setting.revision["number"],
+            "digest": setting.revision["digest"],
+            "corrections": setting.revision["corrections"],
+        },
+        "phase": setting.phase["name"],
+        "split": {"name": setting.phase["split"], "tasks": tasks},
+        "level": setting.level,
+        "conditions": {"digest": setting.board["conditions"], "document": setting.conditions},
+        "method": asdict(DEFAULT_METHOD),
+        "smallest": asdict(smallest),
+        "entries": [
+            _entry(entry, rank, setting) for entry, rank in zip(entries, ranks, strict=True)
+        ],
+    }
+
+
+def _entry(entry: Entry, rank: tuple[int, int], setting: Setting) -> dict[str, Any]:
+    row = entry.row
+    document: dict[str, Any] = {
+        "submission": row["submission"],
+        "judging": row["judging"],
+        "account": row["account_name"],
+        "sha256": row["sha256"],
+        "date": row["created"][:10],
+        "ranks": list(rank),
+        **{name: row[name] for name in _DECLARED},
+    }
+    if entry.scored is not None:
+        document["scores"] = entry.scored.document(len(setting.tasks))
+    elif entry.score is not None:
+        document["shown_score"] = shown_score(entry.score, len(setting.tasks))
+    return document
+
+
+def latest(connection: sa.Connection, board: str) -> dict[str, Any] | None:
+    """The last version of a board."""
+    return first_row(
+        connection,
+        sa.select(t.board_version)
+        .where(t.board_version.c.board == board)
+        .order_by(t.board_version.c.number.desc()),
+    )
+
+
+def version_shown(
+    connection: sa.Connection, board: Mapping[str, Any], *, author: bool, number: int | None = None
+) -> dict[str, Any] | None:
+    """A version of a board, or the last one, as far as it may be seen; None if there is none.
+
+    Args:
+        connection: a connection.
+        board: its row.
+        author: whether an author of its suite asks, who sees through the freeze.
+        number: of the version; None for the last one.
+    """
+    statement = (
+        sa.select(t.board_version)
+        .where(t.board_version.c.board == board["id"])
+        .order_by(t.board_version.c.number.desc())
+    )
+    if number is not None:
+        statement = statement.where(t.board_version.c.number == number)
+    frozen = board["frozen_at"]
+    if frozen is not None and not author and not _is_published(connection, board):
+        first = sa.select(sa.func.min(t.board_version.c.number)).where(
+            t.board_version.c.board == board["id"]
+        )
+        statement = statement.where(
+            sa.or_(
+                t.board_version.c.created <= frozen,
+                t.board_version.c.number == first.scalar_subquery(),
+            )
+        )
+    return first_row(connection, statement)
+
+
+def boards_of(server: Server) -> Boards:
+    """The boards of a server."""
+    boards: Boards = server.shared.setdefault(
+        "boards", Boards(server.folder, server.options.public_url)
+    )
+    return boards
+
+
+def _is_published(connection: sa.Connection, board: Mapping[str, Any]) -> bool:
+    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == board["phase"]))
+    assert phase is not None
+    now = connection.execute(sa.select(t.Now())).scalar_one()
+    return phase_state(phase, now) is PhaseState.PUBLISHED
+
+
+# -- what a rejudging would do --------------------------------------------------------------------
+
+
+def compare_boards(connection: sa.Connection, judgings: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Boards before and after the judgings of some submissions are exchanged.
+
+    Args:
+        connection: a connection that sees one state of the database.
+        judgings: submission -> the judging that would count.
+
+    Returns:
+        For each board with one of them: ``board``, ``entries`` with ``account``, ``submission``,
+        ``before`` and ``after`` (rank interval and score, or null), and ``pairs`` whose order is
+        significant on one side alone. It is for authors: nothing is withheld.
+    """
+    phases = sa.select(t.submission.c.phase).where(t.submission.c.id.in_(list(judgings)))
+    boards = all_rows(
+        connection, sa.select(t.board).where(t.board.c.phase.in_(phases)).order_by(t.board.c.name)
+    )
+    found = []
+    for board in boards:
+        setting = setting_of(connection, board)
+        open_setting = _for_authors(setting)
+        sides = [
+            _side(entries_of(connection, open_setting, chosen), open_setting)
+            for chosen in ({}, judgings)
+        ]
+        names = list(dict.fromkeys([*sides[0].places, *sides[1].places]))
+        entries = [
+            {
+                "account": name,
+                "before": sides[0].places.get(name),
+                "after": sides[1].places.get(name),
+            }
+            for name in names
+        ]
+        found.append(
+            {
+                "board": board["name"],
+                "entries": [entry for entry in entries if entry["before"] != entry["after"]],
+                "pairs": sorted(list(pair) for pair in sides[0].better ^ sides[1].better),
+            }
+        )
+    return found
+
+
+def _for_authors(setting: Setting) -> Setting:
+    values = {name: getattr(setting, name) for name in Setting.__slots__}
+    return Setting(**{**values, "level": Level.VERDICTS, "published": True})
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    places: dict[str, dict[str, Any]]
+    better: set[tuple[str, str]]
+
+
+def _side(entries: Sequence[Entry], setting: Setting) -> _Side:
+    ties = ties_among(entries, setting)
+    names = [entry.row["account_name"] for entry in entries]
+    ranks = () if ties is None else ties.ranks
+    places = {
+        name: {"ranks": list(rank), "score": entry.score, "submission": entry.row["submission"]}
+        for name, rank, entry in zip(names, ranks, entries, strict=True)
+    }
+    level = 1 - DEFAULT_METHOD.confidence
+    pairs = {} if ties is None else ties.p_holm
+    # Entries are sorted, so that the first of a pair is the better one.
+    return _Side(places, {(names[a], names[b]) for (a, b), p in pairs.items() if p <= level})

@@ -1,0 +1,83 @@
+"""``judge serve --demo``: the sample suites, and a board of the sample submissions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from judge.errors import SubmissionError
+from judge.files.json_lines import read_json_lines
+from judge.serve.access.accounts import create_account
+from judge.serve.access.rights import Viewer
+from judge.serve.api.submissions import accept_body
+from judge.serve.boards.versions import NewBoard
+from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
+from judge.serve.context import Server
+from judge.serve.intake.bodies import LINES
+from judge.serve.intake.submitting import Described, admit
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor
+from judge.serve.store.words import AccountKind, Role, Scope
+from judge.suites.locate import data_folder
+
+_SUITES = {
+    "sample": "Programs: fourteen tasks of everyday spreadsheet work",
+    "sample-typed": "Typed answers about workbooks",
+    "sample-rules": "Finished workbooks, judged by rules",
+}
+_TEAMS = ("Aster", "Birch", "Cedar", "Dahlia", "Elder")
+_ACTOR = Actor("demo")
+_BOARD = "sample"
+
+
+def add_demo(server: Server) -> Iterator[str]:
+    """Adds them, once; yields lines that say where they are.
+
+    Args:
+        server: whose dispatcher is ready, so that a board knows its conditions.
+    """
+    with server.database.reading() as connection:
+        known = connection.scalar(sa.select(t.board.c.id).where(t.board.c.name == _BOARD))
+        operator = connection.scalar(
+            sa.select(t.account.c.id).where(
+                sa.cast(t.account.c.roles, sa.Text).contains(Role.OPERATOR.value)
+            )
+        )
+    if known is None:
+        with server.database.writing(_ACTOR) as transaction:
+            for name, title in _SUITES.items():
+                add_revision(server, transaction, NewSuite(name, name, str(operator), title=title))
+                phase = NewPhase(f"{name}-open", name, per_day=100, in_total=1000)
+                add_phase(transaction, phase)
+            board = NewBoard(_BOARD, f"{_BOARD}-open", title="The sample suite")
+            server.shared["boards"].add(transaction, board)
+        for place, team in enumerate(_TEAMS):
+            _submit(server, team, place)
+    address = server.options.public_url
+    yield f"A board of {len(_TEAMS)} sample submissions: {address}/boards/{_BOARD}"
+    yield "Submit to it: judge submit solutions.jsonl --to URL --phase sample-open --wait"
+
+
+def _submit(server: Server, team: str, place: int) -> None:
+    """One answer of each task of the sample suite, another one for each team."""
+    by_task: dict[str, list[dict[str, object]]] = {}
+    path = data_folder() / _BOARD / "submissions.jsonl"
+    for _, record in read_json_lines(path, SubmissionError):
+        by_task.setdefault(str(record["id"]), []).append(record)
+    lines = []
+    for answers in by_task.values():
+        record = dict(answers[place % len(answers)] if place else answers[0])
+        record = {name: record[name] for name in ("id", "solution") if name in record}
+        lines.append(json.dumps(record))
+    with server.database.writing(_ACTOR) as transaction:
+        account = create_account(transaction, f"demo-{team}", kind=AccountKind.SERVICE)
+    viewer = Viewer(
+        account=account, name=team, scopes=frozenset({Scope.SUBMIT}), teams=frozenset({account})
+    )
+    admission = admit(server, viewer, f"{_BOARD}-open", None)
+    with server.folder.receiving() as received:
+        received.write("".join(f"{line}\n" for line in lines).encode())
+        described = Described(system=f"{team} (sample)", note="made by judge serve --demo")
+        accept_body(server, viewer, admission, received, LINES, described, f"demo-{team}", None)

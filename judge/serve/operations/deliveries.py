@@ -1,0 +1,326 @@
+"""Webhooks of accounts, and the loop that delivers them from the table of events.
+
+A delivery is a row before anything is sent, and it is sent until its receiver has answered, so none
+is lost by a crash; one can come twice, with the same ``webhook-id``. A body has ids and states, and
+neither verdicts nor scores.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.errors import UsageError
+from judge.files.documents import dump_json
+from judge.serve.access.accounts import Later
+from judge.serve.operations.sending import (
+    Message,
+    Outcome,
+    Sender,
+    checked_url,
+    delay_before,
+    new_secret,
+)
+from judge.serve.problems import Problem
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor, Database, Transaction, all_rows, first_row
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import Visibility
+
+KINDS = ("submission.judged", "rejudging.applied", "dispute.decided", "board.changed")
+"""Kinds of events that webhooks tell about."""
+
+HOSTS = "webhook_hosts"
+"""The setting with the hosts that the operator allows; none are, until it is set."""
+
+MAX_WEBHOOKS = 10
+"""Webhooks of one account."""
+
+ACTIVE, OFF = "active", "off"
+WAITING, DELIVERED, GIVEN_UP = "waiting", "delivered", "given-up"
+
+_ACTOR = Actor("webhooks")
+_EVENTS_AT_ONCE = 500
+_LEASE_S = 120
+"""After which a try is made again if its process was killed; longer than any try."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewWebhook:
+    """A webhook to make.
+
+    Attributes:
+        account: id of the account.
+        url: where to; an allowed host.
+        kinds: of :data:`KINDS`.
+    """
+
+    account: str
+    url: str
+    kinds: Sequence[str]
+
+
+def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
+    """Makes a webhook, which tells about what happens from now on.
+
+    Returns:
+        Its id, and its secret, which is not shown again.
+
+    Raises:
+        UsageError: the URL, or a kind, is not one.
+        Problem: 409, the account has too many.
+    """
+    connection = transaction.connection
+    checked_url(new.url, hosts_of(connection))
+    if unknown := [kind for kind in new.kinds if kind not in KINDS]:
+        raise UsageError(f"there is no kind {unknown[0]!r}; there are {', '.join(KINDS)}")
+    count = connection.scalar(sa.select(sa.func.count()).where(t.webhook.c.account == new.account))
+    if (count or 0) >= MAX_WEBHOOKS:
+        raise Problem("conflict", f"An account has at most {MAX_WEBHOOKS} webhooks.")
+    webhook, secret = new_id("whk"), new_secret()
+    since = connection.scalar(sa.select(sa.func.max(t.event.c.seq))) or 0
+    transaction.execute(
+        sa.insert(t.webhook).values(
+            id=webhook,
+            account=new.account,
+            url=new.url,
+            secret=secret,
+            kinds=sorted(set(new.kinds)),
+            state=ACTIVE,
+            since=since,
+        )
+    )
+    transaction.event("webhook.added", webhook, after=ACTIVE, detail={"account": new.account})
+    return webhook, secret
+
+
+def rotate_secret(transaction: Transaction, webhook: str) -> str:
+    """Gives a webhook a new secret; until the next change, both sign."""
+    secret = new_secret()
+    transaction.execute(
+        sa.update(t.webhook)
+        .where(t.webhook.c.id == webhook)
+        .values(old_secret=t.webhook.c.secret, secret=secret, state=ACTIVE)
+    )
+    transaction.event("webhook.rotated", webhook, after=ACTIVE)
+    return secret
+
+
+def remove_webhook(transaction: Transaction, webhook: str) -> None:
+    """Removes a webhook with its deliveries."""
+    transaction.execute(sa.delete(t.delivery).where(t.delivery.c.webhook == webhook))
+    transaction.execute(sa.delete(t.webhook).where(t.webhook.c.id == webhook))
+    transaction.event("webhook.removed", webhook, before=ACTIVE)
+
+
+def redeliver(transaction: Transaction, webhook: str, delivery: str) -> None:
+    """Has a delivery tried again, at once.
+
+    Raises:
+        Problem: 404, the webhook has no such delivery.
+    """
+    changed = transaction.execute(
+        sa.update(t.delivery)
+        .where(t.delivery.c.id == delivery, t.delivery.c.webhook == webhook)
+        .values(state=WAITING, next=t.Now(), tries=0)
+    )
+    if changed.rowcount != 1:
+        raise Problem("not-found")
+
+
+def hosts_of(connection: sa.Connection) -> list[str]:
+    """The hosts that the operator allows."""
+    value = connection.scalar(sa.select(t.setting.c.value).where(t.setting.c.name == HOSTS))
+    return list(value or ())
+
+
+def plan(database: Database) -> int:
+    """Makes the deliveries of events that no webhook has been told about.
+
+    Returns:
+        How many were made.
+    """
+    with database.reading() as connection:
+        last = connection.scalar(sa.select(sa.func.max(t.event.c.seq))) or 0
+        behind = sa.select(t.webhook.c.id).where(
+            t.webhook.c.state == ACTIVE, t.webhook.c.since < last
+        )
+        webhooks = list(connection.scalars(behind))
+    return sum(_plan(database, webhook) for webhook in webhooks)
+
+
+def _plan(database: Database, webhook: str) -> int:
+    with database.writing(_ACTOR) as transaction:
+        row = transaction.one(
+            sa.select(t.webhook)
+            .where(t.webhook.c.id == webhook, t.webhook.c.state == ACTIVE)
+            .with_for_update()
+        )
+        if row is None:
+            return 0
+        events = all_rows(
+            transaction.connection,
+            sa.select(t.event)
+            .where(t.event.c.seq > row["since"])
+            .order_by(t.event.c.seq)
+            .limit(_EVENTS_AT_ONCE),
+        )
+        teams = _teams(transaction.connection, row["account"])
+        told = [
+            event
+            for event in events
+            if event["kind"] in row["kinds"] and _concerns(transaction.connection, event, teams)
+        ]
+        for event in told:
+            transaction.execute(
+                sa.insert(t.delivery).values(
+                    id=new_id("dlv"),
+                    webhook=webhook,
+                    event=event["seq"],
+                    next=t.Now(),
+                    state=WAITING,
+                )
+            )
+        if events:
+            transaction.execute(
+                sa.update(t.webhook)
+                .where(t.webhook.c.id == webhook)
+                .values(since=events[-1]["seq"])
+            )
+        return len(told)
+
+
+def _teams(connection: sa.Connection, account: str) -> list[str]:
+    teams = sa.select(t.membership.c.team).where(t.membership.c.person == account)
+    return [account, *connection.scalars(teams)]
+
+
+def _concerns(connection: sa.Connection, event: Mapping[str, Any], teams: list[str]) -> bool:
+    """Whether an account is told of an event: of what is its own, and of public boards."""
+    match event["kind"]:
+        case "submission.judged":
+            judging = (event["detail"] or {}).get("judging")
+            query = (
+                sa.select(sa.literal(1))
+                .select_from(t.submission.join(t.judging, t.judging.c.id == judging))
+                .where(
+                    t.submission.c.id == event["object"],
+                    t.submission.c.account.in_(teams),
+                    t.judging.c.rejudging.is_(None),  # one that is not applied is nobody's news
+                )
+            )
+        case "dispute.decided":
+            query = sa.select(sa.literal(1)).where(
+                t.dispute.c.id == event["object"], t.dispute.c.account.in_(teams)
+            )
+        case "rejudging.applied":
+            query = (
+                sa.select(sa.literal(1))
+                .select_from(
+                    t.rejudging_member.join(
+                        t.submission, t.submission.c.id == t.rejudging_member.c.submission
+                    )
+                )
+                .where(
+                    t.rejudging_member.c.rejudging == event["object"],
+                    t.submission.c.account.in_(teams),
+                )
+            )
+        case _:
+            query = (
+                sa.select(sa.literal(1))
+                .select_from(t.board.join(t.suite, t.suite.c.id == t.board.c.suite))
+                .where(
+                    t.board.c.id == event["object"],
+                    t.board.c.visibility != Visibility.HIDDEN,
+                    t.suite.c.visibility != Visibility.HIDDEN,
+                )
+            )
+    return first_row(connection, query) is not None
+
+
+def deliver(database: Database, sender: Sender | None = None, limit: int = 20) -> int:
+    """Tries the deliveries whose time has come.
+
+    Args:
+        database: the database.
+        sender: what sends; None for one that goes where the operator allows.
+        limit: how many at most.
+
+    Returns:
+        How many were tried.
+    """
+    tried = 0
+    while tried < limit and (taken := _take(database)) is not None:
+        if sender is None:
+            with database.reading() as connection:
+                sender = Sender(hosts_of(connection))
+        delivery, message = taken
+        sent = sender.send(message, dt.datetime.now(dt.UTC))
+        _record(database, delivery, sent.outcome, sent.status)
+        tried += 1
+    return tried
+
+
+def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
+    """The delivery that waits longest, which no other process tries meanwhile."""
+    with database.writing(_ACTOR) as transaction:
+        delivery = transaction.one(
+            sa.select(t.delivery)
+            .join(t.webhook, t.webhook.c.id == t.delivery.c.webhook)
+            .where(
+                t.delivery.c.state == WAITING,
+                t.delivery.c.next <= t.Now(),
+                t.webhook.c.state == ACTIVE,
+            )
+            .order_by(t.delivery.c.next, t.delivery.c.id)
+            .with_for_update(skip_locked=True, of=t.delivery)
+        )
+        if delivery is None:
+            return None
+        transaction.execute(
+            sa.update(t.delivery)
+            .where(t.delivery.c.id == delivery["id"])
+            .values(tries=t.delivery.c.tries + 1, next=Later(_LEASE_S))
+        )
+        webhook = transaction.one(sa.select(t.webhook).where(t.webhook.c.id == delivery["webhook"]))
+        event = transaction.one(sa.select(t.event).where(t.event.c.seq == delivery["event"]))
+    assert webhook is not None, "a foreign key names it"
+    assert event is not None, "a foreign key names it"
+    keys = [key for key in (webhook["secret"], webhook["old_secret"]) if key is not None]
+    return {**delivery, "tries": delivery["tries"] + 1}, Message(
+        delivery["id"], webhook["url"], body_of(event), keys
+    )
+
+
+def body_of(event: Mapping[str, Any]) -> str:
+    """What a webhook says of an event."""
+    data = {"id": event["object"], "state": event["after"]}
+    return dump_json({"type": event["kind"], "timestamp": event["created"], "data": data})
+
+
+def _record(
+    database: Database, delivery: Mapping[str, Any], outcome: Outcome, status: int | None
+) -> None:
+    values: dict[str, Any] = {"status": status}
+    delay = delay_before(delivery["tries"], random.random)
+    if outcome is Outcome.DELIVERED:
+        values |= {"state": DELIVERED, "next": None}
+    elif outcome is Outcome.GONE or delay is None:
+        values |= {"state": GIVEN_UP, "next": None}
+    else:
+        values |= {"next": Later(round(delay))}
+    with database.writing(_ACTOR) as transaction:
+        transaction.execute(
+            sa.update(t.delivery).where(t.delivery.c.id == delivery["id"]).values(values)
+        )
+        if outcome is Outcome.GONE:
+            transaction.execute(
+                sa.update(t.webhook).where(t.webhook.c.id == delivery["webhook"]).values(state=OFF)
+            )
+            transaction.event("webhook.switched-off", delivery["webhook"], before=ACTIVE, after=OFF)

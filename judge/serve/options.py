@@ -1,0 +1,153 @@
+"""Options of ``judge serve`` and its parts, declared once; light to import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from judge.core.option import Option, Section
+from judge.errors import UsageError
+from judge.grading.options import SandboxName
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceOptions:
+    """Where a server keeps things.
+
+    Attributes:
+        data: the data folder.
+        database: a SQLAlchemy URL; None for a SQLite file in the data folder.
+    """
+
+    data: Annotated[
+        Path, Option("Data folder; made if it is missing.", Section.FILES, metavar="DIR")
+    ] = Path("judge-data")
+    database: Annotated[
+        str | None,
+        Option(
+            "postgresql://… in place of SQLite in the data folder.", Section.FILES, metavar="URL"
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenOptions(PlaceOptions):
+    """How a server is reached.
+
+    Attributes:
+        listen: host and port.
+        public_url: where people reach it.
+        behind_proxy: address of the proxy whose ``X-Forwarded-*`` headers count.
+        certificate: file of a TLS certificate, with its chain.
+        key: file of its key.
+        metrics: host and port of ``/metrics`` for Prometheus; None for none.
+    """
+
+    listen: Annotated[
+        str, Option("Address and port to listen at.", Section.ELSEWHERE, metavar="HOST:PORT")
+    ] = "127.0.0.1:8585"
+    public_url: Annotated[
+        str,
+        Option(
+            "Where people reach it, such as https://judge.example.org.",
+            Section.ELSEWHERE,
+            metavar="URL",
+        ),
+    ] = ""
+    behind_proxy: Annotated[
+        str | None,
+        Option(
+            "Address of the proxy in front, which ends TLS.", Section.ELSEWHERE, metavar="ADDRESS"
+        ),
+    ] = None
+    certificate: Annotated[
+        Path | None,
+        Option("TLS certificate (PEM).", Section.ELSEWHERE, exists=True, folder=False),
+    ] = None
+    key: Annotated[
+        Path | None, Option("Its key (PEM).", Section.ELSEWHERE, exists=True, folder=False)
+    ] = None
+    metrics: Annotated[
+        str | None,
+        Option("Where Prometheus reads metrics [nowhere].", Section.ELSEWHERE, metavar="HOST:PORT"),
+    ] = None
+
+    def __post_init__(self) -> None:
+        host, _ = self.address
+        if host in LOOPBACK:
+            return
+        if not self.public_url:
+            raise UsageError(
+                f"--listen {self.listen} is reached from other machines",
+                hint="Give --public-url, the address under which people reach it.",
+            )
+        if self.behind_proxy is None and (self.certificate is None or self.key is None):
+            raise UsageError(
+                f"--listen {self.listen} is reached from other machines, and has no TLS",
+                hint="Give --certificate and --key, or --behind-proxy ADDRESS.",
+            )
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port.
+
+        Raises:
+            UsageError: it is not an address.
+        """
+        return address_of(self.listen, "--listen")
+
+
+def address_of(text: str, option: str) -> tuple[str, int]:
+    """Host and port of an address.
+
+    Args:
+        text: the address.
+        option: which option it is of.
+
+    Raises:
+        UsageError: it is not one.
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"{option}: {text!r} is not HOST:PORT")
+    return host.strip("[]") or "0.0.0.0", int(port)  # noqa: S104  as it was asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotOptions:
+    """How a dispatcher judges.
+
+    Attributes:
+        slots: judgings at a time.
+        jobs: submissions of one judging at a time.
+        sandbox: kind of sandbox.
+        cluster: workers that judge in place of threads.
+        insecure_cluster: whether they may be reached without TLS.
+        name: of the dispatcher.
+    """
+
+    slots: Annotated[int, Option("Judgings at a time.", Section.ISOLATION, least=1, most=256)] = 2
+    jobs: Annotated[
+        int,
+        Option(
+            "Programs of one judging at a time.", Section.ISOLATION, short="-j", least=1, most=256
+        ),
+    ] = 1
+    sandbox: SandboxName = "auto"
+    cluster: Annotated[
+        str | None,
+        Option(
+            "Judge on workers: local:N, tcp://…, tls://… or FILE.yaml (docs/scaling.md).",
+            Section.ISOLATION,
+            metavar="CLUSTER",
+        ),
+    ] = None
+    insecure_cluster: Annotated[
+        bool, Option("Allow a cluster on other machines without TLS.", Section.ISOLATION)
+    ] = False
+    name: Annotated[
+        str, Option("Name of this dispatcher; no two have the same.", Section.ISOLATION)
+    ] = "main"

@@ -1,0 +1,267 @@
+"""The frame of all pages: who looks, forms that nobody else can send, templates, style, errors.
+
+A family of pages is a module with a ``router``, a template for each page that extends
+``base.html``, and a row of :data:`judge.serve.app.PAGE_ROUTES`. Pages have no style and no script
+of their own: the policy allows what ``/static`` serves, and nothing else.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter, Depends, Request
+from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from starlette.datastructures import FormData
+from starlette.formparsers import MultiPartException
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from judge.report.html.figures import visible
+from judge.report.html.page import LOOK, asset
+from judge.report.html.plots import interval_strip
+from judge.serve.access.accounts import Session
+from judge.serve.access.rights import Viewer
+from judge.serve.context import Caller, Server, ThisServer, server_of, session_of
+from judge.serve.problems import Problem, not_found
+from judge.version import __version__
+
+router = APIRouter()
+
+MAX_FORM_BYTES = 256 << 10
+_MAX_FIELDS = 100
+_CACHED = {"Cache-Control": "public, max-age=3600"}
+KEYS = (
+    ("j / k", "next or previous row"),
+    ("Enter", "open the row"),
+    ("x", "mark the row for comparison"),
+    ("c", "compare the marked rows"),
+    ("/", "filter"),
+    ("?", "these keys"),
+)
+
+
+class _Templates(BaseLoader):
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
+        del environment
+        if "/" in template or not template.endswith(".html"):
+            raise TemplateNotFound(template)
+        try:
+            return _own(template), None, None
+        except FileNotFoundError as error:
+            raise TemplateNotFound(template) from error
+
+
+@cache
+def _own(name: str) -> str:
+    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=_Templates(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    made.filters["percent"] = percent
+    made.filters["time"] = _time
+    made.globals["strip"] = interval_strip
+    made.globals["keys"] = KEYS
+    return made
+
+
+def percent(share: float | None) -> str:
+    """A share from 0 to 1 in per cent with one decimal; a dash for none."""
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
+def _time(text: str | None) -> str:
+    return "" if text is None else text.replace("T", " ").replace("Z", " UTC")
+
+
+def prefix_of(server: Server) -> str:
+    """The path under which people reach the server: empty, or ``/judge`` and the like."""
+    return urlsplit(server.options.public_url).path.rstrip("/")
+
+
+def show(
+    request: Request,
+    viewer: Viewer,
+    template: str,
+    title: str,
+    *,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+    **context: Any,
+) -> HTMLResponse:
+    """A page.
+
+    Args:
+        request: which asks for it.
+        viewer: who asks.
+        template: a template that extends ``base.html``.
+        title: of the page.
+        status: of the answer.
+        headers: of the answer, besides those of every page.
+        context: what the template is filled with, besides ``viewer``, ``prefix``, ``form_token``
+            and ``title``.
+    """
+    server = server_of(request)
+    token = "" if viewer.credential is None else server.form_token(viewer.credential)
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            {
+                "viewer": viewer,
+                "prefix": prefix_of(server),
+                "path": request.url.path,
+                "form_token": token,
+                "title": title,
+                "judge_version": __version__,
+                "maintenance": server.setting("maintenance"),
+                **context,
+            }
+        )
+    )
+    private = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
+    return HTMLResponse(text, status, {**private, **(headers or {})})
+
+
+def go(server: Server, path: str) -> RedirectResponse:
+    """Sends the browser to a page after a form was posted."""
+    return RedirectResponse(prefix_of(server) + path, 303)
+
+
+async def signed_in(request: Request) -> Viewer:
+    """Who has signed in on the pages.
+
+    Raises:
+        Problem: 401.
+    """
+    session = await session_of(request)
+    if session is None:
+        raise Problem("unauthorized", "Sign in with the link that your operator gave you.")
+    return session.viewer
+
+
+async def posted(request: Request) -> FormData:
+    """A form of a signed-in browser: sent from a page of this server, with its token.
+
+    Raises:
+        Problem: 401 without a session, 403 from elsewhere, 400 or 413 for a broken or long form.
+    """
+    server = server_of(request)
+    session = await session_of(request)
+    if session is None:
+        raise Problem("unauthorized", "The session has ended: sign in again.")
+    check_origin(request, server)
+    form = await read_form(request, MAX_FORM_BYTES)
+    check_token(server, session, form)
+    return form
+
+
+async def read_form(request: Request, most_bytes: int) -> FormData:
+    """The fields of a form.
+
+    Raises:
+        Problem: 400 or 413.
+    """
+    length = request.headers.get("content-length", "")
+    if not length.isdecimal() or len(length) > 15:
+        raise Problem("malformed", "The form does not say how long it is.")
+    if int(length) > most_bytes:
+        raise Problem("too-large", f"At most {most_bytes >> 10} KiB.")
+    try:
+        return await request.form(max_files=1, max_fields=_MAX_FIELDS)
+    except (MultiPartException, ValueError, KeyError) as error:
+        raise Problem("malformed", "The form is not well formed.") from error
+
+
+def check_origin(request: Request, server: Server) -> None:
+    """Checks that a form was sent from a page of this server.
+
+    Raises:
+        Problem: 403.
+    """
+    own = {f"{request.url.scheme}://{request.headers.get('host', '')}"}
+    public = urlsplit(server.options.public_url)
+    if public.netloc:
+        own = {f"{public.scheme}://{public.netloc}"}
+    if request.headers.get("origin") not in own:
+        raise Problem("forbidden", "The form was not sent from a page of this server.")
+
+
+def check_token(server: Server, session: Session, form: FormData) -> None:
+    """Checks the token that every form of a session has.
+
+    Raises:
+        Problem: 403.
+    """
+    token = str(form.get("token", "")).encode()
+    if not hmac.compare_digest(token, server.form_token(session.viewer.credential or "").encode()):
+        raise Problem("forbidden", "The form is not of this session: reload its page.")
+
+
+def field(form: FormData, name: str, most: int = 2000) -> str:
+    """A text field of a form, without space around it.
+
+    Raises:
+        Problem: 422, it is too long or has characters that cannot be shown.
+    """
+    text = str(form.get(name, "")).strip().replace("\r\n", "\n")
+    if len(text) > most or not text.replace("\n", "").replace("\t", "").isprintable():
+        raise Problem("invalid", f"{name}: at most {most} characters that can be shown.")
+    return text
+
+
+def problem_page(request: Request, problem: Problem) -> Response:
+    """A problem as a page."""
+    viewer = getattr(request.state, "page_viewer", Viewer())
+    headers = {**problem.headers, "Cache-Control": "no-store"}
+    return show(
+        request,
+        viewer,
+        "problem.html",
+        problem.kind.title,
+        status=problem.kind.status,
+        headers=headers,
+        problem=problem,
+        instance=request.state.request_id,
+    )
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a browser asks for a page."""
+    accepts = request.headers.get("accept", "")
+    return not request.url.path.startswith("/v1/") and "text/html" in accepts
+
+
+def remember(request: Request, viewer: Caller) -> Viewer:
+    """Who looks at a page, kept for pages about errors."""
+    request.state.page_viewer = viewer
+    return viewer
+
+
+Looker = Annotated[Viewer, Depends(remember)]
+SignedIn = Annotated[Viewer, Depends(signed_in)]
+Posted = Annotated[FormData, Depends(posted)]
+
+
+@router.get("/static/{name}")
+def static(name: str, server: ThisServer) -> Response:
+    """The style sheet and the script of all pages."""
+    del server
+    if name == "serve.css":
+        text = "\n".join((asset(LOOK), asset("style.css"), _own("serve.css")))
+        return Response(text, media_type="text/css", headers=_CACHED)
+    if name == "serve.js":
+        return Response(_own("serve.js"), media_type="text/javascript", headers=_CACHED)
+    raise not_found()

@@ -1,0 +1,223 @@
+"""Handing in on a page, and one's own submissions with their progress."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.responses import Response
+
+from judge.serve.access.rights import Viewer, find, phase_state, visible_to
+from judge.serve.api.boards import Choice, choose_submission
+from judge.serve.api.limits import entity_tag, rate
+from judge.serve.api.results import cancel_submission, withdraw_submission
+from judge.serve.api.submissions import Claims, accept_body, kind_of_file
+from judge.serve.api.views import is_finished, seen, submission_view, verdicts_view
+from judge.serve.boards.telling import is_bounded_for
+from judge.serve.context import Server, ThisServer, session_of
+from judge.serve.intake.bodies import LIMITS, LINES, PROGRAM
+from judge.serve.intake.submitting import admit, quota_left
+from judge.serve.pages.boards import VERDICT_WORDS
+from judge.serve.pages.frame import (
+    MAX_FORM_BYTES,
+    Posted,
+    SignedIn,
+    check_origin,
+    check_token,
+    field,
+    go,
+    read_form,
+    show,
+)
+from judge.serve.problems import Problem
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
+from judge.serve.store.words import Level, PhaseState
+
+router = APIRouter()
+
+_LISTED = 100
+_PIECE = 1 << 20
+_FIELDS = ("system", "model", "setting", "url", "cutoff", "note")
+
+
+@router.get("/submit")
+def submit_page(
+    request: Request,
+    server: ThisServer,
+    viewer: SignedIn,
+    phase: Annotated[str, Query(max_length=80)] = "",
+) -> Response:
+    """The form for a submission, with what is left of the quotas."""
+    return _form(request, server, viewer, phase, None)
+
+
+def _form(
+    request: Request, server: Server, viewer: Viewer, phase: str, problem: Problem | None
+) -> Response:
+    request.state.page_viewer = viewer
+    with server.database.reading() as connection:
+        now = str(connection.scalar(sa.select(t.Now())))
+        phases = []
+        for row in all_rows(
+            connection,
+            sa.select(t.phase).where(visible_to(viewer, t.phase)).order_by(t.phase.c.name),
+        ):
+            if phase_state(row, now) is PhaseState.OPEN:
+                own = sorted(viewer.teams - {str(viewer.account)}) or [str(viewer.account)]
+                left = min(min(quota_left(connection, row, one).values()) for one in own)
+                phases.append({"name": row["name"], "left": left, "closes": row["closes"]})
+        teams = all_rows(
+            connection,
+            sa.select(t.account.c.id, t.account.c.name)
+            .where(t.account.c.id.in_(viewer.teams - {viewer.account}))
+            .order_by(t.account.c.name),
+        )
+    return show(
+        request,
+        viewer,
+        "submit.html",
+        "Submit",
+        status=200 if problem is None else problem.kind.status,
+        phases=phases,
+        chosen=phase,
+        teams=teams,
+        problem=problem,
+        limits={kind: most >> 20 for kind, most in LIMITS.items()},
+        most_bytes=max(LIMITS.values()),
+    )
+
+
+@router.post("/submit", dependencies=[rate("submit")])
+async def submit_posted(request: Request, server: ThisServer) -> Response:
+    """Takes a file or a pasted program, as the API does."""
+    session = await session_of(request)
+    if session is None:
+        raise Problem("unauthorized", "The session has ended: sign in again.")
+    check_origin(request, server)
+    form = await read_form(request, max(LIMITS.values()) + MAX_FORM_BYTES)
+    try:
+        check_token(server, session, form)
+        answer = await _accepted(server, session.viewer, form)
+    except Problem as problem:
+        if problem.name in {"forbidden", "unauthorized"}:
+            raise
+        phase = str(form.get("phase", ""))[:80]
+        return await run_in_threadpool(_form, request, server, session.viewer, phase, problem)
+    finally:
+        await form.close()
+    return go(server, f"/submissions/{answer['id']}")
+
+
+async def _accepted(server: Server, viewer: Viewer, form: Any) -> dict[str, Any]:
+    texts = {name: field(form, name) for name in _FIELDS}
+    phase, team = field(form, "phase", 80), field(form, "team", 80) or None
+    claims = _claims(texts)
+    task = field(form, "task", 200) or None
+    text, file = str(form.get("program", "")), form.get("file")
+    admission = await run_in_threadpool(admit, server, viewer, phase, team)
+    with server.folder.receiving() as received:
+        if isinstance(file, UploadFile) and file.filename:
+            kind = kind_of_file(file.filename, file.content_type or "")
+            while piece := await file.read(_PIECE):
+                await run_in_threadpool(received.write, piece)
+                if received.size > LIMITS[kind]:
+                    raise Problem("too-large", f"At most {LIMITS[kind] >> 20} MiB.")
+        elif text.strip():
+            kind = LINES if text.lstrip().startswith("{") else PROGRAM
+            received.write(text.replace("\r\n", "\n").encode("utf-8", "replace"))
+        else:
+            raise Problem("invalid", "Choose a file, or paste a program.")
+        answer, _ = await run_in_threadpool(
+            accept_body,
+            server,
+            viewer,
+            admission,
+            received,
+            kind,
+            claims.described(),
+            None,
+            task if kind == PROGRAM else None,
+        )
+    return answer
+
+
+def _claims(texts: dict[str, str]) -> Claims:
+    try:
+        return Claims.model_validate({**texts, "cutoff": texts["cutoff"] or None})
+    except ValueError as error:
+        raise Problem(
+            "invalid", "The address has to begin with https://, and a date is 2026-01-31."
+        ) from error
+
+
+@router.get("/submissions")
+def list_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
+    """The newest submissions of one's own teams."""
+    with server.database.reading() as connection:
+        rows = all_rows(
+            connection,
+            sa.select(t.submission)
+            .where(visible_to(viewer, t.submission))
+            .order_by(t.submission.c.seq.desc())
+            .limit(_LISTED),
+        )
+        views = [submission_view(connection, viewer, row) for row in rows]
+    return show(request, viewer, "submissions.html", "Submissions", submissions=views)
+
+
+@router.get("/submissions/{submission}")
+def submission_page(
+    request: Request, submission: str, server: ThisServer, viewer: SignedIn
+) -> Response:
+    """A submission: its state, its scores and verdicts as the level tells them."""
+    request.state.page_viewer = viewer
+    with server.database.reading() as connection:
+        row = find(connection, viewer, t.submission, submission)
+        view = submission_view(connection, viewer, row)
+        judging, level, phase = seen(connection, viewer, row)
+        bounded = is_bounded_for(connection, viewer, phase)
+        boards = all_rows(
+            connection,
+            sa.select(t.board.c.name, t.board.c.title).where(
+                t.board.c.phase == phase["id"],
+                t.board.c.rule == "chosen",
+                visible_to(viewer, t.board),
+            ),
+        )
+        verdicts = verdicts_view(connection, judging, level, bounded=bounded)
+    return show(
+        request,
+        viewer,
+        "submission.html",
+        "Submission",
+        sub=view,
+        verdicts=verdicts,
+        boards_of_choice=boards,
+        is_own=row["account"] in viewer.teams,
+        is_finished=is_finished(view),
+        shows_verdicts=level.shows(Level.VERDICTS),
+        shows_cells=level.shows(Level.CELLS),
+        words=VERDICT_WORDS,
+        etag=entity_tag(view["version"], view["level"]),
+    )
+
+
+@router.post("/submissions/{submission}/{act}")
+async def act_posted(
+    submission: str, act: str, server: ThisServer, viewer: SignedIn, form: Posted
+) -> Response:
+    """Cancels or withdraws a submission, at the version that the page showed, or chooses it."""
+    if act == "choose":
+        choice = Choice(submission=submission)
+        await run_in_threadpool(choose_submission, field(form, "board", 80), choice, viewer, server)
+        return go(server, f"/submissions/{submission}")
+    acts = {"cancel": cancel_submission, "withdraw": withdraw_submission}
+    if act not in acts:
+        raise Problem("not-found")
+    etag = field(form, "etag", 100)
+    await run_in_threadpool(acts[act], submission, viewer, server, etag)
+    return go(server, f"/submissions/{submission}")

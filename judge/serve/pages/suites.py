@@ -1,0 +1,124 @@
+"""``/``, ``/suites/S`` and ``/suites/S/tasks/T``: what there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from judge.errors import JudgeError
+from judge.serve.access.rights import find, in_lists
+from judge.serve.api.boards import list_boards
+from judge.serve.api.suites import SuiteName, get_suite, get_task, list_revisions, list_suites
+from judge.serve.api.suites import status as server_status
+from judge.serve.catalog import revision_of
+from judge.serve.context import Server, ThisServer
+from judge.serve.pages.frame import Looker, show
+from judge.serve.rejudging.service import loaded_suites
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import open_workbook
+
+router = APIRouter()
+
+GRID_ROWS, GRID_COLUMNS = 40, 16
+
+
+@router.get("/")
+def home(request: Request, server: ThisServer, looker: Looker) -> Response:
+    """Suites, boards, and how busy the server is."""
+    return show(
+        request,
+        looker,
+        "home.html",
+        "Suites and boards",
+        suites=list_suites(looker, server)["suites"],
+        boards=list_boards(looker, server)["boards"],
+        load=server_status(server),
+    )
+
+
+@router.get("/suites/{suite}")
+def suite_page(request: Request, suite: SuiteName, server: ThisServer, looker: Looker) -> Response:
+    """A suite: revision, splits, phases, boards and its public tasks."""
+    document = get_suite(suite, looker, server)
+    with server.database.reading() as connection:
+        row = find(connection, looker, t.suite, suite)
+        boards = all_rows(
+            connection,
+            sa.select(t.board.c.name, t.board.c.title)
+            .where(t.board.c.suite == row["id"], in_lists(looker, t.board))
+            .order_by(t.board.c.name),
+        )
+        tasks: list[str] = []
+        for split in all_rows(
+            connection,
+            sa.select(t.split).where(
+                t.split.c.revision == row["current_revision"], t.split.c.name != "hidden"
+            ),
+        ):
+            tasks.extend(split["tasks"])
+    revisions = list_revisions(suite, looker, server)["revisions"]
+    return show(
+        request,
+        looker,
+        "suite.html",
+        document["title"],
+        suite=document,
+        revisions=list(reversed(revisions)),
+        boards=boards,
+        tasks=tasks,
+    )
+
+
+@router.get("/suites/{suite}/tasks/{task}")
+def task_page(
+    request: Request, suite: SuiteName, task: str, server: ThisServer, looker: Looker
+) -> Response:
+    """A public task: its question, and its first input as a grid."""
+    document = get_task(suite, task, looker, server)
+    return show(
+        request,
+        looker,
+        "task.html",
+        f"Task {task}",
+        suite=suite,
+        task=document,
+        grid=_grid(server, looker, suite, task),
+    )
+
+
+def _grid(server: Server, looker: Looker, suite: str, task: str) -> dict[str, Any] | None:
+    """The top left corner of the first sheet of the first input; None if there is none."""
+    with server.database.reading() as connection:
+        row = find(connection, looker, t.suite, suite)
+        revision = revision_of(connection, row["current_revision"])
+    try:
+        case = loaded_suites(server).suite(revision).task(task).cases[0]
+        workbook = open_workbook(case.inputs[0].path)
+        sheet = workbook.sheet_names[0]
+        used = workbook.used_range(sheet)
+        if used is None:
+            return None
+        rows = min(used.max_row, GRID_ROWS)
+        columns = min(used.max_column, GRID_COLUMNS)
+        cells = workbook.cells(CellRange(sheet, 1, 1, rows, columns))
+    except (JudgeError, IndexError):
+        return None
+    return {
+        "name": case.inputs[0].path.name,
+        "sheet": sheet,
+        "columns": [chr(ord("A") + place) for place in range(columns)],
+        "rows": [
+            (number, [_text(cells.get((number, column))) for column in range(1, columns + 1)])
+            for number in range(1, rows + 1)
+        ],
+        "more": used.max_row > rows or used.max_column > columns,
+    }
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None or cell.value is None else str(cell.value)[:80]

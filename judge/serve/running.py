@@ -1,0 +1,293 @@
+"""The processes of ``judge serve``: the server, the dispatcher, or both in one."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+import uvicorn
+
+from judge.console import print_label
+from judge.errors import JudgeError, UsageError
+from judge.serve.access.accounts import create_account, create_sign_in
+from judge.serve.app import make_app
+from judge.serve.boards.telling import note_judged
+from judge.serve.boards.versions import Boards
+from judge.serve.context import ServeOptions, Server
+from judge.serve.operations.metrics import metrics_of, serve_metrics
+from judge.serve.options import LOOPBACK, ListenOptions, PlaceOptions, SlotOptions, address_of
+from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
+from judge.serve.queue.watching import Watcher
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor, Database, sqlite_url
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.words import Role
+
+CHORES = (
+    "judge.serve.rejudging.service:advance",
+    "judge.serve.operations.upkeep:send_webhooks",
+    "judge.serve.operations.upkeep:sweep_hourly",
+)
+"""Functions of a server that are called every second in the process that serves."""
+
+_CHORE_S = 1.0
+_STOP_S = 25
+_OPERATOR = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A server that is open, and the link to sign in if it was made just now."""
+
+    server: Server
+    code: str | None
+
+
+@contextlib.contextmanager
+def opened(place: PlaceOptions, options: ServeOptions | None = None) -> Iterator[Opened]:
+    """Opens a server's data folder and database; makes them, with an operator, if they are missing.
+
+    Raises:
+        StoreError: they cannot be made, or a newer version of the judge wrote them.
+        UsageError: the URL names no such database.
+    """
+    folder = DataFolder(place.data.expanduser())
+    folder.make()
+    database = Database(place.database or sqlite_url(folder.database))
+    with contextlib.closing(database):
+        database.migrate()
+        server = Server(database, folder, options or ServeOptions())
+        server.shared["boards"] = Boards(folder, server.options.public_url)
+        yield Opened(server, _first_operator(database))
+
+
+def serve(
+    listen: ListenOptions,
+    slots: SlotOptions | None,
+    *,
+    on_listening: Callable[[Server, str | None, str], None],
+    after_opening: Callable[[Server], None] = lambda _: None,
+) -> None:
+    """Serves until the main thread is interrupted; with a dispatcher, if there are slots.
+
+    Args:
+        listen: how it is reached.
+        slots: how it judges; None if other processes do.
+        on_listening: called with the server, the code of a link to sign in (at the first start),
+            and the address.
+        after_opening: called on a thread once the dispatcher is ready.
+
+    Raises:
+        JudgeError: it cannot be opened, or has failed.
+        KeyboardInterrupt: it was asked to end, and has ended in order.
+    """
+    host, port = listen.address
+    scheme = "http" if listen.certificate is None else "https"
+    address = listen.public_url.rstrip("/") or f"{scheme}://{listen.listen}"
+    options = ServeOptions(
+        public_url=listen.public_url.rstrip("/"),
+        secure=address.startswith("https:"),
+        hosts={urlsplit(address).hostname or "", *LOOPBACK},
+    )
+    with opened(listen, options) as made, contextlib.ExitStack() as stack:
+        server = made.server
+        web = _web_server(server, listen, host, port)
+        dispatcher = None if slots is None else _dispatcher(server, slots)
+        parts = _Parts(stack)
+        parts.start("server", web.run, stop=lambda: setattr(web, "should_exit", True))
+        _wait_until_started(web, parts)
+        on_listening(server, made.code, address)
+        if dispatcher is not None:
+            ready = threading.Event()
+            parts.start(
+                "dispatcher", lambda: dispatcher.run(on_ready=ready.set), stop=dispatcher.stop
+            )
+            parts.start("preparation", lambda: _when(ready, server, after_opening), once=True)
+        else:
+            watcher = Watcher(server.database, server.folder, f"server:{host}:{port}")
+            watcher.start()
+            stack.callback(watcher.stop)
+        _serve_metrics(server, listen, stack)
+        parts.start("chores", lambda: _do_chores(server, parts.ended))
+        parts.wait()
+
+
+def _serve_metrics(server: Server, listen: ListenOptions, stack: contextlib.ExitStack) -> None:
+    if listen.metrics is None:
+        return
+    host, port = address_of(listen.metrics, "--metrics")
+    try:
+        stack.callback(serve_metrics(server, host, port))
+    except OSError as error:
+        raise UsageError(f"--metrics {listen.metrics}: cannot listen there: {error}") from error
+
+
+def dispatch(place: PlaceOptions, slots: SlotOptions, *, on_ready: Callable[[], None]) -> None:
+    """Judges until the main thread is interrupted.
+
+    Raises:
+        JudgeError: it cannot be opened, or has failed.
+        KeyboardInterrupt: it was asked to end; its leases are returned.
+    """
+    with opened(place) as made, contextlib.ExitStack() as stack:
+        dispatcher = _dispatcher(made.server, slots)
+        parts = _Parts(stack)
+        parts.start("dispatcher", lambda: dispatcher.run(on_ready=on_ready), stop=dispatcher.stop)
+        parts.wait()
+
+
+class _Parts:
+    """Threads of which each is needed: where one ends, all are stopped.
+
+    Args:
+        stack: stops them.
+    """
+
+    def __init__(self, stack: contextlib.ExitStack) -> None:
+        self.ended = threading.Event()
+        self._stops: list[Callable[[], None]] = []
+        self._threads: list[threading.Thread] = []
+        self._failure: BaseException | None = None
+        stack.callback(self._stop)
+
+    def start(
+        self,
+        name: str,
+        work: Callable[[], None],
+        *,
+        stop: Callable[[], None] = lambda: None,
+        once: bool = False,
+    ) -> None:
+        """Starts a part; ``once`` if the others go on when it has ended."""
+
+        def run() -> None:
+            try:
+                work()
+            except BaseException as error:  # noqa: BLE001  raised again by wait()
+                self._failure = self._failure or error
+                self.ended.set()
+            if not once:
+                self.ended.set()
+
+        thread = threading.Thread(target=run, name=f"judge-{name}", daemon=True)
+        self._stops.append(stop)
+        self._threads.append(thread)
+        thread.start()
+
+    def check(self) -> None:
+        """Raises what a part has failed with."""
+        if self._failure is not None:
+            raise self._failure
+
+    def wait(self) -> None:
+        """Waits for the end of a part.
+
+        Raises:
+            JudgeError: a part has failed.
+        """
+        while not self.ended.wait(0.5):
+            pass
+        self.check()
+
+    def _stop(self) -> None:
+        self.ended.set()
+        for stop in reversed(self._stops):
+            stop()
+        for thread in self._threads:
+            thread.join(_STOP_S + 5)
+
+
+class _WebServer(uvicorn.Server):
+    """Leaves signals to the main thread."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Captures none."""
+        yield
+
+
+def _web_server(server: Server, listen: ListenOptions, host: str, port: int) -> _WebServer:
+    config = uvicorn.Config(
+        make_app(server),
+        host=host,
+        port=port,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=listen.behind_proxy is not None,
+        forwarded_allow_ips=listen.behind_proxy,
+        root_path=urlsplit(listen.public_url).path.rstrip("/"),
+        limit_concurrency=1000,
+        h11_max_incomplete_event_size=32 << 10,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_STOP_S - 5,
+        ssl_certfile=listen.certificate,
+        ssl_keyfile=listen.key,
+    )
+    return _WebServer(config)
+
+
+def _wait_until_started(web: _WebServer, parts: _Parts) -> None:
+    while not web.started:
+        if parts.ended.wait(0.05):
+            parts.check()
+            raise UsageError(
+                f"{web.config.host}:{web.config.port}: cannot listen there",
+                hint="Is something else listening? Give another --listen HOST:PORT.",
+            )
+
+
+def _dispatcher(server: Server, slots: SlotOptions) -> Dispatcher:
+    options = DispatchOptions(
+        name=slots.name,
+        slots=slots.slots,
+        jobs=slots.jobs,
+        sandbox=slots.sandbox,
+        cluster=slots.cluster,
+        insecure_cluster=slots.insecure_cluster,
+    )
+    metrics = metrics_of(server)
+    return Dispatcher(
+        server.database,
+        server.folder,
+        options,
+        on_judged=note_judged,
+        on_case=metrics.case,
+        on_fenced=metrics.fenced,
+    )
+
+
+def _when(ready: threading.Event, server: Server, act: Callable[[Server], None]) -> None:
+    ready.wait()
+    act(server)
+
+
+def _do_chores(server: Server, ended: threading.Event) -> None:
+    chores: list[Callable[[Server], Any]] = []
+    for name in CHORES:
+        module, _, function = name.partition(":")
+        chores.append(getattr(importlib.import_module(module), function))
+    while not ended.wait(_CHORE_S):
+        for chore in chores:
+            try:
+                chore(server)
+            except JudgeError as error:
+                print_label("warning:", "yellow", error.message)
+
+
+def _first_operator(database: Database) -> str | None:
+    """Makes the operator's account if there is no account at all; the code to sign in."""
+    with database.writing(Actor("first start")) as transaction:
+        if transaction.one(sa.select(t.account.c.id)) is not None:
+            return None
+        account = create_account(transaction, _OPERATOR, roles=(Role.OPERATOR, Role.AUTHOR))
+        return create_sign_in(transaction, account)

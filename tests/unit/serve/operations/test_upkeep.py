@@ -1,0 +1,202 @@
+"""Backups, sweeping, the log, and golds that teams outvote; on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+
+from judge.cli.serve import serve
+from judge.errors import StoreError, UsageError
+from judge.serve.operations.backup import back_up, restore
+from judge.serve.operations.upkeep import dispute_outvoted, log_entries, sweep
+from judge.serve.queue.leases import claim, enqueue
+from judge.serve.store import tables as t
+from judge.serve.store.database import Database, sqlite_url
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.words import JudgingState, Lane
+from tests.postgresql import new_database, new_postgresql_name, running_postgresql
+from tests.serve_house import ACTOR, RIGHT, TASK, House, make_suite
+
+
+@pytest.fixture(scope="module")
+def postgresql() -> Iterator[str]:
+    with running_postgresql() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def small_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_suite(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def house(request: pytest.FixtureRequest, tmp_path: Path, small_suite: Path) -> Iterator[House]:
+    url = request.getfixturevalue("postgresql") if request.param == "postgresql" else None
+    with new_database(request.param, tmp_path, url) as database:
+        yield House(database, tmp_path / "data", small_suite)
+
+
+def empty_database(house: House, request: pytest.FixtureRequest) -> str | None:
+    """Where the backup of a house is restored; None for a SQLite file."""
+    if house.server.database.is_sqlite:
+        return None
+    pattern = str(request.getfixturevalue("postgresql"))
+    return pattern.format(name=new_postgresql_name(pattern))
+
+
+def rows_of(database: Database) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of all tables, but for what restoring changes."""
+    with database.reading() as connection:
+        return {
+            table.name: sorted(map(tuple, connection.execute(sa.select(table))), key=repr)
+            for table in t.metadata.sorted_tables
+        }
+
+
+def test_a_backup_is_restored_with_all_that_its_rows_name(
+    house: House, small_suite: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    submission = house.submit("one", small_suite, RIGHT)
+    database, folder = house.server.database, house.server.folder
+    archive = tmp_path / "backup.tar"
+    made = back_up(database, folder, archive)
+    assert stat.S_IMODE(archive.stat().st_mode) == 0o600
+    assert made.files > 10
+    url = empty_database(house, request)
+    other = DataFolder(tmp_path / "restored")
+    copy = restore(archive, other, url)
+    assert rows_of(copy) == rows_of(database)
+    with copy.reading() as connection:
+        judging = connection.scalar(
+            sa.select(t.submission.c.current_judging).where(t.submission.c.id == submission)
+        )
+    for path in (f"results/{judging}/report.json", f"results/{judging}/cases.jsonl"):
+        assert (other.path / path).read_bytes() == (folder.path / path).read_bytes()
+    copy.close()
+    with pytest.raises(UsageError, match="not empty"):
+        restore(archive, other, url)
+    with pytest.raises(UsageError, match="already"):
+        back_up(database, folder, archive)
+
+
+def test_leases_of_a_restored_database_go_back(
+    house: House, small_suite: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    submission = house.submit("one", small_suite, RIGHT)
+    database = house.server.database
+    with database.writing(ACTOR) as transaction:
+        enqueue(
+            transaction, submission=submission, account=house.accounts["one"],
+            conditions=str(house.conditions), cases=6,
+        )  # fmt: skip
+        assert claim(transaction, "dead", list(Lane), alone=True) is not None
+    back_up(database, house.server.folder, tmp_path / "backup.tar")
+    copy = restore(
+        tmp_path / "backup.tar", DataFolder(tmp_path / "restored"), empty_database(house, request)
+    )
+    with copy.reading() as connection:
+        states = connection.scalars(sa.select(t.judging.c.state)).all()
+        counts = connection.execute(
+            sa.select(t.account.c.waiting, t.account.c.running).where(t.account.c.name == "one")
+        ).one()
+    copy.close()
+    assert sorted(states) == [JudgingState.DONE, JudgingState.QUEUED]
+    assert tuple(counts) == (1, 0)
+
+
+def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.tar").write_bytes(b"x" * 2000)
+    with pytest.raises(StoreError):
+        restore(tmp_path / "x.tar", DataFolder(tmp_path / "new"), None)
+
+
+def test_files_that_no_row_names_are_swept_when_they_are_old(
+    house: House, small_suite: Path
+) -> None:
+    house.submit("one", small_suite, RIGHT)
+    folder = house.server.folder
+    kept = sorted(path for path in folder.path.rglob("*") if path.is_file())
+    for name in ("bodies/unnamed", "results/jdg_unnamed/cases.jsonl", "tmp/body-1"):
+        place = folder.path / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text("x")
+    assert sweep(house.server.database, folder) == 0
+    old = 1_000_000_000
+    for path in folder.path.rglob("*"):
+        os.utime(path, (old, old))
+    assert sweep(house.server.database, folder) == 3
+    assert sorted(path for path in folder.path.rglob("*") if path.is_file()) == kept
+
+
+def test_the_log_says_who_did_what(house: House) -> None:
+    entries = list(log_entries(house.server.database, "2000-01-01"))
+    assert [entry["seq"] for entry in entries] == sorted(entry["seq"] for entry in entries)
+    kinds = {entry["kind"] for entry in entries}
+    assert {"account.created", "suite.added", "phase.added"} <= kinds
+    only = list(log_entries(house.server.database, "2000-01-01", "account"))
+    assert {entry["kind"] for entry in only} == {"account.created"}
+    assert list(log_entries(house.server.database, "2999-01-01")) == []
+
+
+def test_golds_that_teams_outvote_are_disputed_once_and_without_values(
+    house: House, small_suite: Path
+) -> None:
+    for who in ("one", "two", "first"):
+        house.submit(who, small_suite, RIGHT)
+    house.submit("one", small_suite, RIGHT)  # the same account again is no further vote
+    (dispute,) = dispute_outvoted(house.server, "small", ACTOR)
+    with house.server.database.reading() as connection:
+        row = connection.execute(sa.select(t.dispute)).one()
+    assert (row.id, row.task, row.case) == (dispute, TASK, 1)
+    assert str(RIGHT) not in row.claim
+    assert dispute_outvoted(house.server, "small", ACTOR) == []
+    shown = house.call("second", "GET", "/review").json()["suspects"]
+    assert [group["task"] for group in shown] == [TASK]
+
+
+def test_one_team_alone_outvotes_nothing(house: House, small_suite: Path) -> None:
+    for value in (RIGHT, RIGHT):
+        house.submit("one", small_suite, value)
+    assert dispute_outvoted(house.server, "small", ACTOR) == []
+
+
+def test_an_empty_server_is_backed_up_and_restored_from_the_command_line(tmp_path: Path) -> None:
+    def call(*arguments: str) -> str:
+        done = CliRunner().invoke(serve, ["admin", *arguments], catch_exceptions=False)
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    data, other, archive = (str(tmp_path / name) for name in ("data", "other", "backup.tar"))
+    call("account", "add", "ann", "--data", data)
+    call("backup", archive, "--data", data)
+    assert "all in order" in call("restore", archive, "--data", other)
+    assert "account.created" in call("log", "--json", "--data", other)
+    call("webhooks", "--allow", "CI.example.org", "--data", other)
+    assert call("webhooks", "--data", other) == "ci.example.org\n"
+    assert call("webhooks", "--deny", "ci.example.org", "--data", other) == ""
+    key = call("keys", "rotate", "--data", other).strip()
+    assert key in call("keys", "list", "--data", other)
+    assert "0 files" in call("sweep", "--data", other)
+    call("migrate", "--data", other)
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    """Exit code 9, and nothing is changed."""
+    folder = DataFolder(tmp_path)
+    folder.make()
+    database = Database(sqlite_url(folder.database))
+    database.migrate()
+    with database.writing(ACTOR) as transaction:
+        transaction.execute(sa.text("UPDATE alembic_version SET version_num = '9999'"))
+    database.close()
+    with pytest.raises(StoreError, match="newer judge") as error:
+        CliRunner().invoke(
+            serve, ["admin", "migrate", "--data", str(tmp_path)], catch_exceptions=False
+        )
+    assert error.value.exit_code == 9

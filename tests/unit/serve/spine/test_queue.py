@@ -1,0 +1,339 @@
+"""Claims, leases and their loss; every test runs on both databases."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from judge.serve.queue.checking import faults_of
+from judge.serve.queue.leases import (
+    DEATHS_ALONE,
+    LOST_BEFORE_ALONE,
+    RETRIES,
+    Claim,
+    FencedError,
+    VerdictRow,
+    beat,
+    cancel,
+    claim,
+    end_cancelled,
+    enqueue,
+    fail,
+    finish,
+    lose,
+    release,
+)
+from judge.serve.queue.watching import Watcher, return_leases
+from judge.serve.store import tables as t
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import JudgingState, Kind, Lane
+from tests.unit.serve.spine.world import ACTOR, World, state_events, verdicts_of
+
+
+def queued(
+    world: World, role: str = "contestant", cases: int = 3, rejudging: str | None = None
+) -> str:
+    """A submission in the queue, without a body; the judging's id."""
+    with world.server.database.writing(ACTOR) as transaction:
+        conditions = transaction.execute(sa.select(t.conditions.c.digest)).scalar()
+        if conditions is None:
+            revision = transaction.execute(sa.select(t.revision.c.id)).scalar()
+            conditions = "c" * 64
+            values = {"digest": conditions, "revision": revision, "document": {}}
+            transaction.execute(sa.insert(t.conditions).values(**values))
+        phase = transaction.execute(sa.select(t.phase.c.id)).scalar()
+        submission = new_id("sub")
+        body = world.server.folder.add_body(b"x")
+        account = world.accounts[role]
+        transaction.execute(
+            sa.insert(t.submission).values(
+                id=submission,
+                account=account,
+                made_by=account,
+                phase=phase,
+                kind=Kind.ANSWERS,
+                sha256=body.sha256,
+                bytes=1,
+            )
+        )
+        judging = enqueue(
+            transaction,
+            submission=submission,
+            account=account,
+            conditions=conditions,
+            cases=cases,
+            rejudging=rejudging,
+        )
+        transaction.execute(
+            sa.update(t.submission)
+            .where(t.submission.c.id == submission)
+            .values(current_judging=judging)
+        )
+    return judging
+
+
+def row_of(world: World, judging: str) -> dict[str, object]:
+    return next(row for row in world.rows(t.judging) if row["id"] == judging)
+
+
+def taken(world: World, holder: str = "one") -> Claim:
+    claimed = world.claim(holder)
+    assert claimed is not None
+    return claimed
+
+
+def in_order(world: World) -> None:
+    assert faults_of(world.server.database, world.server.folder) == []
+
+
+def lost(world: World, claimed: Claim, *, progress: int = 0) -> None:
+    with world.server.database.writing(ACTOR) as transaction:
+        assert lose(transaction, claimed.id, claimed.lease, beat_seen=None, progress=progress)
+
+
+def test_service_is_shared_by_cases(world: World) -> None:
+    """Four hundred cases of one account delay another's first submission by one claim."""
+    for _ in range(4):
+        queued(world, "rival", cases=100)
+    first = taken(world)
+    assert first.judging["account"] == world.accounts["rival"]
+    mine = queued(world, "contestant", cases=10)
+    assert taken(world).id == mine
+    in_order(world)
+
+
+def test_an_account_that_comes_back_gets_no_advantage_of_the_past(world: World) -> None:
+    """It starts at the least service of those who wait, not at its own of long ago."""
+    for _ in range(3):
+        queued(world, "rival", cases=100)
+        world.finish(taken(world))
+    queued(world, "rival")
+    queued(world, "contestant")
+    served = {row["name"]: row["vtime"] for row in world.rows(t.account)}
+    assert served["contestant"] == served["rival"] == 300
+
+
+def test_an_account_has_no_more_under_way_than_its_concurrency(world: World) -> None:
+    for _ in range(3):
+        queued(world)
+    assert world.claim() is not None
+    assert world.claim(alone=False) is not None
+    assert world.claim(alone=False) is None
+
+
+def test_a_lane_waits_until_it_may_be_served(world: World) -> None:
+    large, small = queued(world, cases=500), queued(world, cases=5)
+    with world.server.database.writing(ACTOR) as transaction:
+        assert claim(transaction, "one", {Lane.REJUDGE}, alone=True) is None
+    assert taken(world).id == small
+    assert taken(world).id == large
+
+
+def test_who_lost_the_lease_writes_nothing(world: World) -> None:
+    queued(world)
+    before = taken(world, "one")
+    lost(world, before)
+    after = taken(world, "two")
+    assert after.id == before.id
+    with pytest.raises(FencedError):
+        world.finish(before, "WA")
+    assert world.rows(t.verdict) == []
+    for act in (release, end_cancelled):
+        with pytest.raises(FencedError), world.server.database.writing(ACTOR) as transaction:
+            act(transaction, before)
+    world.finish(after)
+    assert {row["verdict"] for row in world.rows(t.verdict)} == {"AC"}
+    in_order(world)
+
+
+def test_a_judging_is_done_with_all_its_verdicts_or_not_at_all(world: World) -> None:
+    queued(world)
+    claimed = taken(world)
+    rows = verdicts_of(world.server.database, claimed, "AC")
+    doubled = [*rows, rows[0]]
+    with pytest.raises(sa.exc.IntegrityError), world.server.database.writing(ACTOR) as transaction:
+        finish(transaction, claimed, doubled, report_sha256="0" * 64, scores={})
+    assert row_of(world, claimed.id)["state"] == JudgingState.RUNNING
+    assert world.rows(t.verdict) == []
+    in_order(world)
+
+
+def test_after_three_losses_it_is_judged_alone_and_after_three_deaths_alone_it_has_failed(
+    world: World,
+) -> None:
+    judging = queued(world)
+    for _ in range(LOST_BEFORE_ALONE):
+        lost(world, taken(world))
+    assert row_of(world, judging)["alone"]
+    assert world.claim(alone=False) is None  # not beside anything else
+    for _ in range(DEATHS_ALONE):
+        lost(world, taken(world))
+    row = row_of(world, judging)
+    assert row["state"] == JudgingState.FAILED
+    assert "died" in str(row["reason"])
+    assert not world.rows(t.submission)[0]["counts"]  # the turn is given back
+    in_order(world)
+
+
+def test_a_judging_that_gets_on_is_not_at_fault(world: World) -> None:
+    """Dispatchers that are killed for other reasons still record a case in each life."""
+    judging = queued(world, cases=40)
+    for life in range(30):
+        lost(world, taken(world), progress=life + 1)
+    assert row_of(world, judging)["state"] == JudgingState.QUEUED
+
+
+def test_judge_errors_are_tried_again_twice(world: World) -> None:
+    judging = queued(world)
+    for place in range(RETRIES + 1):
+        with world.server.database.writing(ACTOR) as transaction:
+            claimed = claim(transaction, "one", set(Lane), alone=True)
+        assert claimed is not None
+        with world.server.database.writing(ACTOR) as transaction:
+            state = fail(transaction, claimed, "1 case holds a judge error", retry=True)
+        assert state == (JudgingState.QUEUED if place < RETRIES else JudgingState.FAILED)
+    assert row_of(world, judging)["errors"] == RETRIES + 1
+    assert world.claim() is None
+    in_order(world)
+
+
+def test_what_waits_is_cancelled_at_once_and_what_is_under_way_by_its_holder(world: World) -> None:
+    waiting, database = queued(world), world.server.database
+    with database.writing(ACTOR) as transaction:
+        assert cancel(transaction, waiting) is JudgingState.QUEUED
+    assert row_of(world, waiting)["state"] == JudgingState.CANCELLED
+    assert not world.rows(t.submission)[0]["counts"]
+    running = queued(world)
+    claimed = taken(world)
+    with database.writing(ACTOR) as transaction:
+        cancel(transaction, running)
+    own, cancelled = beat(database, ACTOR, "one", {claimed.lease: 1})
+    assert own == cancelled == {claimed.lease}
+    with database.writing(ACTOR) as transaction:
+        end_cancelled(transaction, claimed)
+    assert row_of(world, running)["state"] == JudgingState.CANCELLED
+    assert world.rows(t.submission)[1]["counts"]  # it had begun
+    in_order(world)
+
+
+def test_leases_are_lost_by_the_watchers_own_clock(world: World) -> None:
+    queued(world)
+    claimed, now = taken(world), [0.0]
+    database = world.server.database
+    watcher = Watcher(database, world.server.folder, "w", patience_s=30, clock=lambda: now[0])
+    assert watcher.look() == 0
+    now[0] += 29
+    assert watcher.look() == 0
+    beat(database, ACTOR, "one", {claimed.lease: 1})
+    now[0] += 29
+    assert watcher.look() == 0
+    now[0] += 31
+    assert watcher.look() == 1
+    assert row_of(world, claimed.id)["state"] == JudgingState.QUEUED
+    own, _ = beat(database, ACTOR, "one", {claimed.lease: 2})
+    assert own == set()  # the holder learns it at its next beat
+    in_order(world)
+
+
+def test_a_dispatcher_that_starts_returns_the_leases_of_its_name(world: World) -> None:
+    queued(world)
+    queued(world, "rival")
+    taken(world, "one")
+    other = taken(world, "two")
+    assert return_leases(world.server.database, world.server.folder, "one") == 1
+    assert row_of(world, other.id)["state"] == JudgingState.RUNNING
+    in_order(world)
+
+
+def test_what_came_back_is_the_first_of_its_account(world: World) -> None:
+    first = queued(world)
+    claimed = taken(world)
+    queued(world)
+    with world.server.database.writing(ACTOR) as transaction:
+        release(transaction, claimed)
+    assert taken(world).id == first
+
+
+def test_nothing_is_claimed_twice(world: World) -> None:
+    for place in range(24):
+        queued(world, ("contestant", "rival", "author")[place % 3])
+    with world.server.database.writing(ACTOR) as transaction:
+        transaction.execute(sa.update(t.account).values(concurrency=100))
+
+    def work(holder: str) -> list[str]:
+        done = []
+        misses = 0
+        while misses < 3:
+            claimed = world.claim(holder)
+            if claimed is None:
+                misses += 1
+                continue
+            world.finish(claimed)
+            done.append(claimed.id)
+        return done
+
+    with ThreadPoolExecutor(6) as pool:
+        done = [one for many in pool.map(work, [f"d{place}" for place in range(6)]) for one in many]
+    assert len(done) == len(set(done)) == 24
+    in_order(world)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_order_of_acts_breaks_what_must_hold(world: World, seed: int) -> None:
+    """Acts in random order, with leases that are current, lost, or ended long ago."""
+    chance, database = random.Random(seed), world.server.database
+    claims: list[Claim] = []
+    for _ in range(150):
+        act = chance.choice(
+            ["queue", "claim", "claim", "finish", "lose", "release", "fail", "cancel"]
+        )
+        if act == "queue":
+            queued(world, chance.choice(["contestant", "rival"]), cases=chance.choice([1, 3, 40]))
+        elif act == "claim":
+            claimed = world.claim(chance.choice(["one", "two"]), alone=chance.random() < 0.5)
+            claims += [] if claimed is None else [claimed]
+        elif claims:
+            claimed = chance.choice(claims)
+            try:
+                if act == "finish":
+                    world.finish(claimed)
+                elif act == "cancel":
+                    with database.writing(ACTOR) as transaction:
+                        cancel(transaction, claimed.id)
+                elif act == "lose":
+                    with database.writing(ACTOR) as transaction:
+                        lose(transaction, claimed.id, claimed.lease, beat_seen=None, progress=0)
+                else:
+                    with database.writing(ACTOR) as transaction:
+                        if act == "release":
+                            release(transaction, claimed)
+                        else:
+                            fail(transaction, claimed, "x", retry=chance.random() < 0.5)
+            except FencedError:
+                pass
+    in_order(world)
+    states = {row["id"]: row["state"] for row in world.rows(t.judging)}
+    for judging, changes in state_events(world).items():
+        befores, afters = [before for before, _ in changes], [after for _, after in changes]
+        assert befores == [None, *afters[:-1]], "every change has one event, in order"
+        assert afters[-1] == states[judging]
+
+
+def test_events_of_a_transaction_that_failed_are_not_there(world: World) -> None:
+    before = len(world.rows(t.event))
+
+    def change_and_fail() -> None:
+        with world.server.database.writing(ACTOR) as transaction:
+            transaction.event("x.y", "z")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        change_and_fail()
+    assert len(world.rows(t.event)) == before
+
+
+def test_a_verdict_row_has_the_columns_of_the_table() -> None:
+    assert set(VerdictRow.__slots__) == set(t.verdict.columns.keys()) - {"judging"}

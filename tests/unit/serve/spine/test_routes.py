@@ -1,0 +1,181 @@
+"""Every route with every role: nothing beyond one's rights, no secret, no answer that is not
+described."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+import sqlalchemy as sa
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import (
+    CHECKS,
+)
+
+from judge.serve.app import make_app
+from judge.serve.store import tables as t
+from judge.serve.store.words import Visibility
+from tests.unit.serve.spine.test_submitting import handed_in
+from tests.unit.serve.spine.world import ACTOR, ROLES, World
+
+PUBLIC = {"/v1/suites", "/v1/status", "/v1/boards", "/v1/disputes", "/v1/rejudgings"}
+"""Lists that a visitor may read; what is in them is another matter."""
+
+
+def routes(world: World) -> list[tuple[str, str]]:
+    """Methods and paths of the API."""
+    document: dict[str, Any] = make_app(world.server).openapi()
+    return [
+        (method.upper(), path) for path, methods in document["paths"].items() for method in methods
+    ]
+
+
+def filled(path: str, ids: dict[str, str]) -> str:
+    """A path whose parameters name objects of the contestant and of hidden suites."""
+    for name, value in ids.items():
+        path = path.replace(f"{{{name}}}", value)
+    return path.replace("{number}", "1").replace("{entry}", ids["submission"])
+
+
+def objects(world: World) -> dict[str, str]:
+    """One object of each kind that belongs to the contestant, or to nobody who is asked."""
+    submission = handed_in(world)["id"]
+    with world.server.database.writing(ACTOR) as transaction:
+        transaction.execute(
+            sa.update(t.suite)
+            .where(t.suite.c.name == "secret")
+            .values(visibility=Visibility.HIDDEN)
+        )
+    missing = "0" * 26
+    token = next(
+        str(row["id"])
+        for row in world.rows(t.token)
+        if row["account"] == world.accounts["contestant"]
+    )
+    return {
+        "submission": submission,
+        "token": token,
+        "suite": "secret",
+        "task": "bars",
+        "board": f"brd_{missing}",
+        "dispute": f"dis_{missing}",
+        "rejudging": f"rej_{missing}",
+        "webhook": f"whk_{missing}",
+    }
+
+
+@pytest.mark.parametrize("role", ["visitor", "rival", "reviewer", "operator"])
+def test_nobody_gets_at_what_is_not_theirs(small_world: World, role: str) -> None:
+    """404 for objects of others and of hidden suites, as for what does not exist."""
+    ids, client = objects(small_world), small_world.client()
+    headers = {**small_world.headers(role), "If-Match": '"1-x"'}
+    for method, path in routes(small_world):
+        if "{" not in path:
+            continue
+        answer = client.request(method, filled(path, ids), headers=headers, json={})
+        expected = {401, 404, 422} if role == "visitor" else {403, 404, 422}
+        assert answer.status_code in expected, (method, path, answer.status_code, answer.text)
+        if answer.status_code == 403:
+            assert "scope" in answer.text or "role" in answer.text, (method, path, answer.text)
+        if answer.status_code == 422:  # the body was looked at before the object: it tells nothing
+            missing = {name: f"{value[:4]}{'1' * 26}" for name, value in ids.items()}
+            other = client.request(method, filled(path, missing), headers=headers, json={})
+            assert other.json().get("errors") == answer.json().get("errors"), (method, path)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_list_has_what_is_not_theirs(small_world: World, role: str) -> None:
+    ids, client = objects(small_world), small_world.client()
+    for method, path in routes(small_world):
+        if method != "GET" or "{" in path:
+            continue
+        answer = client.get(path, headers=small_world.headers(role))
+        assert answer.status_code in {200, 401, 403}, (path, answer.text)
+        if answer.status_code == 401:
+            assert role == "visitor"
+            assert answer.headers["www-authenticate"]
+            assert path not in PUBLIC
+        if role not in {"contestant", "author"}:
+            assert ids["submission"] not in answer.text, path
+            assert '"secret"' not in answer.text, path
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", "Bearer", "Bearer x", "Basic YTpi", "Bearer jdg_" + "a" * 49, "Bearer \x7f", "bearer  "],
+)
+def test_a_token_that_is_not_valid_is_refused_alike(small_world: World, header: str) -> None:
+    answers = [
+        small_world.client().get(path, headers={"Authorization": header})
+        for path in ("/v1/me", "/v1/suites", "/v1/status")
+    ]
+    assert {answer.status_code for answer in answers} == {401}, "not even what is public"
+    assert len({answer.json()["title"] for answer in answers}) == 1
+
+
+def test_a_cookie_gives_no_right_to_write(small_world: World) -> None:
+    from judge.serve.access.accounts import create_sign_in, sign_in  # noqa: PLC0415
+
+    with small_world.server.database.writing(ACTOR) as transaction:
+        code = create_sign_in(transaction, small_world.accounts["contestant"])
+        cookie = sign_in(transaction, code)
+        assert sign_in(transaction, code) is None, "a link is used once"
+    client = small_world.client()
+    client.cookies.set(small_world.server.cookie, str(cookie))
+    assert client.get("/v1/me").status_code == 200
+    body = {"name": "x", "scopes": ["read"]}
+    assert client.post("/v1/tokens", json=body).status_code == 401
+
+
+def test_planted_secrets_are_in_no_answer(small_world: World) -> None:
+    """Texts of a hidden suite, tokens, hashes and paths, in all that others can fetch."""
+    ids, client = objects(small_world), small_world.client()
+    secrets = [
+        *small_world.tokens.values(),
+        str(small_world.server.folder.path),
+        *(str(row["sha256"]) for row in small_world.rows(t.token)),
+        small_world.server.folder.secret("cursors.key").hex(),
+    ]
+    for role in ("visitor", "rival", "reviewer", "operator"):
+        for method, path in routes(small_world):
+            headers = {**small_world.headers(role), "If-Match": "*"}
+            answer = client.request(method, filled(path, ids), headers=headers, json={"x": "y"})
+            text = answer.text + json.dumps(dict(answer.headers))
+            for secret in secrets:
+                assert secret not in text, (role, method, path)
+
+
+@pytest.mark.parametrize("role", ["visitor", "contestant", "author"])
+def test_every_answer_is_one_that_the_document_describes(small_world: World, role: str) -> None:
+    """A short run of schemathesis; benchmarks/serve_fuzzing.py runs it for long."""
+    objects(small_world)
+    app = make_app(small_world.server)
+    schema = schemathesis.openapi.from_asgi("/v1/openapi.json", app)
+    schema = schema.exclude(path_regex=r"/events$")
+    headers = small_world.headers(role)
+    chosen = [check for check in CHECKS.get_all() if check.__name__ in FUZZED]
+    assert len(chosen) == len(FUZZED)
+
+    @given(case=schema.as_strategy())
+    @settings(
+        max_examples=60,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    def fuzz(case: Any) -> None:
+        case.call_and_validate(headers=headers, checks=chosen)
+
+    fuzz()
+
+
+FUZZED = {
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+}

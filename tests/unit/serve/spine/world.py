@@ -1,0 +1,133 @@
+"""A server without dispatcher for tests: suites, phases, accounts of each role, a fake judge."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlalchemy as sa
+from fastapi.testclient import TestClient
+
+from judge.serve.access.accounts import add_member, create_account, create_token
+from judge.serve.api.limits import Rates
+from judge.serve.app import make_app
+from judge.serve.boards.versions import Boards
+from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision, name_role
+from judge.serve.context import Server
+from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
+from judge.serve.queue.leases import Claim, VerdictRow, claim, finish
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor, Database, all_rows
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.words import AccountKind, Lane, Level, Role, Scope, SuiteRole
+
+ACTOR = Actor("test")
+ROLES = ("visitor", "contestant", "rival", "author", "reviewer", "operator")
+TYPED = Path(__file__).parents[4] / "dataset" / "sample-typed" / "answers.jsonl"
+LINES = {"content-type": "application/x-ndjson"}
+FREE = dict.fromkeys(("submit", "read", "change", "sign-in"), 10**9)
+
+
+def typed_lines(*tasks: str) -> bytes:
+    """The first sample answer of some tasks."""
+    lines = {}
+    for text in TYPED.read_text().splitlines():
+        record = json.loads(text)
+        lines.setdefault(record["id"], json.dumps({"id": record["id"], "response": "1"}))
+    return "".join(f"{lines[task]}\n" for task in tasks or lines).encode()
+
+
+@dataclass
+class World:
+    """A server, its application, and a token of each role.
+
+    Attributes:
+        server: without dispatcher.
+        accounts: role -> account's id.
+        tokens: role -> token; a visitor has none.
+    """
+
+    server: Server
+    accounts: dict[str, str] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    def client(self) -> TestClient:
+        return TestClient(make_app(self.server), raise_server_exceptions=False)
+
+    def headers(self, role: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.tokens[role]}"} if role in self.tokens else {}
+
+    def claim(self, holder: str = "one", *, alone: bool = True) -> Claim | None:
+        with self.server.database.writing(ACTOR) as transaction:
+            return claim(transaction, holder, set(Lane), alone=alone)
+
+    def finish(self, taken: Claim, verdict: str = "AC") -> None:
+        """Records verdicts as a dispatcher would, without judging."""
+        rows = verdicts_of(self.server.database, taken, verdict)
+        scores = {"soft": 1.0, "hard": 1.0, "tasks": 1, "cases": len(rows), "verdicts": {}}
+        results = self.server.folder.results(taken.id)
+        results.mkdir(exist_ok=True)
+        (results / "report.json").write_bytes(b"{}")
+        digest = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"
+        with self.server.database.writing(ACTOR) as transaction:
+            finish(transaction, taken, rows, report_sha256=digest, scores=scores)
+
+    def rows(self, table: sa.Table) -> list[dict[str, object]]:
+        with self.server.database.reading() as connection:
+            return all_rows(connection, sa.select(table))
+
+
+def verdicts_of(database: Database, taken: Claim, verdict: str) -> list[VerdictRow]:
+    """As many verdicts as a judging has cases."""
+    del database
+    return [
+        VerdictRow("task", 0, case + 1, verdict, None, None, None)
+        for case in range(int(taken.judging["cases"]))
+    ]
+
+
+def make_world(database: Database, folder: Path, *, per_day: int = 10**6) -> World:
+    """A server with two suites: one public, one with a hidden split."""
+    data = DataFolder(folder / "data")
+    data.make()
+    server = Server(database, data)
+    server.shared["boards"] = Boards(data)
+    server.shared["rates"] = Rates(FREE)
+    world = World(server)
+    with database.writing(ACTOR) as transaction:
+        set_setting(transaction, ENVIRONMENT, make_environment("image", ["engine 1"]))
+        for role in ROLES[1:]:
+            roles = {"operator": (Role.OPERATOR,), "author": (Role.AUTHOR,)}.get(role, ())
+            account = create_account(transaction, role, roles=roles)
+            _, token = create_token(transaction, account, "test", list(Scope))
+            world.accounts[role], world.tokens[role] = account, token
+        author = world.accounts["author"]
+        add_revision(server, transaction, NewSuite("open", "sample-typed", author))
+        hidden = ("bars", "cards")
+        suite = NewSuite(
+            "secret", "sample-typed", author, hidden=hidden, levels={"hidden": Level.SCORE}
+        )
+        add_revision(server, transaction, suite)
+        name_role(transaction, "open", world.accounts["reviewer"], SuiteRole.REVIEWER)
+        for name, split in (("open", "public"), ("secret", "hidden")):
+            add_phase(transaction, NewPhase(name, name, split, per_day=per_day, in_total=10**6))
+    return world
+
+
+def add_team(world: World, name: str, *roles: str) -> str:
+    """A team of the accounts of some roles."""
+    with world.server.database.writing(ACTOR) as transaction:
+        team = create_account(transaction, name, kind=AccountKind.TEAM)
+        for role in roles:
+            add_member(transaction, team, world.accounts[role])
+    return team
+
+
+def state_events(world: World) -> dict[str, list[tuple[object, object]]]:
+    """The changes of state of each judging, in order, as events tell them."""
+    changes: dict[str, list[tuple[object, object]]] = {}
+    for row in sorted(world.rows(t.event), key=lambda row: int(str(row["seq"]))):
+        if str(row["kind"]).startswith("judging.") and row["before"] != row["after"]:
+            changes.setdefault(str(row["object"]), []).append((row["before"], row["after"]))
+    return changes
