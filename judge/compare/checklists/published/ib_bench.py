@@ -1,4 +1,4 @@
-"""IB-bench's programmatic criteria as items: strings of the reply, cells and colours of the model."""
+"""IB-bench's programmatic criteria as items: strings of the reply, cells and colours."""
 
 from __future__ import annotations
 
