@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "workbook": "judge.authoring.workbook_kind",
     "typed": "judge.authoring.typed_kind",
+    "checklist": "judge.authoring.checklist_kind",
     "rules": "judge.authoring.rules_kind",
 }
 """Name of a kind -> the module that defines it as ``KIND``."""

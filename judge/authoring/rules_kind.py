@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from judge.authoring.kinds import Record, given_options, refuse_others
 from judge.authoring.own_kind import NOTES, OwnKind, named_values, task_of
@@ -90,7 +90,7 @@ class RulesKind(OwnKind):
     """A ``suite.json``, and a folder of inputs and golds for each task."""
 
     name = "rules"
-    marks = ("from", "case", "rules", "checker")
+    marks: ClassVar[tuple[str, ...]] = ("from", "case", "rules", "checker")
     example = "--instruction QUESTION --from GOLD --input INPUT"
 
     def proposals(self, options: Mapping[str, Any]) -> Proposals | None:

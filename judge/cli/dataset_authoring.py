@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge import api
+from judge.authoring.checklist_kind import PROPOSED
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
 from judge.authoring.kinds import DraftTask, given_options, kind_named, kind_names
@@ -134,7 +135,8 @@ class Choice:
             text = text_of(proposals, len(listed[0].rules))
             with naming_what_is_written(self.propose):
                 write_whole(self.propose, text.encode(), mode=0o644)
-            click.echo(f"{self.propose}: {len(listed)} rules; edit it and give it as --rules")
+            noun = proposals.noun
+            click.echo(f"{self.propose}: {len(listed)} {noun}; edit it and give it as --{noun}")
             return None
         for line in proposals.unsaid:
             click.echo(f"no rule says: {line}")
@@ -272,6 +274,13 @@ _field_options = together(
         help="The rules of a task that is judged by rules: JSON or YAML (docs/rules.md).",
     ),
     option(
+        "--items",
+        metavar="FILE",
+        section=Section.FILES,
+        help="The checklist that judges a task with workbooks: JSON or YAML with items, or "
+        "`proposed` to have items proposed from --from, --input and --instruction.",
+    ),
+    option(
         "--checker",
         type=_FILE,
         section=Section.FILES,
@@ -289,8 +298,8 @@ _field_options = together(
     type=OneOf(kind_names()),
     default=kind_names()[0],
     show_default=True,
-    help="What its tasks ask for: cells of a workbook, a typed answer, or a workbook that keeps "
-    "rules.",
+    help="What its tasks ask for: cells of a workbook, a typed answer, a workbook with a "
+    "checklist, or a workbook that keeps rules.",
 )
 @by_option()
 def new(folder: Path, kind: str, by: str | None) -> None:
@@ -614,6 +623,8 @@ def _read(options: dict[str, Any]) -> dict[str, Any]:
     for name in ("rules", "checker"):
         if options[name] is not None:
             options[name] = read_yaml(options[name], UsageError)
+    if options["items"] not in {None, PROPOSED}:
+        options["items"] = read_yaml(Path(options["items"]), UsageError)
     return options
 
 

@@ -32,7 +32,7 @@ MAX_FILE_CHARS = 20_000
 
 MAX_FILES = 10
 _TRIES = 2
-"""Requests for a vote; a reply without a score is asked for once more."""
+"""Requests for a vote; a reply without a score is requested once more."""
 
 
 class LlmJudge(Protocol):

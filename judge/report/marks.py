@@ -142,8 +142,8 @@ def points_with_marks(
     """The points of all items of a run, marks included.
 
     Returns:
-        The points by judge, and the shares of all points and of the judged points; the second is
-        None if nothing is judged. Weights of groups do not count here.
+        The points by judge, and the shares of all points and of the judged points; without anything
+        judged, there is no second share. Weights of groups do not count here.
     """
     scores = scores_of(marks)
     sums: dict[str, PointsRecord] = {}

@@ -270,10 +270,12 @@ class Proposals:
     Attributes:
         listed: the rules.
         unsaid: what differs and no rule says, a line each.
+        noun: ``rules`` or ``items``; also the name of the option that takes them from a file.
     """
 
     listed: tuple[Proposal, ...]
     unsaid: tuple[str, ...] = ()
+    noun: str = "rules"
 
 
 def propose(cases: Sequence[tuple[Path, Path]]) -> Proposals:
@@ -394,11 +396,11 @@ def rule_lists(kept: Sequence[Proposal], cases: int) -> list[list[Rule]]:
 
 
 def text_of(proposals: Proposals, cases: int) -> str:
-    """Proposals as a file for ``--rules``: YAML with the words of each rule above it."""
+    """Proposals as a file for ``--rules`` or ``--items``: YAML, each below its words."""
     lists = rule_lists(proposals.listed, cases)
     lines = ["# Proposed from what differs between input and gold: delete what should not count."]
     lines.extend(f"# No rule says: {difference}" for difference in proposals.unsaid)
-    lines.append("rules:")
+    lines.append(f"{proposals.noun}:")
     for number, (proposal, rule) in enumerate(
         zip(proposals.listed, lists[0], strict=True), start=1
     ):

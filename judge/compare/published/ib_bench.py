@@ -84,7 +84,7 @@ def judge_criterion(
 
 
 def texts_in(criterion: Mapping[str, object], field: str) -> Sequence[str]:
-    """A field of a criterion that lists texts; none if it has no such field."""
+    """A field of a criterion that lists strings; none if it has no such field."""
     listed = criterion.get(field)
     return [str(text) for text in listed] if isinstance(listed, list) else []
 

@@ -13,7 +13,7 @@ def as_check(check: object) -> Mapping[str, object]:
     """A check as an object.
 
     Raises:
-        MalformedError: it is none.
+        MalformedError: it is not one.
     """
     if not isinstance(check, Mapping):
         raise MalformedError("the check is not an object")

@@ -1,4 +1,4 @@
-"""IB-bench's programmatic criteria as items: texts of the reply, cells and colours of the model."""
+"""IB-bench's programmatic criteria as items: strings of the reply, cells and colours."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _shown(criterion: Mapping[str, object]) -> Shown:
 
 
 def leaves(value: object) -> Iterator[str]:
-    """The values in a reply as texts, however they are nested; nothing for null."""
+    """The values in a reply as strings, however they are nested; nothing for null."""
     waiting, count = [value], 0
     while waiting and count < _MAX_LEAVES:
         node, count = waiting.pop(0), count + 1
@@ -93,7 +93,7 @@ _SEPARATOR = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 
 
 def has_value(text: str, accepted: str) -> bool:
-    """Whether a text holds an accepted value; a number as a whole, with its sign.
+    """Whether a string holds an accepted value; a number as a whole, with its sign.
 
     ``97`` is not in ``-97``, ``1970`` and ``0.97``; it is in ``$97.0m`` and ``97%``.
     """
@@ -108,7 +108,7 @@ def has_value(text: str, accepted: str) -> bool:
 
 
 def _text_outcome(criterion: Mapping[str, object], reply: Mapping[str, object]) -> tuple[bool, str]:
-    """Whether a text holds as it is meant, and the fault that turns the published outcome."""
+    """Whether a string holds as it is meant, and the fault that turns the published outcome."""
     whole = bool(criterion.get("search_full_response"))
     part = reply if whole else reply.get(str(criterion.get("id")))
     published = json.dumps(reply) if whole else str(reply.get(str(criterion.get("id")), ""))
@@ -241,7 +241,7 @@ def _format_outcome(criterion: Mapping[str, object], workspace: Workspace) -> Ou
         if cell.value is not None or cell.formula is not None
     ]
     if not cells:
-        empty = not_judged("nothing is in the cells whose colours are asked for")
+        empty = not_judged("nothing is in the cells whose colours are required")
         return replace(empty, fault="B9" if official.share >= 1 else "")
     for cell in cells:
         colour = _needed_colour(cell)

@@ -172,7 +172,7 @@ def _comparator(arguments: Arguments, workspace: Workspace) -> Meant:
 
 
 def has_word(text: str, word: str) -> bool:
-    """Whether a text holds a keyword as whole words, whatever its case; a number as a number."""
+    """Whether a string holds a keyword as whole words, whatever its case; a number as a number."""
     stated, within = word.strip().casefold(), text.casefold()
     if re.fullmatch(r"\d+(?:\.\d+)?", stated):
         return any(abs(part) == float(stated) for part in numbers_in(within)) or _bounded(
@@ -188,7 +188,7 @@ def _bounded(within: str, stated: str) -> bool:
 
 
 def _lines(arguments: Arguments, workspace: Workspace) -> tuple[list[str], str]:
-    """The texts in which keywords are looked for, and the fault of the published reader."""
+    """The strings in which keywords are searched, and the fault of the published reader."""
     kind, path = str(arguments.get("doc_type")), _path(arguments)
     if kind == "email":
         return _mails(arguments, workspace), "F6"

@@ -124,7 +124,7 @@ def _plain_value(document: Document, address: str, sheet: str | None) -> tuple[o
 
 
 def _cell_value(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Whether a cell holds a number or a text, as a value (O1, O3, O7)."""
+    """Whether a cell holds a number or a string, as a value (O1, O3, O7)."""
     value, cell = _plain_value(document, words[0], words[2])
     expected = _number(words[1])
     if expected is None:
@@ -151,7 +151,7 @@ def _decimals(text: str) -> int:
 
 
 def _named_range(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Whether the file defines a name, which refers to a text."""
+    """Whether the file defines a name, which refers to a string."""
     asked, inside = words[0].casefold(), words[1].casefold()
     names = [name for name in document.facts().names if name.name.casefold() == asked]
     return any(inside in name.refers_to.casefold() for name in names), "O2"
@@ -169,7 +169,7 @@ def _autofilter(document: Document, words: list[str]) -> tuple[bool, str]:
 
 
 def _sorted(document: Document, words: list[str]) -> tuple[bool, str]:
-    """Whether a column is in order: numbers before texts, blanks last."""
+    """Whether a column is in order: numbers before strings, blanks last."""
     column = parse_cell(f"{words[0]}1")
     if column is None:
         return False, "O12"
@@ -204,9 +204,9 @@ _MEANT: Mapping[str, Meant] = {
 
 
 class FormulaText(str):
-    """A formula in which a search finds words, and nothing inside texts (O5).
+    """A formula in which a search finds words, and nothing inside strings (O5).
 
-    ``'SUMIF' in formula`` holds if the formula calls SUMIF or SUMIFS, and not for a text or for a
+    ``'SUMIF' in formula`` holds if the formula calls SUMIF or SUMIFS, and not for a string or for a
     part of another name.
     """
 
@@ -214,7 +214,7 @@ class FormulaText(str):
 
     @staticmethod
     def of(formula: str) -> FormulaText:
-        """A formula without its texts and dollar signs."""
+        """A formula without its strings and dollar signs."""
         parts = (
             '""' if token.kind is Kind.TEXT else token.text.replace("$", "")
             for token in tokens(formula)
@@ -244,7 +244,7 @@ class FormulaText(str):
         return FormulaText(str.upper(self))
 
     def replace(self, old: str, new: str, *_: SupportsIndex) -> FormulaText:
-        """The formula with a text in place of another."""
+        """The formula with a string in place of another."""
         return FormulaText(str.replace(self, old, new))
 
 

@@ -1,4 +1,4 @@
-"""SkillsBench's tests as they are meant: values computed, and every cell that was asked for."""
+"""SkillsBench's tests as they are meant: values computed, and every cell that is required."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ class Computed(Attempt):
     """What a solution left, with computed values.
 
     Attributes:
-        book: the output as a workbook; None if it is none.
+        book: the output as a workbook; None if it is not one.
     """
 
     book: OpenBook | None = None
 
     def sheet(self, name: str, *, formulas: bool = False) -> Sheet:  # noqa: ARG002
-        """A sheet with computed values, whatever is asked for.
+        """A sheet with computed values, whatever is required.
 
         Raises:
             PublishedError: there is no workbook, or no such sheet.
@@ -93,7 +93,7 @@ class Computed(Attempt):
         return ComputedSheet(self.book, name)
 
     def formulas(self, name: str) -> Sheet:
-        """A sheet with its formulas as texts.
+        """A sheet with its formulas as strings.
 
         Raises:
             PublishedError: there is no workbook, or no such sheet.
@@ -229,7 +229,7 @@ def _add_statistics(
 
 
 def _dots_scores(sex: str | None, attempt: Computed) -> str:
-    """Whether the scores of the sheet that was asked for are right."""
+    """Whether the scores of the sheet that is required are right."""
     lifters = polars_table(attempt.sheet("Data")).records()
     scored = polars_table(attempt.sheet("Dots")).records()
     if len(lifters) != len(scored):
@@ -259,7 +259,7 @@ def _dots_formulas(column: str, calls: Sequence[str], attempt: Computed) -> str:
 
 
 def _source(attempt: Computed) -> Sequence[Mapping[str, Value]]:
-    """The rows of the sheet that was asked for."""
+    """The rows of the sheet that is required."""
     return polars_table(attempt.sheet("SourceData")).records()
 
 
@@ -280,7 +280,7 @@ def _quarters(attempt: Computed) -> str:
         if not isinstance(value, int | float):
             continue
         if not isinstance(name, str) or name not in groups:
-            return f"{name!r} is no quarter"
+            return f"{name!r} is not a quarter"
         groups[name].append(value)
     for lower, upper in itertools.pairwise(_QUARTERS):
         if not groups[lower] or not groups[upper] or max(groups[lower]) > min(groups[upper]):
@@ -409,7 +409,7 @@ def _overrides(workspace: Workspace) -> Mapping[str, Mapping[str, tuple[Meant, s
 
 
 def _only_source(name: str) -> Meant:
-    """The published test, on the sheet that was asked for."""
+    """The published test, on the sheet that is required."""
 
     def meant(attempt: Computed) -> str:
         names = [sheet for sheet in attempt.sheet_names if "data" in sheet.lower()]

@@ -25,7 +25,7 @@ _MAX_TEXT_CELLS = 2_000_000
 """Cells of a sheet as text, blank ones included; the published code has no bound."""
 
 Value = CellValue
-"""A cell as openpyxl gives it; an error is a text such as ``#N/A``."""
+"""A cell as openpyxl gives it; an error is a string such as ``#N/A``."""
 
 
 class SkippedError(Exception):
@@ -50,7 +50,7 @@ def number(value: object) -> float:
     """A value that can be calculated with; truth values are numbers.
 
     Raises:
-        TypeError: it is none.
+        TypeError: it is not one.
     """
     if isinstance(value, int | float):
         return value
@@ -106,7 +106,7 @@ class Attempt:
 
         Args:
             name: its name.
-            formulas: whether formulas count as texts, and not as their stored values.
+            formulas: whether formulas count as strings, and not as their stored values.
 
         Raises:
             PublishedError: there is no workbook, or no such sheet.
@@ -130,7 +130,7 @@ class Sheet:
     Args:
         workbook: the workbook.
         name: the sheet's name.
-        formulas: whether formulas count as texts, and not as their stored values.
+        formulas: whether formulas count as strings, and not as their stored values.
 
     Attributes:
         stored: (row, column) -> cell, formatted blank ones included.

@@ -230,7 +230,7 @@ def _source(attempt: Attempt) -> Sheet:
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """A sheet as rows by heading; formulas are texts."""
+    """A sheet as rows by heading; formulas are strings."""
 
     headings: Sequence[str]
     rows: Sequence[Mapping[str | None, Value]]
@@ -409,7 +409,7 @@ def _other_rates(attempt: Attempt) -> str:
 def changed_rate(
     before: Mapping[tuple[Value, Value], Value], after: Mapping[tuple[Value, Value], Value]
 ) -> str:
-    """A rate besides the one that was asked for that differs; empty if none does."""
+    """A rate besides the one that is required that differs; empty if none does."""
     for key, value in before.items():
         if key in {(FROM, TO), (TO, FROM)}:
             continue

@@ -1,0 +1,63 @@
+"""Other outputs through ``benchmarks/checklists.py``: what is odd is named, and not raised."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from benchmarks.checklists import JOBS, agree, judged_lines
+from judge.compare.cells.computing import NoEngines
+
+CHECK = {
+    "command": "check-file-exists /home/user/Documents/a.csv",
+    "key": "exists",
+    "expected": True,
+}
+
+
+def folder(root: Path, *jobs: Mapping[str, object]) -> Path:
+    task = root / "opencomputer/tasks/calc_a"
+    task.mkdir(parents=True)
+    record = {"id": "calc_a", "task": "Write it.", "verification": [CHECK]}
+    (task / "task.json").write_text(json.dumps(record))
+    (root / "a.csv").write_bytes(b"a\n")
+    (root / JOBS).write_text("".join(json.dumps(job) + "\n" for job in jobs))
+    return root
+
+
+def job(name: str, **fields: object) -> dict[str, object]:
+    files = [{"name": "a.csv", "path": "a.csv"}]
+    return {"suite": "opencomputer", "job": name, "task": "calc_a", "files": files, **fields}
+
+
+@pytest.mark.parametrize("tasks", [False, True])
+def test_odd_jobs_are_named_and_the_others_judged(
+    tmp_path: Path, tasks: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = folder(
+        tmp_path,
+        job("right"),
+        job("none", files=[{"name": "a.csv", "missing": True}]),
+        job("gone", files=[{"name": "a.csv", "path": "gone.csv"}]),
+        job("unknown", task="calc_b"),
+        {**job("other"), "suite": "nobody"},
+    )
+    lines = list(judged_lines(data, NoEngines(), ["opencomputer"], tasks=tasks))
+    assert [line.record() for line in lines] == [
+        {"suite": "opencomputer", "job": "right", "check": "0", "passed": True},
+        {"suite": "opencomputer", "job": "none", "check": "0", "passed": False},
+    ]
+    said = capsys.readouterr().err
+    assert "gone: not judged" in said
+    assert "unknown: not judged" in said
+    assert "no suite 'nobody'" in said
+
+
+def test_a_check_that_raises_fails_and_a_skipped_test_is_no_failure() -> None:
+    assert agree(None, False)
+    assert agree("error", "failure")
+    assert not agree("skipped", "failure")
+    assert not agree(True, None)
