@@ -36,6 +36,7 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database, first_row
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Kind
+from judge.suites.folders import regular_files
 from judge.suites.layouts import Layout
 
 _KEPT_SCORERS = 4
@@ -161,7 +162,8 @@ class Scorers:
         options = score_options(
             work.options, dataset=place, corrections=corrections, **self._shared
         )
-        rules, name = repr(sorted(work.options.items())), f"{work.options}{place}"
+        rules = repr(sorted(work.options.items()))
+        name = f"{work.options}{place}{_signature(place)}"  # one that was changed is loaded again
         with self._lock:
             if rules not in self._resources:
                 self._resources[rules] = JudgingResources(
@@ -181,6 +183,15 @@ class Scorers:
                 hint="Add the suite again, as a new revision.",
             )
         return scorer
+
+
+def _signature(place: Path) -> str:
+    """What changes when a file of a suite is changed, without reading one: sizes and times."""
+    digest = hashlib.sha256()
+    for path in regular_files(place):
+        status = path.stat()
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 def work_of(database: Database, claim: Claim) -> Work:
