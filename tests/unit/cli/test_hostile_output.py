@@ -166,6 +166,10 @@ CALLS = {
     "sandbox": ["sandbox {1}"],
     "cluster": ["cluster worker tcp://{1}", "cluster certificates {0}/text.xlsx",
                 "score {0}/one --recalc never -q --cluster {1}"],
+    "serve": ["serve --data {0}/text.xlsx", "serve {1}", "serve --listen {1}",
+              "serve admin token {1} --data {0}/served",
+              "serve admin suite add {1} {0}/suite --data {0}/served"],
+    "submit": ["submit {0}/text.xlsx --to {1} --phase {1}", "submit --to http://{1} --status {1}"],
     "doctor": ["doctor {1}"],
 }  # fmt: skip
 
