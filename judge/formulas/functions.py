@@ -75,6 +75,14 @@ PREFIXED = _names(
 )
 """Functions that Excel knows in a file only behind ``_xlfn.``."""
 
+RARE = _names(
+    """
+    ANCHORARRAY BYCOL BYROW GROUPBY ISOMITTED LAMBDA MAKEARRAY MAP PIVOTBY REDUCE REGEXEXTRACT
+    REGEXREPLACE REGEXTEST SCAN TRIMRANGE
+    """
+)
+"""Functions of newer versions of Excel that most other programs lack."""
+
 WORKSHEET_PREFIXED = frozenset(("FILTER", "SORT", "PY"))
 """Of those, the ones behind ``_xlfn._xlws.``."""
 

@@ -63,6 +63,7 @@ class Question:
         slim: the package that the quick engines get; None if they get the same as LibreOffice.
         narrowed: makes the package that they get for cells that are sure, with only the formulas of
             these; None if they get the same package.
+        lambdas: names of the workbook that are functions, in upper case.
     """
 
     workbook: bytes
@@ -77,6 +78,7 @@ class Question:
     reads_spilled: Reads | None = None
     slim: bytes | None = None
     narrowed: Callable[[AbstractSet[CellRef]], bytes] | None = None
+    lambdas: frozenset[str] = frozenset()
 
     def package_for(self, engine: str) -> bytes:
         """The package that an engine opens."""

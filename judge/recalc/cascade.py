@@ -16,6 +16,7 @@ from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from judge.formulas.functions import RARE
 from judge.formulas.traits import traits
 from judge.recalc.agreement import (
     COARSE_ERRORS,
@@ -307,11 +308,18 @@ class _Inquiry:
         if name != LIBREOFFICE and self._question.formulas[cell] == DATA_TABLE:
             return None  # the others know no data tables, and repeat what is stored
         if isinstance(value, ErrorValue):
-            if value.code == "#NAME?" and not self._ground.is_nameless(cell):
+            if value.code == "#NAME?" and (
+                not self._ground.is_nameless(cell) or self._is_rare(cell)
+            ):
                 return ErrorValue("#REF!") if self._ground.is_broken(cell) else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
                 return None
         return value
+
+    def _is_rare(self, cell: CellRef) -> bool:
+        """Whether a formula calls a function that engines show ``#NAME?`` for, and Excel knows."""
+        rare = RARE | self._question.lambdas
+        return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
     def _decide(self, cell: CellRef) -> _Choice | _Open | None:
         """What the answers make of a cell.

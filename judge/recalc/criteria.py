@@ -56,7 +56,7 @@ def criterion(value: Scalar) -> Criterion:
     if not text:
         if operator in (None, "=", "<>"):
             return Criterion(operator or "=", None if operator else "")
-        raise UnsureError
+        return Criterion(operator, None)  # nothing is less or greater than no operand
     operand: Scalar = _operand(text)
     pattern = isinstance(operand, str) and any(letter in operand for letter in "*?~")
     if pattern and operator not in (None, "=", "<>"):

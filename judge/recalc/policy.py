@@ -6,8 +6,8 @@ import functools
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import judge.formulas
@@ -20,11 +20,13 @@ from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
+from judge.recalc.agreement import same_value
 from judge.recalc.asking import FOLLOWED_ALONE, Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
+from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.footing import (
     is_ascii_only,
@@ -34,8 +36,10 @@ from judge.recalc.footing import (
     slimmed,
     spills,
     text_beyond_ascii,
+    with_known,
 )
-from judge.recalc.names import Mode
+from judge.recalc.names import JUDGE, Mode
+from judge.recalc.own import followed_values, own_values
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, wanted_cells
@@ -49,6 +53,7 @@ from judge.workbook.cell import (
     ErrorValue,
     WorkbookFacts,
 )
+from judge.workbook.cell_values import written_controls
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
@@ -86,7 +91,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 6
+RULES = 7
 """Incremented whenever the policy or the cascade decides differently."""
 
 
@@ -136,6 +141,23 @@ OLDEST_EXCEL = 9
 
 CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
 """Other programs that calculate, by the names that they write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is asked about some cells.
+
+    Attributes:
+        question: the question to the engines.
+        index: the formulas of the workbook.
+        known: cells that are computed without any engine, asked for or not -> their values.
+        notes: what a person should know of the question.
+    """
+
+    question: Question
+    index: FormulaIndex
+    known: Mapping[CellRef, CellValue]
+    notes: tuple[str, ...]
 
 
 class Recalculator:
@@ -313,39 +335,82 @@ class Recalculator:
         if not self._engines:
             why = _NOBODY + self._install_hint()
             return Explanation(ref, cell.source.formula, None, (), why)
-        question, notes = self._question(workbook, cells)
-        answer = self._cascade.explain(question, ref)
+        asked = self._prepared(workbook, cells)
+        answer = self._cascade.explain(asked.question, ref)
+        corrected = dict(asked.known)
+        corrected |= self._corrected(workbook, cells, asked, {ref: answer.value})
+        if ref in corrected:
+            why = "conversions and criteria are computed by the judge itself"
+            answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
         value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
-        return replace(answer, value=value, notes=(*notes, *answer.notes))
+        return replace(answer, value=value, notes=(*asked.notes, *answer.notes))
 
     def _compute(
         self, workbook: Workbook, cells: Sequence[WantedCell]
     ) -> tuple[ComputedValues, bool]:
         """Values, and whether another run would compute the same."""
-        question, notes = self._question(workbook, cells)
-        outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
+        asked = self._prepared(workbook, cells)
+        left = {
+            ref: text for ref, text in asked.question.formulas.items() if ref not in asked.known
+        }
+        outcome = CascadeResult()
+        if left:
+            outcome = _nobody(left)
+            if self._engines:
+                outcome = self._cascade.compute(replace(asked.question, formulas=left))
         wanted = {cell.ref: cell for cell in cells}
+        own = {ref: value for ref, value in asked.known.items() if ref in wanted}
+        own |= self._corrected(workbook, cells, asked, own | outcome.values)
+        values = outcome.values | own
+        failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
+        used = outcome.used | ({JUDGE} if own else set())
         date_1904 = workbook.facts.date_1904
-        hint = self._install_hint() if outcome.failed else ""
+        hint = self._install_hint() if failed else ""
         computed = ComputedValues(
             values=MappingProxyType(
                 {
                     ref: _finished(value, wanted[ref], date_1904=date_1904)
-                    for ref, value in outcome.values.items()
+                    for ref, value in sorted(values.items())
                 }
             ),
-            not_calculated=MappingProxyType(
-                {ref: why + hint for ref, why in outcome.failed.items()}
-            ),
-            engines=self._used(outcome.used),
-            notes=(*notes, *outcome.notes),
+            not_calculated=MappingProxyType({ref: why + hint for ref, why in failed.items()}),
+            engines=self._used(used),
+            notes=(*asked.notes, *outcome.notes),
         )
-        return computed, outcome.complete and not question.dependencies.volatile
+        return computed, outcome.complete and not asked.question.dependencies.volatile
 
-    def _question(
-        self, workbook: Workbook, cells: Sequence[WantedCell]
-    ) -> tuple[Question, list[str]]:
-        """The question to the engines about some cells, and notes on it."""
+    def _corrected(
+        self,
+        workbook: Workbook,
+        cells: Sequence[WantedCell],
+        asked: _Prepared,
+        believed: Mapping[CellRef, CellValue],
+    ) -> dict[CellRef, CellValue]:
+        """The cells whose values are computed here from those that are believed by now."""
+        if not self._computes_itself:
+            return {}
+
+        def is_suspect(ref: CellRef) -> bool:
+            return isinstance(believed.get(ref, _NO_VALUE), ErrorValue)
+
+        left = {cell.ref: cell.source for cell in cells if cell.ref not in asked.known}
+        others = {ref: value for ref, value in believed.items() if value is not None}
+        corrected = {}
+        for ref, value in own_values(
+            workbook, asked.index, left, others, suspects=is_suspect
+        ).items():
+            before = believed.get(ref)
+            if before is None or not same_value(before, value):
+                corrected[ref] = value
+        return corrected
+
+    @property
+    def _computes_itself(self) -> bool:
+        # A single engine was requested by name, and is to be seen as it is.
+        return len(self._engines) > 1
+
+    def _prepared(self, workbook: Workbook, cells: Sequence[WantedCell]) -> _Prepared:
+        """The question to the engines about some cells, and what is known without them."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         sources = {cell.ref: cell.source for cell in cells}
         rests_on = dependencies_or_doubt(
@@ -360,6 +425,17 @@ class Recalculator:
                 f"{address(min(intersecting))}"
             )
         package = reduced(workbook, rests_on, index)
+        named: frozenset[str] = frozenset()
+        if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
+            worksheets = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+            package, named = expanded(package, worksheets, index)
+        known: dict[CellRef, CellValue] = {}
+        if self._computes_itself:
+            alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
+            known, is_read = followed_values(workbook, index, alone, rests_on.walk)
+            if is_read:
+                parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+                package = with_known(package, parts, known)
         slim = slimmed(package)
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = Question(
@@ -376,8 +452,9 @@ class Recalculator:
             reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
+            lambdas=named,
         )
-        return question, notes
+        return _Prepared(question, index, known, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}
@@ -431,8 +508,18 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     }
 
 
-def _nobody(cells: Sequence[WantedCell]) -> CascadeResult:
-    return CascadeResult(failed=dict.fromkeys((cell.ref for cell in cells), _NOBODY))
+def _nobody(cells: Iterable[CellRef]) -> CascadeResult:
+    return CascadeResult(failed=dict.fromkeys(cells, _NOBODY))
+
+
+def _is_alone(cell: WantedCell) -> bool:
+    """Whether a cell has a formula of its own, which fills no other cell."""
+    source = cell.source
+    return source.array_range is None and (source.row, source.column) == cell.ref[1:]
+
+
+_NO_VALUE = ErrorValue("#VALUE!")
+"""Stands for a missing value where errors are looked for."""
 
 
 _NOBODY = "no calculation engine is available"
@@ -457,6 +544,8 @@ def _finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellVal
 
 def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
     """A computed value as the reader would return it if it were in the file."""
+    if isinstance(value, str):
+        return written_controls(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     if not is_date_format(number_format):

@@ -15,7 +15,7 @@ Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
     rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|FREQUENCY|MROUND|DOLLAR|ATAN2"
-    rb"|NUMBERVALUE|AGGREGATE|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
+    rb"|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS\.CONFINT|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
@@ -199,6 +199,56 @@ def intersection(arguments: list[str]) -> str | None:
     return f"({arguments[0]})" if len(arguments) == 1 else None
 
 
+_REGEX = "_xlfn.ORG.LIBREOFFICE.REGEX"
+
+
+def _pattern(pattern: str, case: str) -> str | None:
+    """A pattern that ignores case where the argument of Excel's functions asks for it."""
+    if case.strip() in ("", "0", "FALSE", "FALSE()"):
+        return pattern
+    return f'"(?i)"&({pattern})' if case.strip() in ("1", "TRUE", "TRUE()") else None
+
+
+def regex_test(arguments: list[str]) -> str | None:
+    """LibreOffice has one function for patterns, which has no value where nothing fits."""
+    if len(arguments) not in (2, 3):
+        return None
+    pattern = _pattern(arguments[1], "".join(arguments[2:]))
+    return pattern and f"NOT(ISNA({_REGEX}({arguments[0]},{pattern})))"
+
+
+def regex_extract(arguments: list[str]) -> str | None:
+    """The first place that fits; other return modes of Excel's function give arrays."""
+    if len(arguments) not in (2, 3, 4) or (
+        arguments[2:3] and arguments[2].strip() not in ("", "0")
+    ):
+        return None
+    pattern = _pattern(arguments[1], "".join(arguments[3:]))
+    return pattern and f"{_REGEX}({arguments[0]},{pattern})"
+
+
+def regex_replace(arguments: list[str]) -> str | None:
+    """Every place is replaced, or the one of a number; counting from the end is not rewritten."""
+    if len(arguments) not in (3, 4, 5):
+        return None
+    pattern = _pattern(arguments[1], "".join(arguments[4:]))
+    which = "".join(arguments[3:4]).strip()
+    if pattern is None or not re.fullmatch(r"\d*", which):
+        return None
+    which = which if which.strip("0") else '"g"'
+    return f"{_REGEX}({arguments[0]},{pattern},{arguments[2]},{which})"
+
+
+def sure_level(arguments: list[str]) -> str | None:
+    """LibreOffice ends if the confidence level is a text, and has no value here if it is several."""
+    if len(arguments) < 4 or not arguments[3].strip():
+        return None
+    if ":" in arguments[3] or "{" in arguments[3]:
+        return unknown_function(arguments)
+    call = f"_xlfn.FORECAST.ETS.CONFINT({','.join(arguments)})"
+    return f"IF(ISERROR({arguments[3]}+0),#VALUE!,{call})"
+
+
 def unknown_function(arguments: list[str]) -> str:
     """What Google Sheets exports for a function that Excel lacks is #NAME? in Excel."""
     del arguments
@@ -227,6 +277,10 @@ REWRITINGS: dict[str, Rewriting] = {
     "VLOOKUP": column_below_one,
     "HLOOKUP": column_below_one,
     "_XLFN.SINGLE": intersection,
+    "_XLFN.REGEXTEST": regex_test,
+    "_XLFN.REGEXEXTRACT": regex_extract,
+    "_XLFN.REGEXREPLACE": regex_replace,
+    "_XLFN.FORECAST.ETS.CONFINT": sure_level,
     "__XLUDF.DUMMYFUNCTION": unknown_function,
 }
 
