@@ -36,6 +36,8 @@ demo: setup
 	    --out results/sample-typed
 	$(JUDGE) score dataset/sample-rules/submissions.jsonl --dataset sample-rules \
 	    --out results/sample-rules --cpu 4 --wall 8 --memory 512MiB
+	$(JUDGE) score dataset/sample-checklist/submissions.jsonl --dataset sample-checklist \
+	    --out results/sample-checklist --cpu 4 --wall 8 --memory 512MiB
 	@if $(JUDGE) doctor | grep -q "^ *ok  *Desktop root for bubblewrap"; then set -x; \
 	    $(JUDGE) desktop profit --steps dataset/sample-desktop/steps/profit.yaml \
 	        --sandbox bubblewrap; \

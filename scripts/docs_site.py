@@ -22,6 +22,7 @@ OUTSIDE = {
     "dataset/schema.md": "dataset/schema.md",
     "dataset/sample/README.md": "dataset/sample/README.md",
     "dataset/sample-rules/README.md": "dataset/sample-rules/README.md",
+    "dataset/sample-checklist/README.md": "dataset/sample-checklist/README.md",
     "dataset/sample-typed/README.md": "dataset/sample-typed/README.md",
 }
 """Documents outside of docs/ that are pages of the site: path in the repository -> in the site."""

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sample.model import CASES
 from sample.tasks import TASKS
+from sample_checklist import budget
 from sample_desktop.tasks import TASKS as DESKTOP_TASKS
 from sample_rules import chart, pivot, style
 from sample_typed.questions import QUESTIONS, TABLE
@@ -98,6 +99,23 @@ def make_rules(folder: Path) -> int:
     return size
 
 
+def make_checklist(folder: Path) -> int:
+    """Writes the suite that is judged by a checklist and returns how many bytes it has."""
+    place = folder / "files" / budget.ID
+    if place.exists():
+        shutil.rmtree(place)
+    place.mkdir(parents=True)
+    size = 0
+    for role, finished in (("input", False), ("answer", True)):
+        data = budget.book(finished=finished)
+        size += (place / f"1_{budget.ID}_{role}.xlsx").write_bytes(data)
+    document = {"format": "sheetjudge", "version": 1, "tasks": [budget.record()]}
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    size += (folder / "suite.json").write_bytes(f"{text}\n".encode())
+    lines = "".join(f"{line}\n" for line in budget.lines())
+    return size + (folder / "submissions.jsonl").write_bytes(lines.encode())
+
+
 def make_desktop(folder: Path) -> int:
     """Writes the suite for desktops and returns how many bytes it has.
 
@@ -128,6 +146,7 @@ def main() -> None:
         "sample": make,
         "sample-typed": make_typed,
         "sample-rules": make_rules,
+        "sample-checklist": make_checklist,
         "sample-desktop": make_desktop,
     }
     for name, write in made.items():

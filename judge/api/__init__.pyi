@@ -4,6 +4,7 @@ from judge.api.commands import score as score
 from judge.api.commands import verify as verify
 from judge.api.comparing import compare_at_position as compare_at_position
 from judge.api.comparing import compare_by_board as compare_by_board
+from judge.api.comparing import compare_by_checklist as compare_by_checklist
 from judge.api.comparing import compare_by_rules as compare_by_rules
 from judge.api.desktop_trials import TrialOptions as TrialOptions
 from judge.api.infer_options import InferOptions as InferOptions
@@ -60,6 +61,8 @@ from judge.report.html import report_html as report_html
 from judge.report.html.runs import render_comparison as render_comparison
 from judge.report.markdown import closing_lines as closing_lines
 from judge.report.markdown import comparison_markdown as comparison_markdown
+from judge.report.markdown import figure_cells as figure_cells
+from judge.report.markdown import figure_headings as figure_headings
 from judge.report.markdown import head_lines as head_lines
 from judge.report.markdown import pair_lines as pair_lines
 from judge.report.markdown import with_interval as with_interval
@@ -79,6 +82,9 @@ from judge.suites.submissions import load_submissions as load_submissions
 from judge.suspects.model import document_of as document_of
 from judge.suspects.model import read_suspects as read_suspects
 from judge.suspects.model import write_suspects as write_suspects
+from judge.tools.folder import ToolFolder as ToolFolder
+from judge.tools.mcp import ToolServer as ToolServer
+from judge.tools.workbooks import WorkbookTools as WorkbookTools
 from judge.web.local_page import redirect_to as redirect_to
 from judge.workbook.facts.book import BookFacts as BookFacts
 from judge.workbook.facts.render import facts_to_json as facts_to_json

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from judge.annotate.edits import parse_assignment
 from judge.api.workbooks import Engines
 from judge.compare.boards.board import Board
 from judge.compare.boards.checker import finding_by_board
 from judge.compare.boards.standard import UnusableBoardError
 from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.changes import Change
 from judge.compare.cells.comparison import Comparison
 from judge.compare.cells.computing import compute_and_check
 from judge.compare.cells.options import check_contradictions, range_spec
-from judge.compare.contract import GoldFaultError, Rules
+from judge.compare.checklists.checker import CHECKER as CHECKLISTS
+from judge.compare.checklists.items import NAME as CHECKLIST
+from judge.compare.contract import AnswerFaultError, GoldFaultError, Rules
 from judge.compare.profiles import get_profile
 from judge.compare.rules.book import Book, prints_beside
 from judge.compare.rules.checker import judge_rules
 from judge.compare.rules.options import RuleOptions
 from judge.compare.rules.published_error import Side
 from judge.core.finding import Finding
-from judge.core.submission import Origin
+from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
+from judge.core.task import CheckerSpec, Gold, Task, TestCase
 from judge.errors import UsageError, WorkbookError
 from judge.files.documents import read_json
+from judge.files.packed_folder import files_below
 from judge.files.paths import GivenPath, as_path
 from judge.files.yaml_documents import read_yaml
 from judge.workbook.reader import Workbook, open_workbook
@@ -46,7 +52,8 @@ def compare_at_position(
         position: the answer position.
         checker: options of the comparison.
         options: those of ``judge compare``: ``answer_sheet``, ``profile``, ``style``,
-            ``input_path``, and how formulas are computed.
+            ``input_path``, ``changes`` to make in both workbooks first (``CELL=VALUE``), and how
+            formulas are computed.
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
@@ -56,7 +63,7 @@ def compare_at_position(
     input_path: Path | None = options["input_path"]
     needing = [
         name
-        for name in ("untouched", "keep", "accept")
+        for name in ("untouched", "keep", "accept", "collateral", "dynamic")
         if checker.get(name) not in {None, False, "off", "cells"}
     ]
     if needing and input_path is None:
@@ -71,6 +78,9 @@ def compare_at_position(
         gold = files.open("the gold", as_path(gold_path))
         prepare(spec, gold=gold, output=None, typed=True)
         output = files.open("the output", as_path(output_path))
+        changed = changes_of(options["changes"], gold)
+        if changed is not None:
+            gold, output = changed.made_in(gold), changed.made_in(output)
         before = None if input_path is None else files.open("the input", input_path)
         plan = prepare(spec, gold=gold, output=output, typed=True)
         return compute_and_check(
@@ -78,11 +88,29 @@ def compare_at_position(
             gold,
             output,
             compute=engines,
-            origin=Origin.FINISHED,
+            # Of a workbook that was changed, no value that is stored with a formula counts.
+            origin=Origin.FINISHED if changed is None else Origin.SOLUTION,
+            gold_origin=Origin.GOLD if changed is None else Origin.SOLUTION,
             profile=profile,
             style=options["style"],
             before=before,
         ).comparison
+
+
+def changes_of(typed: Sequence[str], gold: Workbook) -> Change | None:
+    """Cells to set in two workbooks before they are compared; None without any.
+
+    Args:
+        typed: ``CELL=VALUE`` each, as people type them; without a sheet, the gold's first.
+        gold: the gold workbook.
+
+    Raises:
+        UsageError: one of them has another form.
+    """
+    if not typed:
+        return None
+    first = gold.sheet_names[0]
+    return Change(tuple(parse_assignment(text, first) for text in typed))
 
 
 class _Files:
@@ -225,6 +253,57 @@ def _read_rules(path: Path, evaluator: str | None) -> RuleOptions:
         return RuleOptions.of(chosen)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
+
+
+def compare_by_checklist(
+    output: GivenPath,
+    path: GivenPath,
+    golds: Sequence[GivenPath],
+    options: Mapping[str, Any],
+) -> Finding:
+    """Judges an output by the checklist of a file.
+
+    Args:
+        output: a workbook or any other file, or a folder of files.
+        path: the checklist, JSON or YAML: its items, or the options of the checker.
+        golds: files that its items name as golds.
+        options: the command's options: profile, engines.
+
+    Raises:
+        UsageError: the file is not a checklist.
+        WorkbookError: the output cannot be read.
+        GoldFaultError: a gold is missing or cannot be read.
+    """
+    output = as_path(output)
+    given = _read_checklist(as_path(path))
+    spec = CheckerSpec(CHECKLIST, given)
+    case = TestCase(1, (), tuple(Gold(as_path(gold)) for gold in golds))
+    files = files_below(output) if output.is_dir() else {output.name: output.read_bytes()}
+    form = AnswerForm.FILES if output.is_dir() else AnswerForm.WORKBOOK
+    listed = tuple(AnswerFile(name, data) for name, data in files.items())
+    task = Task(output.name, "", "", (case,), spec, form)
+    rules = Rules(get_profile(options["profile"]), max_differences=200)
+    try:
+        with _engines(options) as engines:
+            answer = Answer(Origin.FINISHED, listed)
+            return CHECKLISTS.check(task, case, case.golds, answer, engines, rules)
+    except AnswerFaultError as error:
+        raise WorkbookError(f"{output}: {error.message}") from error
+
+
+def _read_checklist(path: Path) -> Mapping[str, object]:
+    document = read_yaml(path, UsageError)
+    given = {"items": document} if isinstance(document, list) else document
+    if not isinstance(given, dict) or "items" not in given:
+        raise UsageError(
+            f"{path}: expected a list of items, or an object with the field 'items'",
+            hint="docs/checklists.md lists the kinds of items.",
+        )
+    try:
+        CHECKLISTS.check_options(given)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error.message}", hint=error.hint) from error
+    return given
 
 
 def _engines(options: Mapping[str, Any]) -> Engines:

@@ -20,6 +20,7 @@ from judge.cli.options import (
 from judge.core.finding import in_words
 from judge.core.option import Section
 from judge.errors import UsageError
+from judge.report.checklists import checklist_lines, item_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _COMPUTING = ("recalc", "engine", "lenient_names", "sandbox")
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
 
 
 @click.command(
@@ -37,12 +39,13 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     examples=(
         "compare gold.xlsx output.xlsx --at \"'Sheet 1'!B2:B9\"",
         "compare gold.xlsx output.xlsx --rules rules.json",
+        "compare output.xlsx --checklist checklist.json",
     ),
-    first="position rules_path board_path profile tolerance ignore_case recalc input_path"
-    " show as_json",
+    first="position rules_path board_path checklist_path profile tolerance ignore_case recalc"
+    " input_path show as_json",
 )
-@click.argument("gold", type=_FILE)
-@click.argument("output", type=_FILE)
+@click.argument("gold", type=_FILE_OR_FOLDER)
+@click.argument("output", type=_FILE_OR_FOLDER, required=False)
 @option("--at", "position", section=Section.ANSWER, help="Answer position: `'Sheet1'!A1:B9,C3`.")
 @option(
     "--rules",
@@ -66,6 +69,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     section=Section.ANSWER,
     help="A check board (YAML) for the sheets of GOLD, in place of a position.",
 )
+@option(
+    "--checklist",
+    "checklist_path",
+    type=_FILE,
+    metavar="FILE",
+    section=Section.ANSWER,
+    help="A checklist (JSON or YAML) for OUTPUT, a workbook or a folder; no GOLD is needed.",
+)
 @option("--answer-sheet", section=Section.ANSWER, help="Sheet of a position that names none.")
 @option(
     "--input",
@@ -74,6 +85,15 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     metavar="FILE",
     section=Section.ANSWER,
     help="The workbook that OUTPUT was made from; separates cells to change from cells to keep.",
+)
+@option(
+    "--change",
+    "changes",
+    multiple=True,
+    metavar="CELL=VALUE",
+    section=Section.ANSWER,
+    help="Set a cell in both workbooks, and compute the answer again before comparing: "
+    "`'Sheet1'!B2=8`; repeatable.",
 )
 @grading_options
 @checker_options
@@ -85,19 +105,29 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     help="Differences to show [20].",
 )
 @json_option("the comparison")
-def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) -> None:
+def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options: Any) -> None:
     """Compare the workbook OUTPUT with the workbook GOLD at an answer position, or by rules.
 
-    Rules are a rule list (--rules), or a check board (--board).
+    Rules are a rule list (--rules), or a check board (--board). A checklist (--checklist) has items
+    with points, and OUTPUT may be a folder; it needs no GOLD, unless an item names one.
 
     Exits with 0 if they are equal and with 1 if they are not.
     """
     rules_path, evaluator = options.pop("rules_path"), options.pop("evaluator")
-    board_path = options.pop("board_path")
-    if sum(way is not None for way in (options["position"], rules_path, board_path)) != 1:
+    board_path, checklist_path = options.pop("board_path"), options.pop("checklist_path")
+    ways = (options["position"], rules_path, board_path, checklist_path)
+    if sum(way is not None for way in ways) != 1:
         raise UsageError(
-            "give an answer position, a rule list or a board",
-            hint="Add --at POSITION, --rules FILE or --board FILE; only one of them.",
+            "give an answer position, a rule list, a board or a checklist",
+            hint="Add --at POSITION, --rules FILE, --board FILE or --checklist FILE; only one.",
+        )
+    if checklist_path is not None:
+        _compare_by_checklist(gold, output, checklist_path, options, as_json=as_json)
+        return
+    if output is None or gold.is_dir() or output.is_dir():
+        raise UsageError(
+            "GOLD and OUTPUT are two workbooks",
+            hint="Only with --checklist FILE is there an OUTPUT alone, or a folder.",
         )
     if evaluator is not None and rules_path is None:
         raise UsageError("--evaluator belongs to --rules", hint="Leave it out, or add --rules.")
@@ -125,11 +155,38 @@ def compare(gold: Path, output: Path, show: int, as_json: bool, **options: Any) 
         click.get_current_context().exit(1)
 
 
+def _compare_by_checklist(
+    gold: Path, output: Path | None, path: Path, options: dict[str, Any], *, as_json: bool
+) -> None:
+    """Judges OUTPUT, which is the only argument if there is no gold."""
+    _refuse_options_of_positions(options)
+    golds = [] if output is None else [gold]
+    finding = api.compare_by_checklist(output or gold, path, golds, options)
+    record = finding.record
+    if as_json:
+        click.echo(json.dumps({**record, "cause": finding.cause}, ensure_ascii=False))
+    else:
+        outcome = "accepted" if finding.agrees else "not accepted"
+        held = record["cells"] - record["differing_cells"]
+        click.echo(
+            f"{outcome}: {held} of {record['cells']} deterministic items hold, "
+            f"profile {record['profile']}"
+        )
+        for line in checklist_lines(record["checklist"]):
+            click.echo(line)
+        for item in record["items"]:
+            for line in item_lines(item):
+                click.echo(line)
+    if not finding.agrees:
+        click.get_current_context().exit(1)
+
+
 def _refuse_options_of_positions(options: dict[str, Any]) -> None:
     """Rules and boards say themselves what is compared: an option would change nothing."""
     given = [name for name, value in read_checker_options(dict(options)).items() if value]
     given += [name for name in ("style", "answer_sheet") if options[name]]
     given += ["input"] if options["input_path"] is not None else []
+    given += ["change"] if options["changes"] else []
     if given:
         raise UsageError(
             f"--{given[0].replace('_', '-')} belongs to --at",

@@ -100,7 +100,10 @@ def _print(comparison: RunComparison) -> None:
     for line in api.head_lines(comparison):
         console.print(styled((line, "yellow")), soft_wrap=True)
     console.print(f"{comparison.tasks} tasks in common")
-    scores = table("!run", "!profile", "recalc", "soft % [interval]", "hard % [interval]")
+    figures = (f"{heading} % [interval]" for heading in api.figure_headings(comparison))
+    scores = table(
+        *("!run", "!profile", "recalc", "soft % [interval]", "hard % [interval]"), *figures
+    )
     for run in comparison.runs:
         scores.add_row(
             run.name,
@@ -108,6 +111,7 @@ def _print(comparison: RunComparison) -> None:
             run.recalc,
             api.with_interval(run.soft_restriction),
             api.with_interval(run.hard_restriction),
+            *api.figure_cells(comparison, run),
         )
     print_table(scores, console)
     if comparison.settings:

@@ -231,8 +231,55 @@ def _print(checks: Sequence[CaseCheck]) -> None:
     )
     if unchanged:
         click.echo(f"  {', '.join(unchanged)}")
+    _print_items(checks)
+    print_dynamic([check for check in checks if check.dynamic is not None])
     noted = {check.task_id for check in checks if check.notes}
     click.echo(f"tasks whose answer position was read with a note: {len(noted)}")
+
+
+def _print_items(checks: Sequence[CaseCheck]) -> None:
+    """Items of checklists that hold without work, that no gold reaches, and that are errors."""
+    listed = [(check, check.items) for check in checks if check.items is not None]
+    if not listed:
+        return
+    deterministic = sum(items.deterministic for _, items in listed)
+    not_judged = sum(items.not_judged for _, items in listed)
+    click.echo(f"items: {deterministic} judged here, {not_judged} not judged")
+    for title, of in (
+        ("hold without work", "without_work"),
+        ("hold on no gold", "unreached"),
+        ("end in an error whatever the answer is", "errors"),
+    ):
+        named = [(check, ids) for check, items in listed if (ids := getattr(items, of))]
+        click.echo(f"items that {title}: {sum(len(ids) for _, ids in named)}")
+        for check, ids in named:
+            click.echo(f"  task {check.task_id} case {check.case}: {', '.join(ids)}")
+
+
+def print_dynamic(checks: Sequence[CaseCheck]) -> None:
+    """Tasks whose answers can be measured by changing inputs, and why others cannot."""
+    if not checks:
+        return
+    measurable: list[str] = []
+    faults: list[str] = []
+    reasons: dict[str, list[str]] = {}
+    for check in checks:
+        found = check.dynamic
+        assert found is not None
+        if found.own == "not_measurable":
+            reasons.setdefault(found.reason, []).append(check.task_id)
+            continue
+        measurable.append(check.task_id)
+        if found.own != "live" or found.as_constants not in {None, "hard_coded"}:
+            said = f"the gold is {found.own}, and as constants {found.as_constants}"
+            faults.append(f"  task {check.task_id}: {said}".replace("_", "-"))
+    click.echo(f"tasks whose answers can be measured by changing inputs: {len(measurable)}")
+    if measurable:
+        click.echo(f"  {', '.join(measurable)}")
+    for reason, tasks in sorted(reasons.items(), key=lambda each: -len(each[1])):
+        click.echo(f"  not {len(tasks)} ({reason}): {', '.join(tasks)}")
+    for fault in faults:
+        click.echo(fault)
 
 
 def _print_left_out(left_out: Mapping[str, str]) -> None:

@@ -146,10 +146,13 @@ class Checker(abc.ABC):
         name: the name by which suites select it.
         counts_cells: whether its findings count cells: how many were compared, and how many are
             wrong. Only answers to its tasks have a cell accuracy.
+        lists_items: whether its findings list items with points; `judge verify` then names those
+            that hold without work.
     """
 
     name: ClassVar[str]
     counts_cells: ClassVar[bool] = False
+    lists_items: ClassVar[bool] = False
 
     # -- what a task asks --------------------------------------------------------------------------
 
@@ -188,6 +191,13 @@ class Checker(abc.ABC):
     def key(self, task: Task) -> Mapping[str, object]:
         """Everything about a task that could change the finding, as JSON."""
         return {"checker": [task.checker.name, dict(task.checker.options)]}
+
+    def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:  # noqa: ARG002
+        """Cases whose inputs and golds count for the finding besides the golds of the case itself.
+
+        The digests of their files are a part of the reuse key.
+        """
+        return ()
 
     # -- judging -----------------------------------------------------------------------------------
 

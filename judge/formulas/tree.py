@@ -16,7 +16,7 @@ from judge.formulas.references import Area, Reference, reference
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number, a text, or a logical value."""
+    """A number, a string, or a logical value."""
 
     value: float | str | bool
 
@@ -55,6 +55,9 @@ _PRECEDENCE = {
     "=": 1, "<": 1, ">": 1, "<=": 1, ">=": 1, "<>": 1, "&": 2, "+": 3, "-": 3, "*": 4, "/": 4,
     "^": 5,
 }  # fmt: skip
+
+_DIGITS = 18
+"""Digits of a constant that Excel writes at most: 17 and an exponent of one."""
 
 DEEPEST = 60
 """Formulas that are nested deeper are not read."""
@@ -157,6 +160,8 @@ class _Reader:
 
     def _constant(self, word: Token) -> Node:
         if word.kind is Kind.NUMBER:
+            if sum(map(str.isdigit, word.text)) > _DIGITS:
+                raise _UnreadableError  # Excel reads 15 digits of it
             return Constant(float(word.text))
         if word.kind is Kind.TEXT:
             return Constant(word.text[1:-1].replace('""', '"'))

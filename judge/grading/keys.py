@@ -82,13 +82,19 @@ def comparison_key(
         distrusts: whether the values in an output are computed, though by its record a
             program that calculates wrote them.
     """
+    checker = checker_of(task.checker)
+    more = [
+        [digests.of_inputs(each.question), _golds_key(each, digests)]
+        for each in checker.also_reads(task, case)
+    ]
     return _hash(
         {
             **({"values": "computed"} if distrusts else {}),
+            **({"cases": more} if more else {}),
             "version": GRADER_VERSION,
             "run": run,
             "gold": _golds_key(case, digests),
-            **checker_of(task.checker).key(task),
+            **checker.key(task),
             "profile": rules.profile.identity,
             "style": list(rules.style),
             "recalc": [rules.recalc_mode, list(rules.engines)],

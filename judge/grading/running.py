@@ -80,9 +80,14 @@ def run_case(
     """
     first, *others = case_input.files
     files = {submission.input_path: first.path.read_bytes()}
-    folder = posixpath.dirname(submission.input_path)
+    inside = submission.input_path.endswith(f"/{first.name}")
+    folder = (
+        submission.input_path.removesuffix(f"/{first.name}")
+        if inside
+        else posixpath.dirname(submission.input_path)
+    )
     # What else a task hands out lies beside the first file, under its own name.
-    files |= {posixpath.join(folder, file.path.name): file.path.read_bytes() for file in others}
+    files |= {posixpath.join(folder, file.name): file.path.read_bytes() for file in others}
     return run_program(session, submission, files, limits, form)
 
 

@@ -10,14 +10,53 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
+from judge.compare.cells.comparison import Dynamic
+from judge.compare.cells.options import CELL_RANGE, OFF
 from judge.compare.contract import Examination, GoldFaultError
 from judge.compare.registry import checker_of
-from judge.core.submission import Answer, Origin
+from judge.core.records.cases import DynamicRecord, ItemRecord
+from judge.core.submission import Answer, AnswerFile, AnswerForm, Origin
 from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import Verdict
 from judge.files.forms import Count
 from judge.grading.case import CaseJudge, GradingRules, Judgement, known_fault
 from judge.recalc.policy import Recalculator
+from judge.workbook.reader import open_workbook
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicCheck:
+    """Whether it can be measured if an answer follows its inputs.
+
+    Attributes:
+        own: the class of the gold as its own answer: ``live``, or ``not_measurable``.
+        reason: why it is not measurable; empty if it is.
+        as_constants: the class of the gold with values in place of the formulas of its answer;
+            None where nothing is measurable, or a value could not be computed.
+    """
+
+    own: str
+    reason: str
+    as_constants: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsCheck:
+    """Items of a checklist, judged without any work and on the golds.
+
+    Attributes:
+        deterministic: how many items are judged here.
+        not_judged: how many are left to a model, a person or a program.
+        without_work: ids of items that hold on the unchanged inputs, or on an empty folder.
+        unreached: ids of deterministic items that hold on no gold; empty without a gold.
+        errors: ids of items that end in an error on every answer that was tried.
+    """
+
+    deterministic: Count
+    not_judged: Count
+    without_work: tuple[str, ...] = ()
+    unreached: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +78,8 @@ class CaseCheck:
         gold_forms: if golds can be given as answers in several forms (as values, as a reply):
             name of the form -> whether all golds are accepted in it.
         doubts: why the case may test little, or accept nothing, one line each.
+        items: its items with points; None if its checker lists none.
+        dynamic: whether an answer to the task can be measured; None unless the option asks for it.
     """
 
     task_id: str
@@ -53,6 +94,8 @@ class CaseCheck:
     notes: tuple[str, ...]
     gold_forms: Mapping[str, bool] = field(default_factory=dict)
     doubts: tuple[str, ...] = ()
+    items: ItemsCheck | None = None
+    dynamic: DynamicCheck | None = None
 
 
 CheckAll = Callable[[Sequence[tuple[Task, TestCase]]], Iterable[CaseCheck]]
@@ -91,7 +134,101 @@ def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
         notes=examined.notes,
         gold_forms={form: not problem for form, problem in problems.items() if form},
         doubts=examined.doubts,
+        items=check_items(judge, task, case) if checker_of(task.checker).lists_items else None,
+        dynamic=_dynamic(judge, task, case),
     )
+
+
+def check_items(judge: CaseJudge, task: Task, case: TestCase) -> ItemsCheck | None:
+    """The items of a case on its inputs, on an empty folder and on its golds.
+
+    Returns:
+        None if the items cannot be judged at all; the rest of the check says why.
+    """
+    nothing = Answer(Origin.FINISHED)
+    idle = [_items_on(judge, task, case, answer) for answer in (nothing, _inputs_of(task, case))]
+    golds = [
+        _items_on(judge, task, case, answer)
+        for gold in case.golds
+        for answer in _own_answers(task, gold)
+    ]
+    listed = next((items for items in idle if items), None)
+    if listed is None:
+        return None
+    deterministic = [item["id"] for item in listed if item["judged"] == "deterministic"]
+    states = [{item["id"]: item["state"] for item in items} for items in (*idle, *golds) if items]
+    of_golds = [{item["id"]: item["state"] for item in items} for items in golds if items]
+    return ItemsCheck(
+        deterministic=len(deterministic),
+        not_judged=len(listed) - len(deterministic),
+        without_work=tuple(
+            name
+            for name in deterministic
+            if any(item["id"] == name and item["state"] == "holds" for run in idle for item in run)
+        ),
+        unreached=tuple(
+            name
+            for name in deterministic
+            if of_golds and all(run.get(name) != "holds" for run in of_golds)
+        ),
+        errors=tuple(
+            name for name in deterministic if all(run.get(name) == "error" for run in states)
+        ),
+    )
+
+
+def _items_on(judge: CaseJudge, task: Task, case: TestCase, answer: Answer) -> Sequence[ItemRecord]:
+    return judge.judge(task, case, answer).comparison.get("items", [])
+
+
+def _own_answers(task: Task, gold: Gold) -> list[Answer]:
+    try:
+        return list(checker_of(task.checker).own_answers(task, gold).values())
+    except GoldFaultError:
+        return []
+
+
+def _inputs_of(task: Task, case: TestCase) -> Answer:
+    """The inputs as an answer: the first if the answer is a workbook, otherwise all of them."""
+    inputs = case.inputs[:1] if task.answer is AnswerForm.WORKBOOK else case.inputs
+    files = []
+    for source in inputs:
+        try:
+            files.append(AnswerFile(source.name, source.path.read_bytes()))
+        except OSError:
+            continue  # the rest of the check names it
+    return Answer(Origin.FINISHED, tuple(files))
+
+
+def _dynamic(judge: CaseJudge, task: Task, case: TestCase) -> DynamicCheck | None:
+    """The gold against itself, and against itself as constants; only where the option is set."""
+    if task.checker.name != CELL_RANGE or task.checker.options.get("dynamic", OFF) == OFF:
+        return None
+    from judge.compare.cells.dynamic import constant_answer  # noqa: PLC0415  few runs ask
+
+    gold = case.golds[0]
+    try:
+        data = gold.read()
+    except GoldFaultError:
+        return None
+    own = _dynamic_record(judge, task, case, data)
+    if own is None:
+        return None
+    as_constants = None
+    if own["class"] == Dynamic.LIVE:
+        workbook = open_workbook(data)
+        ranges = checker_of(task.checker).areas(task, workbook, None).gold
+        fixed = constant_answer(workbook, ranges, judge.compute)
+        found = None if fixed is None else _dynamic_record(judge, task, case, fixed.data)
+        as_constants = None if found is None else found["class"]
+    return DynamicCheck(own["class"], own.get("reason", ""), as_constants)
+
+
+def _dynamic_record(
+    judge: CaseJudge, task: Task, case: TestCase, data: bytes
+) -> DynamicRecord | None:
+    answer = Answer.of_workbook(data, Origin.FINISHED, case.golds[0].name)
+    return judge.judge(task, case, answer).comparison.get("dynamic")
 
 
 # Inputs and golds are published workbooks: a value that Excel left is trusted.

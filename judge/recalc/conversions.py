@@ -152,7 +152,7 @@ _PLAIN_TEXT = re.compile(r"[\x20-\x7e]*")
 
 
 def text_number(text: str) -> float | None:
-    """The number that Excel reads in a text where it expects a number.
+    """The number that Excel reads in a string where it expects a number.
 
     Returns:
         The number; None where it is ``#VALUE!``.
@@ -175,7 +175,7 @@ def text_number(text: str) -> float | None:
 
 
 def _signed(text: str) -> float | None:
-    """A number with signs, a currency, a percent sign; None if it is none."""
+    """A number with signs, a currency, a percent sign; None if it is not one."""
     rest, negative = text, False
     if rest.startswith("(") and rest.endswith(")"):
         rest, negative = rest[1:-1].strip(" "), True
@@ -228,22 +228,32 @@ def _first_digits(text: str) -> str:
 
 
 def date_number(text: str) -> float | None:
-    """The serial number of a date, a time, or both, that begins at day 1 of 1900; None if neither.
+    """The serial number of a date, a time, or both; None if it is neither.
+
+    Raises:
+        UnsureError: the region or the day of the calculation decides.
+    """
+    moment = day_and_time(text)
+    return None if moment is None else moment[0] + moment[1]
+
+
+def day_and_time(text: str) -> tuple[int, float] | None:
+    """The day of a date from day 1 of 1900, and the time in days; None if it is neither.
 
     Raises:
         UnsureError: the region or the day of the calculation decides.
     """
     clock = _time(text)
     if clock is not None:
-        return clock
-    head, _, tail = text.partition(" ")
+        return 0, clock
     for at in (position for position, letter in enumerate(text) if letter == " "):
         head, tail = text[:at].rstrip(" ,"), text[at + 1 :].strip(" ")
         clock = _time(tail)
         if clock is not None and clock < 1:
             day = _date(head)
-            return None if day is None else day + clock
-    return _date(text)
+            return None if day is None else (day, clock)
+    day = _date(text)
+    return None if day is None else (day, 0.0)
 
 
 def _time(text: str) -> float | None:

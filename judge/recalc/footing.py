@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference
 from judge.formulas.traits import ESCAPED_LETTER
-from judge.recalc.rewrite import check_size, without_formulas
+from judge.recalc.rewrite import check_size, with_constants, without_formulas
 from judge.recalc.services.package import only_elements
 from judge.recalc.services.slim import less_of
 from judge.workbook.address import (
@@ -117,6 +117,28 @@ def of_cells(package: bytes, parts: Mapping[str, str], cells: AbstractSet[CellRe
             contents[name] = without_formulas(content, kept[name], filling=True)
         elif name == _MAIN:
             contents[name] = _without(content, b"definedNames")
+    return _packed(contents)
+
+
+def with_known(
+    package: bytes, parts: Mapping[str, str], values: Mapping[CellRef, CellValue]
+) -> bytes:
+    """A package in which some formula cells are constants, where they are written as usual.
+
+    Args:
+        package: the workbook; returned as it is where it cannot be read here.
+        parts: worksheet -> name of its part.
+        values: the cells. Days are counted from 1900.
+    """
+    by_part: dict[str, dict[bytes, CellValue]] = defaultdict(dict)
+    for (sheet, row, column), value in values.items():
+        by_part[parts[sheet]][cell_name(row, column).encode()] = value
+    contents = dict(_parts(package)) if by_part else {}
+    if not contents:
+        return package
+    for name, cells in by_part.items():
+        if name in contents:
+            contents[name] = with_constants(contents[name], cells)
     return _packed(contents)
 
 

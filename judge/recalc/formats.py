@@ -72,7 +72,7 @@ class _Section:
 
 
 def formatted(value: float | str, code: str) -> str:
-    """A number or a text as a number format shows it.
+    """A number or a string as a number format shows it.
 
     Raises:
         UnsureError: the format is not documented, depends on the region, or shows no such value.
@@ -142,6 +142,8 @@ def _read(kind: str, text: str) -> _Token | None:
             return _Token("literal", symbol)
         raise UnsureError
     if kind == "letter":
+        if not text.isascii() and not text.isalnum():
+            return _Token("literal", text)
         raise UnsureError  # some letters are codes of other regions, or not accepted
     return _Token(kind, text.lower() if kind == "date" else text)
 

@@ -10,6 +10,9 @@ IRONCALC = "ironcalc"
 FORMUALIZER = "formualizer"
 FORMULAS = "formulas"
 
+JUDGE = "judge"
+"""Stands for values that are computed here (:mod:`judge.recalc.own`), as if it were an engine."""
+
 EMBEDDED = (IRONCALC, FORMUALIZER, FORMULAS)
 """Engines from the package registry, which run in the solutions' interpreter."""
 

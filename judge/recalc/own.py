@@ -22,7 +22,7 @@ from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
-from judge.workbook.dependency import FormulaIndex
+from judge.workbook.dependency import FormulaIndex, Walk
 from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
@@ -41,7 +41,7 @@ DEEPEST = 40
 CONVERTS = re.compile(
     r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
     r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
-    r"|CONCATENATE|CONCAT)\s*\(",
+    r"|CONCATENATE|CONCAT|CHAR|CODE)\s*\(",
     re.IGNORECASE,
 )
 """Formulas without any of these are not looked at before engines were asked."""
@@ -71,6 +71,8 @@ class OwnValues:
         self._stored: dict[str, Mapping[int, CellValue]] = {}
         self._columns: dict[str, dict[int, list[int]]] = {}
         self._depth = 0
+        on_mac = "macintosh" in (workbook.facts.application or "").casefold()
+        self.charset = "mac_roman" if on_mac else "cp1252"
         self.cells_left = MOST_CELLS
         self.compared_left = MOST_COMPARED
 
@@ -87,6 +89,8 @@ class OwnValues:
         value, converted = self._formula(ref, cell)
         if not converted:
             raise UnsureError
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            return int(value)  # as the reader and the engines' services have it
         return 0 if value is None else value
 
     def _formula(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
@@ -214,6 +218,10 @@ class _Values:
         self._own = own
         self._home = home
 
+    @property
+    def charset(self) -> str:
+        return self._own.charset
+
     def value(self, reference: Reference) -> Scalar:
         area = self._own.named(reference, self._home)
         if area.size != 1:
@@ -231,6 +239,35 @@ def plain_scalar(value: CellValue) -> Scalar:
     return value
 
 
+def followed_values(
+    workbook: Workbook, index: FormulaIndex, cells: Mapping[CellRef, Cell], walk: Walk | None
+) -> tuple[dict[CellRef, CellValue], bool]:
+    """The cells that are computed here without any engine, also of those that others depend on.
+
+    Args:
+        workbook: an open workbook.
+        index: its formulas.
+        cells: the requested formula cells.
+        walk: all formula cells that these depend on; None if they are not known.
+
+    Returns:
+        The values, and whether a cell that is left to engines may read one of them.
+    """
+    followed = dict(cells)
+    for step in () if walk is None else walk.steps:
+        ref = step.ref
+        if ref not in followed and not step.fills:
+            stored = workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
+            followed[ref] = stored
+    values = own_values(workbook, index, followed)
+    if not values:
+        return {}, False
+    read = walk is None or any(
+        step.reads or step.anywhere for step in walk.steps if step.ref not in values
+    )
+    return values, read
+
+
 def own_values(
     workbook: Workbook,
     index: FormulaIndex,
@@ -238,7 +275,7 @@ def own_values(
     believed: Mapping[CellRef, CellValue] | None = None,
     *,
     suspects: Callable[[CellRef], bool] = lambda _: False,
-) -> dict[CellRef, Scalar]:
+) -> dict[CellRef, CellValue]:
     """The cells that are computed here.
 
     Args:
@@ -246,12 +283,15 @@ def own_values(
         index: its formulas.
         cells: formula cells.
         believed: values of formula cells that are known from elsewhere.
-        suspects: cells that are looked at even if no function of theirs converts anything.
+        suspects: cells that are tried even if no function of theirs converts anything.
+
+    Returns:
+        Cell -> value, dates and times as serial numbers.
     """
     if workbook.date_1904:
         return {}
     own = OwnValues(workbook, index, believed)
-    values: dict[CellRef, Scalar] = {}
+    values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
         if not CONVERTS.search(cell.formula or "") and not suspects(ref):
             continue

@@ -6,8 +6,8 @@ import functools
 import hashlib
 import threading
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import judge.formulas
@@ -20,11 +20,13 @@ from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
-from judge.recalc.asking import FOLLOWED_ALONE, Question
+from judge.recalc.agreement import same_value
+from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult
+from judge.recalc.cascade import Cascade, CascadeResult, Heard
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
+from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.footing import (
     is_ascii_only,
@@ -34,14 +36,17 @@ from judge.recalc.footing import (
     slimmed,
     spills,
     text_beyond_ascii,
+    with_known,
 )
-from judge.recalc.names import Mode
+from judge.recalc.names import JUDGE, Mode
+from judge.recalc.own import followed_values, own_values
 from judge.recalc.services import services_digest
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, wanted_cells
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
+    Cell,
     CellRange,
     CellRef,
     CellValue,
@@ -49,6 +54,7 @@ from judge.workbook.cell import (
     ErrorValue,
     WorkbookFacts,
 )
+from judge.workbook.cell_values import written_controls
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
 from judge.workbook.number_formats import from_serial, is_date_format, is_elapsed_format
 from judge.workbook.reader import Workbook, sheet_formulas
@@ -86,8 +92,15 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 6
+RULES = 8
 """Incremented whenever the policy or the cascade decides differently."""
+
+FOLLOWED_ALONE = 500
+"""Up to how many cells the dependencies of each one are followed."""
+
+MAX_BELOW = 20_000
+"""Up to how many cells on which requested cells depend the engines are asked about as well. In
+those an engine may be overruled, and is then not heard in what reads them."""
 
 
 def untrusted_cells(
@@ -136,6 +149,23 @@ OLDEST_EXCEL = 9
 
 CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
 """Other programs that calculate, by the names that they write."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """What is asked about some cells.
+
+    Attributes:
+        question: the question to the engines.
+        index: the formulas of the workbook.
+        known: cells that are computed without any engine, asked for or not -> their values.
+        notes: what a person should know of the question.
+    """
+
+    question: Question
+    index: FormulaIndex
+    known: Mapping[CellRef, CellValue]
+    notes: tuple[str, ...]
 
 
 class Recalculator:
@@ -313,71 +343,153 @@ class Recalculator:
         if not self._engines:
             why = _NOBODY + self._install_hint()
             return Explanation(ref, cell.source.formula, None, (), why)
-        question, notes = self._question(workbook, cells)
-        answer = self._cascade.explain(question, ref)
+        asked = self._prepared(workbook, cells)
+        answer = self._cascade.explain(asked.question, ref)
+        corrected = dict(asked.known)
+        corrected |= self._corrected(workbook, cells, asked, {ref: answer.value})
+        if ref in corrected:
+            why = "conversions and criteria are computed by the judge itself"
+            answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
         value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
-        return replace(answer, value=value, notes=(*notes, *answer.notes))
+        return replace(answer, value=value, notes=(*asked.notes, *answer.notes))
+
+    def hear(
+        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+    ) -> dict[CellRef, Heard]:
+        """The answers of every engine but the slow one for the formula cells of some ranges.
+
+        Raises:
+            WorkbookError: the ranges cannot be read.
+            EngineUnavailableError: an installed engine cannot be started.
+        """
+        cells, _ = untrusted_cells(workbook, ranges, "always", origin)
+        refused = _too_long(cells)
+        cells = [cell for cell in cells if cell.ref not in refused]
+        if not cells or not self._engines:
+            return {}
+        question = self._prepared(workbook, cells).question
+        finished = {
+            cell.ref: functools.partial(_finished, cell=cell, date_1904=workbook.facts.date_1904)
+            for cell in cells
+        }
+        return {
+            ref: replace(
+                heard, typed={name: finished[ref](word) for name, word in heard.words.items()}
+            )
+            for ref, heard in self._cascade.hear(question).items()
+        }
 
     def _compute(
         self, workbook: Workbook, cells: Sequence[WantedCell]
     ) -> tuple[ComputedValues, bool]:
         """Values, and whether another run would compute the same."""
-        question, notes = self._question(workbook, cells)
-        outcome = self._cascade.compute(question) if self._engines else _nobody(cells)
+        asked = self._prepared(workbook, cells)
+        left = asked.question.requested - asked.known.keys()
+        outcome = CascadeResult()
+        if left:
+            outcome = _nobody(left)
+            if self._engines:
+                outcome = self._cascade.compute(replace(asked.question, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
+        own = {ref: value for ref, value in asked.known.items() if ref in wanted}
+        own |= self._corrected(workbook, cells, asked, own | outcome.values)
+        values = outcome.values | own
+        failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
+        used = outcome.used | ({JUDGE} if own else set())
         date_1904 = workbook.facts.date_1904
-        hint = self._install_hint() if outcome.failed else ""
+        hint = self._install_hint() if failed else ""
         computed = ComputedValues(
             values=MappingProxyType(
                 {
                     ref: _finished(value, wanted[ref], date_1904=date_1904)
-                    for ref, value in outcome.values.items()
+                    for ref, value in sorted(values.items())
                 }
             ),
-            not_calculated=MappingProxyType(
-                {ref: why + hint for ref, why in outcome.failed.items()}
-            ),
-            engines=self._used(outcome.used),
-            notes=(*notes, *outcome.notes),
+            not_calculated=MappingProxyType({ref: why + hint for ref, why in failed.items()}),
+            engines=self._used(used),
+            notes=(*asked.notes, *outcome.notes),
         )
-        return computed, outcome.complete and not question.dependencies.volatile
+        return computed, outcome.complete and not asked.question.dependencies.volatile
 
-    def _question(
-        self, workbook: Workbook, cells: Sequence[WantedCell]
-    ) -> tuple[Question, list[str]]:
-        """The question to the engines about some cells, and notes on it."""
+    def _corrected(
+        self,
+        workbook: Workbook,
+        cells: Sequence[WantedCell],
+        asked: _Prepared,
+        believed: Mapping[CellRef, CellValue],
+    ) -> dict[CellRef, CellValue]:
+        """The cells whose values are computed here from those that are believed by now."""
+        if not self._computes_itself:
+            return {}
+
+        def is_suspect(ref: CellRef) -> bool:
+            return isinstance(believed.get(ref, _NO_VALUE), ErrorValue)
+
+        left = {cell.ref: cell.source for cell in cells if cell.ref not in asked.known}
+        others = {ref: value for ref, value in believed.items() if value is not None}
+        corrected = {}
+        for ref, value in own_values(
+            workbook, asked.index, left, others, suspects=is_suspect
+        ).items():
+            before = believed.get(ref)
+            if before is None or not same_value(before, value):
+                corrected[ref] = value
+        return corrected
+
+    @property
+    def _computes_itself(self) -> bool:
+        # A single engine was requested by name, and is to be seen as it is.
+        return len(self._engines) > 1
+
+    def _prepared(self, workbook: Workbook, cells: Sequence[WantedCell]) -> _Prepared:
+        """The question to the engines about some cells, and what is known without them."""
         index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
         sources = {cell.ref: cell.source for cell in cells}
         rests_on = dependencies_or_doubt(
             [(ref.sheet, source) for ref, source in sources.items()], index
         )
-        intersecting = _intersecting(cells)
+        asked = {**_below(rests_on, index), **sources}
+        intersecting = _intersecting(asked)
+        requested = intersecting & sources.keys()
         notes = self._notes(rests_on)
-        if intersecting:
+        if requested:
             notes.append(
-                f"{len(intersecting)} formulas take a range where Excel expects one value and are "
+                f"{len(requested)} formulas take a range where Excel expects one value and are "
                 "not array formulas, so Excel takes the cell in their own row or column: "
-                f"{address(min(intersecting))}"
+                f"{address(min(requested))}"
             )
         package = reduced(workbook, rests_on, index)
+        named: frozenset[str] = frozenset()
+        if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
+            worksheets = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+            package, named = expanded(package, worksheets, index)
+        known: dict[CellRef, CellValue] = {}
+        if self._computes_itself:
+            alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
+            known, is_read = followed_values(workbook, index, alone, rests_on.walk)
+            if is_read:
+                parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+                package = with_known(package, parts, known)
         slim = slimmed(package)
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = Question(
             workbook=package,
-            formulas={cell.ref: cell.source.formula or "" for cell in cells},
+            formulas={ref: source.formula or "" for ref, source in asked.items()},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
-            dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
+            arrays={ref for ref, source in asked.items() if _is_filled(source)},
+            wanted=sources.keys(),
             reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
             reads_logical=logical_constants(workbook, slim),
             # A program that calculates writes how far its formulas reach.
             reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
+            lambdas=named,
         )
-        return question, notes
+        return _Prepared(question, index, known, tuple(notes))
 
     def _used(self, names: Iterable[str]) -> tuple[str, ...]:
         versions = {described.split()[0]: described for described in self.identity}
@@ -412,12 +524,30 @@ class Recalculator:
             engine.close()
 
 
-def _intersecting(cells: Sequence[WantedCell]) -> frozenset[CellRef]:
+def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
+    """The formula cells on which the requested cells depend; none if there are too many."""
+    steps = rests_on.walk.steps if rests_on.walk is not None else ()
+    if len(steps) > MAX_BELOW:
+        return {}
+    found = ((step.ref, index.cell(step.ref)) for step in steps)
+    return {
+        ref: cell
+        for ref, cell in found
+        if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
+    }
+
+
+def _is_filled(source: Cell) -> bool:
+    """Whether a formula is entered as an array formula, or is a data table."""
+    return source.array_range is not None or source.formula in ("", "=")
+
+
+def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
     """Cells whose formula would give more as an array formula, but is not entered as one."""
     return frozenset(
-        cell.ref
-        for cell in cells
-        if cell.source.array_range is None and traits(cell.source.formula or "").array_sensitive
+        ref
+        for ref, source in cells.items()
+        if source.array_range is None and traits(source.formula or "").array_sensitive
     )
 
 
@@ -431,8 +561,18 @@ def _too_long(cells: Sequence[WantedCell]) -> dict[CellRef, str]:
     }
 
 
-def _nobody(cells: Sequence[WantedCell]) -> CascadeResult:
-    return CascadeResult(failed=dict.fromkeys((cell.ref for cell in cells), _NOBODY))
+def _nobody(cells: Iterable[CellRef]) -> CascadeResult:
+    return CascadeResult(failed=dict.fromkeys(cells, _NOBODY))
+
+
+def _is_alone(cell: WantedCell) -> bool:
+    """Whether a cell has a formula of its own, which fills no other cell."""
+    source = cell.source
+    return source.array_range is None and (source.row, source.column) == cell.ref[1:]
+
+
+_NO_VALUE = ErrorValue("#VALUE!")
+"""Stands for a missing value where errors are searched."""
 
 
 _NOBODY = "no calculation engine is available"
@@ -457,6 +597,8 @@ def _finished(value: CellValue, cell: WantedCell, *, date_1904: bool) -> CellVal
 
 def as_read(value: CellValue, number_format: str, *, date_1904: bool) -> CellValue:
     """A computed value as the reader would return it if it were in the file."""
+    if isinstance(value, str):
+        return written_controls(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     if not is_date_format(number_format):

@@ -114,6 +114,26 @@ def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = Fa
     return (_ANY_CELL if filling else _USUAL_CELL).sub(clear, xml)
 
 
+def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
+    """A sheet in which some formula cells hold values as constants.
+
+    Cells that are written unusually, or share their formula, keep it.
+
+    Args:
+        xml: the sheet.
+        values: address of a cell -> its value.
+    """
+
+    def replaced(found: re.Match[bytes]) -> bytes:
+        if found["name"] not in values:
+            return found[0]
+        kind, value = _as_xml(values[found["name"]], date_1904=False)
+        head = found["start"] + _TYPE.sub(b"", found["rest"]) + kind
+        return head + (b"/>" if value is None else b"><v>" + value + b"</v></c>")
+
+    return _USUAL_CELL.sub(replaced, xml)
+
+
 _USUAL_CELL = re.compile(
     rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
     rb"""<f>[^<]*+</f>(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""

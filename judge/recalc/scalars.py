@@ -17,8 +17,8 @@ from judge.formulas.tree import Constant, ErrorConstant, Missing, Node, Operatio
 from judge.recalc.conversions import (
     LAST_SERIAL,
     UnsureError,
-    date_number,
     date_serial,
+    day_and_time,
     day_parts,
     number_text,
     round_half_up,
@@ -35,6 +35,11 @@ LONGEST_TEXT = 32_767
 
 class Values(Protocol):
     """Where the values of cells come from."""
+
+    @property
+    def charset(self) -> str:
+        """Python's name of the character set that CHAR and CODE count by."""
+        ...
 
     def value(self, reference: Reference) -> Scalar:
         """The value of one cell; raises UnsureError if it is not known."""
@@ -53,7 +58,7 @@ class Evaluation:
         functions: name -> function; names as the file has them, with prefixes.
 
     Attributes:
-        converted: whether the value rests on a conversion that engines do differently.
+        converted: whether the value depends on a conversion that engines do differently.
     """
 
     def __init__(self, values: Values, functions: Mapping[str, Function]) -> None:
@@ -108,7 +113,7 @@ class Evaluation:
         return joined
 
     def text(self, value: Scalar) -> str:
-        """A value that is no error as text."""
+        """A value as text; errors have none."""
         if value is None:
             return ""
         if isinstance(value, bool):
@@ -269,12 +274,12 @@ def _value(evaluation: Evaluation, value: Scalar) -> Scalar:
 
 
 def _numbervalue(
-    evaluation: Evaluation, value: Scalar, decimal: Scalar = ".", group: Scalar = None
+    evaluation: Evaluation, value: Scalar, decimal: Scalar = ".", *groups: Scalar
 ) -> Scalar:
     evaluation.converted = True
     point = evaluation.text(decimal)[:1]
-    comma = "," if group is None else evaluation.text(group)[:1]
-    if group is None and point == comma:
+    comma = evaluation.text(groups[0])[:1] if groups else ","
+    if not groups and point == comma:
         raise UnsureError
     if not point or not comma or point == comma:
         return VALUE
@@ -300,26 +305,26 @@ def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     if not isinstance(value, str):
         return VALUE
-    number = _moment(value)
-    return number if isinstance(number, ErrorValue) else float(math.floor(number))
+    moment = _moment(value)
+    return moment if isinstance(moment, ErrorValue) else float(moment[0] + math.floor(moment[1]))
 
 
 def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     if not isinstance(value, str):
         return VALUE
-    number = _moment(value)
-    return number if isinstance(number, ErrorValue) else number % 1
+    moment = _moment(value)
+    return moment if isinstance(moment, ErrorValue) else moment[1] % 1
 
 
-def _moment(text: str) -> float | ErrorValue:
+def _moment(text: str) -> tuple[int, float] | ErrorValue:
     """A date, a time or both; text that is neither is #VALUE!."""
     plain = text.strip(" ")
     if not any(map(str.isdigit, plain)):
         return VALUE
-    number = date_number(plain)
-    if number is not None:
-        return number
+    moment = day_and_time(plain)
+    if moment is not None:
+        return moment
     if text_number(plain) is None:
         return VALUE
     raise UnsureError
@@ -464,6 +469,29 @@ def _mid(evaluation: Evaluation, value: Scalar, start: Scalar, count: Scalar) ->
     return text[int(first) - 1 : int(first) - 1 + int(number)]
 
 
+def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
+    number = evaluation.number(value)
+    if isinstance(number, ErrorValue) or not 1 <= number < 256:
+        return VALUE
+    evaluation.converted = True
+    try:
+        return bytes((int(number),)).decode(evaluation.values.charset)
+    except UnicodeDecodeError:  # five numbers have no character there
+        raise UnsureError from None
+
+
+def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
+    text = evaluation.text(value)
+    if not text:
+        return VALUE
+    try:
+        number = text[0].encode(evaluation.values.charset)[0]
+    except UnicodeEncodeError:
+        raise UnsureError from None
+    evaluation.converted = evaluation.converted or number > 127
+    return float(number)
+
+
 def _cased(change: Callable[[str], str]) -> Function:
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
         text = evaluation.text(value)
@@ -515,6 +543,8 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "IFERROR": _iferror,
     "CONCATENATE": _of_values(1, 255, _concatenate),
     "_XLFN.CONCAT": _of_values(1, 254, _concatenate),
+    "CHAR": _of_values(1, 1, _char),
+    "CODE": _of_values(1, 1, _code),
     "LEN": _of_values(1, 1, _length),
     "LEFT": _of_values(1, 2, _left),
     "RIGHT": _of_values(1, 2, _right),

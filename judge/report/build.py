@@ -25,6 +25,7 @@ from judge.report.breakdowns import (
     aspect_divisions,
     divisions_for,
 )
+from judge.report.checklists import points_lines
 from judge.report.counts import (
     DifferenceTally,
     chart_lines,
@@ -212,6 +213,7 @@ def _notes(run: LoadedRun, tally: RunTally) -> Iterator[str]:
             }
         )
     yield from chart_lines(tally.charts.report())
+    yield from points_lines(tally.points.report())
 
 
 def _identity(run: RunDocument) -> RunDocument:

@@ -23,6 +23,12 @@ from judge.core.records.reports import (
     UsageReport,
 )
 from judge.core.verdict import CaseResult, Verdict
+from judge.report.two_figures import (
+    CollateralTally,
+    DynamicTally,
+    collateral_lines,
+    dynamic_lines,
+)
 
 
 class ShareTally:
@@ -95,17 +101,30 @@ def _percent(share: float | None) -> str:
 
 
 class ScopeTally:
-    """Results of the options ``keep`` and ``formula_asked``, counted case by case."""
+    """Results of the options of scope and of figures, counted case by case.
+
+    Attributes:
+        collateral: what was changed outside the answer; None if no case was examined for it.
+        dynamic: whether answers follow their inputs; None likewise.
+    """
 
     def __init__(self) -> None:
         self._kept: Counter[str] = Counter()
         self._formula: Counter[str] = Counter()
         self._kinds: Counter[str] = Counter()
         self._tasks: set[str] = set()
+        self.collateral: CollateralTally | None = None
+        self.dynamic: DynamicTally | None = None
 
     def add(self, result: CaseResult) -> None:
         """Counts a case, whose verdict has changes by hand in place."""
         accepted = result.verdict is Verdict.AC
+        if (damage := result.comparison.get("collateral")) is not None:
+            self.collateral = self.collateral or CollateralTally()
+            self.collateral.add(result, damage)
+        if (dynamic := result.comparison.get("dynamic")) is not None:
+            self.dynamic = self.dynamic or DynamicTally()
+            self.dynamic.add(result, dynamic)
         if (record := result.comparison.get("kept")) is not None:
             self._kept["cases"] += 1
             self._kept["not_examined"] += "problem" in record
@@ -123,7 +142,7 @@ class ScopeTally:
                 self._formula["accepted"] += accepted
 
     def report(self) -> ScopeReport | None:
-        """The counts; None if neither option was set for any case."""
+        """The counts; None if no option was set for any case."""
         scope: ScopeReport = {}
         if self._kept:
             scope["kept"] = self._kept_report()
@@ -135,6 +154,10 @@ class ScopeTally:
                 "constants": self._formula["constants"],
                 "accepted_constants": self._formula["accepted"],
             }
+        if self.collateral is not None:
+            scope["collateral"] = self.collateral.report()
+        if self.dynamic is not None:
+            scope["dynamic"] = self.dynamic.report()
         return scope or None
 
     def _kept_report(self) -> KeptReport:
@@ -168,6 +191,10 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
             f"{formula['asked']:,} such cases, {formula['accepted_constants']:,} of them accepted"
             + _not_examined(formula["not_examined"])
         )
+    if (collateral := scope.get("collateral")) is not None:
+        yield from collateral_lines(collateral)
+    if (dynamic := scope.get("dynamic")) is not None:
+        yield from dynamic_lines(dynamic)
 
 
 def _not_examined(cases: int) -> str:

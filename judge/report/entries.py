@@ -140,6 +140,9 @@ def _case_entry(
         output_sha256=run.get("output_sha256"),
         suspects=suspects,
         episode=submission.episodes.get(number),
+        items=tuple(comparison.get("items", ())),
+        damage=comparison["collateral"].get("damage") if "collateral" in comparison else None,
+        dynamic=comparison["dynamic"]["class"] if "dynamic" in comparison else None,
     )
 
 

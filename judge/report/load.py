@@ -63,6 +63,7 @@ LARGE_NOTE = (
 _OF_RUN = ("cpu_s", "wall_s", "peak_memory_bytes", "output_bytes")
 _OF_COMPARISON = (
     "equal", "official_equal", "cells", "difference_counts", "shares", "kept", "formula_asked",
+    "collateral", "dynamic",
 )  # fmt: skip
 _OF_SUBMISSION = (
     "id", "sample", "instruction_type", "calls", "model", "setting", "rounds", "tokens", "cost",

@@ -18,7 +18,7 @@ from judge.report.model import (
     Scores,
     TableOfScores,
 )
-from judge.report.pairing import RunComparison
+from judge.report.pairing import FIGURES, RunComparison, RunScores
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MAX_EXCLUSIONS = 50
@@ -418,12 +418,16 @@ def comparison_markdown(comparison: RunComparison) -> str:
     """The comparison as Markdown: scores, desktop episodes by setting, a list for each pair."""
     named = " and ".join(escape(run.name) for run in comparison.runs)
     scores = markdown_table(
-        ("run", "model", "profile", "recalc", "soft % [interval]", "hard % [interval]"),
+        (
+            *("run", "model", "profile", "recalc", "soft % [interval]", "hard % [interval]"),
+            *(f"{heading} % [interval]" for heading in figure_headings(comparison)),
+        ),
         [
             (
                 *(escape(name or "-") for name in (run.name, run.model, run.profile, run.recalc)),
                 with_interval(run.soft_restriction),
                 with_interval(run.hard_restriction),
+                *figure_cells(comparison, run),
             )
             for run in comparison.runs
         ],
@@ -446,6 +450,17 @@ def comparison_markdown(comparison: RunComparison) -> str:
         parts += [f"## {escape(heading)}", markdown_list(escape(line) for line in lines)]
     parts += ["## Method", markdown_list(escape(line) for line in closing_lines(comparison))]
     return "\n\n".join(parts) + "\n"
+
+
+def figure_headings(comparison: RunComparison) -> list[str]:
+    """The headings of the two figures that some run has, none without one."""
+    return [FIGURES[name] for name in comparison.figures]
+
+
+def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
+    """The two figures of a run, with their intervals, under :func:`figure_headings`."""
+    shares = (getattr(run, name) for name in comparison.figures)
+    return ["-" if share is None else with_interval(share) for share in shares]
 
 
 def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from judge.core.records.cases import ItemRecord
 from judge.core.records.reports import UsageReport
 from judge.core.records.runs import RunDocument
 from judge.core.statistics import Estimate, PairedDifference
@@ -282,6 +283,9 @@ class CaseEntry:
         output_sha256: under which the output workbook is stored; None where there is none.
         suspects: reasons to doubt its gold.
         episode: the desktop episode that left the output; None where there was none.
+        items: the items of its checklist, as on record; empty without one.
+        damage: what the output damaged outside the answer; None where it was not examined.
+        dynamic: whether the answer follows its inputs, as a class; None likewise.
     """
 
     case: int
@@ -309,6 +313,9 @@ class CaseEntry:
     output_sha256: str | None
     suspects: tuple[CaseSuspect, ...] = ()
     episode: EpisodeEntry | None = None
+    items: tuple[ItemRecord, ...] = ()
+    damage: int | None = None
+    dynamic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -552,8 +559,8 @@ class ReportData:
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
 
-        What is about suspects is in it only if some are known, likewise for phrasings and
-        episodes.
+        What is about suspects is in it only if some are known, likewise for phrasings,
+        episodes and items.
         """
         document = asdict(self)
         if self.episodes is None:
@@ -563,6 +570,10 @@ class ReportData:
                     del case["episode"]
         if not self.phrasings:
             del document["phrasings"]
+        if not any(case.items for task in self.tasks for case in task.cases):
+            for task in document["tasks"]:
+                for case in task["cases"]:
+                    del case["items"]
         if self.suspects is None:
             del document["suspects"]
             for task in document["tasks"]:

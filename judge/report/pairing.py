@@ -16,6 +16,7 @@ from judge.core.task import Phrasing
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
+from judge.report.counts import ScopeTally
 from judge.report.desktop.counts import Common, compare_episodes, setting_rows
 from judge.report.desktop.episodes import EpisodePair, SettingRow
 from judge.report.identity import departures
@@ -222,6 +223,8 @@ class RunScores:
         rounds: how often the chat model might answer, where known.
         prompt_rows: rows of each sheet that its prompt showed, where known.
         departures: what decided its verdicts and is not in the suite as published.
+        collateral: share of its common tasks with collateral damage; None if it was not examined.
+        dynamic: share of its accepted measurable answers that follow their inputs; None likewise.
     """
 
     name: str
@@ -234,6 +237,12 @@ class RunScores:
     rounds: int | None = None
     prompt_rows: int | None = None
     departures: tuple[str, ...] = ()
+    collateral: Estimate | None = None
+    dynamic: Estimate | None = None
+
+
+FIGURES = {"collateral": "damaged tasks", "dynamic": "live answers"}
+"""Field of a run -> the heading of its column, where a run has the figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +283,13 @@ class RunComparison:
     episodes: tuple[EpisodePair, ...] = ()
     matrix: tuple[MatrixRow, ...] = ()
 
+    @property
+    def figures(self) -> tuple[str, ...]:
+        """The figures of :data:`FIGURES` that some run has."""
+        return tuple(
+            name for name in FIGURES if any(getattr(run, name) is not None for run in self.runs)
+        )
+
     def to_json(self) -> dict[str, Any]:
         """The comparison as a JSON object; keys are the names of the fields.
 
@@ -281,6 +297,10 @@ class RunComparison:
         """
         document = asdict(replace(self, matrix=()))
         document["matrix"] = [row.to_json() for row in self.matrix]
+        for run in document["runs"]:
+            for name in FIGURES:
+                if run[name] is None:
+                    del run[name]
         for name in ("settings", "episodes"):
             if not document[name]:
                 del document[name]
@@ -385,6 +405,11 @@ def _run_scores(
     recalc = run.run.get("recalc")
     inference = run.run.get("inference") or InferenceIdentity()
     content = inference.get("content") or PromptContent()
+    figures, tasks = ScopeTally(), set(common)
+    for submission in run.submissions:
+        if submission.task_id in tasks:
+            for result in submission.results.values():
+                figures.add(result)
     return RunScores(
         name=name,
         profile=run.run.get("profile"),
@@ -396,6 +421,8 @@ def _run_scores(
         rounds=inference.get("rounds"),
         prompt_rows=content.get("rows"),
         departures=departures(run.run, by_hand=len(run.overrides.applied)),
+        collateral=None if figures.collateral is None else figures.collateral.share(),
+        dynamic=None if figures.dynamic is None else figures.dynamic.share(),
     )
 
 

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
+from judge.core.finding import in_words
+from judge.core.records.cases import ItemRecord
 from judge.core.statistics import Estimate
 from judge.report.model import CaseEntry, Group, ReportData, Scores, TaskEntry
 
@@ -138,9 +140,16 @@ _CASE_COLUMNS = (
 
 
 def case_rows(data: ReportData) -> list[Row]:
-    """One row for each test case of each submission; ``cells_<class>`` counts differing cells."""
+    """One row for each test case of each submission; ``cells_<class>`` counts differing cells.
+
+    ``damage`` and ``dynamic`` are columns where the options of these figures were set.
+    """
     kinds = [difference.kind for difference in data.differences]
     rows = [_case_row(task, case, kinds) for task in data.tasks for case in task.cases]
+    for name in ("damage", "dynamic"):
+        figures = [getattr(case, name) for task in data.tasks for case in task.cases]
+        if any(figure is not None for figure in figures):
+            rows = [row | {name: figure} for row, figure in zip(rows, figures, strict=True)]
     if data.suspects is not None:
         cases = [case for task in data.tasks for case in task.cases]
         rows = [row | _suspect_columns(case) for row, case in zip(rows, cases, strict=True)]
@@ -174,6 +183,39 @@ def _case_row(task: TaskEntry, case: CaseEntry, kinds: Sequence[str]) -> Row:
     row["changed_at"] = None if manual is None else manual.at
     row["changed_why"] = None if manual is None else manual.why
     return row
+
+
+def item_rows(data: ReportData) -> list[Row]:
+    """One row for each item of the checklist of each case."""
+    return [
+        _item_row(task, case, item)
+        for task in data.tasks
+        for case in task.cases
+        for item in case.items
+    ]
+
+
+def _item_row(task: TaskEntry, case: CaseEntry, item: ItemRecord) -> Row:
+    official = item.get("official") or item.get("standard")
+    return {
+        "task_id": task.task_id,
+        "sample": task.sample,
+        "case": case.case,
+        **{name: item.get(name) for name in _ITEM_COLUMNS},
+        "expected": _value_in_words(item.get("expected")),
+        "found": _value_in_words(item.get("found")),
+        "place": item.get("place"),
+        "detail": item.get("detail"),
+        "other_reading": None if official is None else official["state"],
+        "fault": item.get("fault"),
+    }
+
+
+_ITEM_COLUMNS = ("id", "kind", "judged", "group", "points", "earned", "state", "words")
+
+
+def _value_in_words(value: object) -> str | None:
+    return None if value is None else in_words(value)
 
 
 def episode_rows(data: ReportData) -> list[Row]:
@@ -231,6 +273,7 @@ TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
     "paper": column_rows,
     "tasks": task_rows,
     "cases": case_rows,
+    "items": item_rows,
     "episodes": episode_rows,
     "settings": setting_rows,
     "histogram": histogram_rows,

@@ -15,6 +15,7 @@ from judge.core.score import GroupScore, SubmissionScore, TaskScores, score_subm
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
 from judge.grading.overrides import NO_OVERRIDES, Overrides
+from judge.report.checklists import PointsTally
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
 
 if TYPE_CHECKING:
@@ -165,8 +166,9 @@ class RunTally:
         by_hand: cases whose verdict a person changed.
         official_disagreements: cases on which the published script disagrees.
         has_shares: whether cells to change and cells to keep are counted separately in some case.
-        scope: what the options ``keep`` and ``formula_asked`` found.
+        scope: what the options ``keep`` and ``formula_asked`` found, and the two figures.
         charts: how much of the charts of the golds the outputs have.
+        points: points of checklists.
         usage: what the requests to the chat model used, such as tokens.
         suspects: the scores without suspects; None if no suspects are known.
     """
@@ -182,6 +184,7 @@ class RunTally:
         self.has_shares = False
         self.scope = ScopeTally()
         self.charts = ChartsTally()
+        self.points = PointsTally()
         self.usage = UsageTally()
         self.suspects = None if suspicions is None else _suspects_tally(suspicions)
 
@@ -224,6 +227,7 @@ class RunTally:
         self.has_shares = self.has_shares or "shares" in result.comparison
         self.scope.add(result)
         self.charts.add(result)
+        self.points.add(result)
 
     def verdicts(self) -> Counter[Verdict]:
         """Verdict -> cases of all submissions, those that are not in the scores included."""

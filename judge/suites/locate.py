@@ -22,7 +22,7 @@ from judge.suites.formats import SuiteFormat, definition_names, format_of_folder
 SAMPLE = "sample"
 """Name of the suite that ships with the judge."""
 
-SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-desktop")
+SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-checklist", "sample-desktop")
 """All suites that ship with it: of cell ranges, of typed answers, of rules, for desktops."""
 
 _MAX_DEPTH = 2

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TypeVar
+from typing import TypedDict, TypeVar
 
+from judge.compare.checklists.items import NAME as CHECKLIST
+from judge.compare.checklists.items import ChecklistOptions, Judged
+from judge.compare.checklists.kinds import kind_of
 from judge.compare.registry import checker_of
+from judge.core.task import Task
 from judge.errors import SuiteError
 from judge.suites.suite import Suite
 
@@ -26,6 +30,10 @@ class SuiteStats:
         cases_by_type: instruction type -> test cases.
         tasks_by_case_count: number of cases -> how many tasks have that many.
         tasks_by_checker: name of the checker, with its styles -> tasks.
+        items_by_kind: of checklists: kind of items -> how many.
+        points_by_judge: of checklists: who judges (deterministic, llm, human, program) -> points.
+        tasks_by_judging: of checklists: judged ``in full``, ``in part`` or ``not at all`` without a
+            model and people -> tasks.
         excluded: tasks that the suite itself leaves out.
         named_sheet: tasks whose position or ``answer_sheet`` names a sheet.
         several_ranges: tasks whose position holds more than one range (a comma).
@@ -40,6 +48,9 @@ class SuiteStats:
     cases_by_type: dict[str, int]
     tasks_by_case_count: dict[int, int]
     tasks_by_checker: dict[str, int]
+    items_by_kind: dict[str, int]
+    points_by_judge: dict[str, float]
+    tasks_by_judging: dict[str, int]
     excluded: int
     named_sheet: int
     several_ranges: int
@@ -74,6 +85,7 @@ def compute_stats(suite: Suite) -> SuiteStats:
         tasks_by_checker=_counts(
             checker_of(task.checker).describe(task.checker) for task in suite.tasks
         ),
+        **_checklists(suite.tasks),
         excluded=sum(task.excluded is not None for task in suite.tasks),
         named_sheet=sum(
             "answer_sheet" in task.details or "!" in task.details.get("answer_position", "")
@@ -84,6 +96,42 @@ def compute_stats(suite: Suite) -> SuiteStats:
         workbook_bytes=sum(sizes),
         largest_workbook_bytes=max(sizes, default=0),
     )
+
+
+class _Checklists(TypedDict):
+    """Counts of the items of a suite; empty where there are none."""
+
+    items_by_kind: dict[str, int]
+    points_by_judge: dict[str, float]
+    tasks_by_judging: dict[str, int]
+
+
+def _checklists(tasks: Iterable[Task]) -> _Checklists:
+    kinds: Counter[str] = Counter()
+    judging: Counter[str] = Counter()
+    points: dict[str, float] = {}
+    for task in tasks:
+        if task.checker.name != CHECKLIST:
+            continue
+        items = ChecklistOptions.of(task.checker.own_options).items
+        judges = [kind_of(item).judged for item in items]
+        kinds.update(item.kind for item in items)
+        for item, judged in zip(items, judges, strict=True):
+            own = 0.0 if item.penalty else item.points
+            points[judged.value] = points.get(judged.value, 0.0) + own
+        judging[_judging(task, judges)] += 1
+    return {
+        "items_by_kind": dict(sorted(kinds.items())),
+        "points_by_judge": dict(sorted(points.items())),
+        "tasks_by_judging": dict(sorted(judging.items())),
+    }
+
+
+def _judging(task: Task, judges: Sequence[Judged]) -> str:
+    """How much of a task is judged without a model and people."""
+    if task.reason_left_out() is not None or Judged.DETERMINISTIC not in judges:
+        return "not at all"
+    return "in full" if set(judges) == {Judged.DETERMINISTIC} else "in part"
 
 
 def _counts(values: Iterable[_Key]) -> dict[_Key, int]:

@@ -74,6 +74,11 @@ def write_string(string: str) -> str:
     return written.replace("\r", "_x000D_")
 
 
+def written_controls(string: str) -> str:
+    """A string in which control characters are escapes, as :func:`read_string` leaves them."""
+    return _NOT_WRITTEN.sub(lambda found: f"_x{ord(found[0]):04X}_", string)
+
+
 def _character(escape: re.Match[str]) -> str:
     character = chr(int(escape[1], 16))
     return escape[0] if _NOT_WRITTEN.match(character) else character

@@ -107,7 +107,7 @@ def test_the_lines_about_a_judge_that_stays_open(capsys: pytest.CaptureFixture[s
 GROUPS = {
     "checker": {"tolerance", "relative_tolerance", "ignore_case", "ignore_whitespace",
                 "unordered_rows", "ignore_extra", "ignore", "untouched", "keep",
-                "formula_asked", "formulas", "accept"},
+                "formula_asked", "collateral", "dynamic", "formulas", "accept"},
     "corrections": {"corrections", "corrections_from"},
     "limits": {"cpu_s", "wall_s", "memory_bytes", "processes", "output_bytes", "limits_file"},
 }  # fmt: skip
@@ -118,7 +118,8 @@ OTHER_WORK: dict[str, set[str]] = {
     "rejudge": {"case", "sample", "verdict", "by", "why"},  # judge.change_verdict
     # judge.api.suspecting, and the page of a review
     "verify": {"audit", "submissions", "out", "review", "suspects", "by", "port", "no_browser"},
-    "compare": {"rules_path", "evaluator", "board_path"},  # judge.cli.compare, compare_board
+    # judge.cli.compare, compare_board; workbooks that a caller changed are other workbooks
+    "compare": {"rules_path", "evaluator", "board_path", "changes"},
 }
 RENAMED = {
     "run": {"task": "task_id", "solution": "program"},

@@ -183,7 +183,9 @@ def needs_input(options: CheckOptions, profile: Profile) -> bool:
     """Whether the verdict depends on the input workbook."""
     if needs_groups(options, profile):
         return True
-    return not profile.published and (options.untouched or options.keep == FAIL)
+    return not profile.published and (
+        options.untouched or FAIL in {options.keep, options.collateral, options.dynamic}
+    )
 
 
 def needs_groups(options: CheckOptions, profile: Profile) -> bool:
@@ -193,7 +195,7 @@ def needs_groups(options: CheckOptions, profile: Profile) -> bool:
 
 def reports_from_input(options: CheckOptions, profile: Profile) -> bool:
     """Whether the input workbook is of use to what is reported with the verdict."""
-    return not profile.published and options.examines_scope
+    return not profile.published and (options.examines_scope or options.measures_figures)
 
 
 def _sheet_index(workbook: Workbook) -> SheetIndex:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from judge.compare.cells.answer_range import Plan, needs_input, prepare, reports_from_input
@@ -18,7 +19,7 @@ from judge.compare.cells.options import (
     position_of,
 )
 from judge.compare.cells.render import comparison_to_json, computed_to_json, first_difference
-from judge.compare.cells.sides import NO_INPUT, ScopeSources
+from judge.compare.cells.sides import NO_INPUT, OtherCase, ScopeSources
 from judge.compare.contract import (
     AnswerAreas,
     AnswerFaultError,
@@ -69,9 +70,16 @@ class CellRangeChecker(Checker):
         }
         if options.get("relative_tolerance"):
             key["rules_version"] = RELATIVE_RULES_VERSION
-        if options.get("formula_asked", OFF) != OFF:
+        if any(options.get(name, OFF) != OFF for name in ("formula_asked", "dynamic")):
             key["question"] = task.instruction
         return key
+
+    def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:
+        """The case with its input, and all others where the answer is measured with theirs."""
+        options = CheckOptions.of(task.checker.own_options)
+        if options.dynamic != OFF and case.number == task.cases[0].number:
+            return task.cases
+        return (case,) if options.measures_figures else ()
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
         """The input, if more than the answer range counts or is reported with the verdict."""
@@ -96,7 +104,7 @@ class CellRangeChecker(Checker):
         for gold in golds:
             spec = task.checker.with_options(gold.options)
             side = _open_gold(spec, gold, input_path, rules.profile)
-            sources = _sources(spec, side, task, input_path, rules.profile)
+            sources = _sources(spec, side, task, case, rules.profile)
             finding = _compare(spec, side, sources, answer, opened, compute, rules, input_path)
             findings.append((gold.name, finding))
             if finding.agrees:
@@ -224,20 +232,35 @@ def _open_gold(
 
 
 def _sources(
-    spec: CheckerSpec, side: _GoldSide, task: Task, input_path: Path | None, profile: Profile
+    spec: CheckerSpec, side: _GoldSide, task: Task, case: TestCase, profile: Profile
 ) -> ScopeSources:
     """What is known besides gold and output.
 
     If the verdict does not depend on the input, one that cannot be read is not a fault.
     """
     before, problem = side.before, NO_INPUT
+    input_path = case.input_path if case.inputs else None
     options = CheckOptions.of(spec.own_options)
     if before is None and input_path is not None and reports_from_input(options, profile):
         try:
             before = open_workbook(input_path)
         except WorkbookError as error:
             problem = error.message
-    return ScopeSources(before, task.instruction, problem)
+    others = other_cases(task) if case.number == task.cases[0].number else None
+    return ScopeSources(before, task.instruction, problem, others)
+
+
+def other_cases(task: Task) -> tuple[OtherCase, ...]:
+    """All cases but the first, on which an answer is measured with the inputs of the others."""
+    return tuple(
+        OtherCase(
+            each.number,
+            partial(open_workbook, each.input_path),
+            partial(open_workbook, each.gold_path),
+        )
+        for each in task.cases[1:]
+        if each.inputs and each.golds and each.golds[0].path is not None
+    )
 
 
 def _compare(

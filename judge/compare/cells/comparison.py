@@ -20,6 +20,7 @@ from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
 
 if TYPE_CHECKING:
+    from judge.compare.cells.figures import Figures
     from judge.compare.cells.scope import Scope
 
 
@@ -50,10 +51,37 @@ class DifferenceClass(enum.StrEnum):
     """Something that the input had, the gold kept, and the output lost."""
     NO_FORMULA = "no_formula"
     """Constants where the question asks for a formula."""
+    COLLATERAL = "collateral"
+    """The output changed what the gold left alone, outside the answer."""
+    NOT_LIVE = "not_live"
+    """The answer does not follow its inputs, and the question asks for a formula."""
 
 
-APART = frozenset({DifferenceClass.TOUCHED, DifferenceClass.LOST, DifferenceClass.NO_FORMULA})
+APART = frozenset(
+    {
+        DifferenceClass.TOUCHED,
+        DifferenceClass.LOST,
+        DifferenceClass.NO_FORMULA,
+        DifferenceClass.COLLATERAL,
+        DifferenceClass.NOT_LIVE,
+    }
+)
 """Classes that are no cells of the answer range and are not counted among them."""
+
+
+class Dynamic(enum.StrEnum):
+    """What became of an answer after its inputs were changed."""
+
+    LIVE = "live"
+    """It followed every change as the gold did, and nothing else moved."""
+    HARD_CODED = "hard_coded"
+    """It followed nowhere, and holds constants where the gold moved: a fact, and a fault only if a
+    formula is required."""
+    STALE = "stale"
+    """It followed nowhere, and holds formulas: they do not depend on what changed."""
+    PARTIAL = "partial"
+    """It followed here and not there."""
+    NOT_MEASURABLE = "not_measurable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +177,7 @@ class Comparison:
         official_equal: the published script's verdict on the same two files, if it was requested;
             ``None`` otherwise.
         scope: what the options ``keep`` and ``formula_asked`` found; None if neither was set.
+        figures: what ``collateral`` and ``dynamic`` found; None likewise.
     """
 
     equal: bool
@@ -164,6 +193,7 @@ class Comparison:
     groups: tuple[CellGroup, ...] = ()
     shares: GroupShares | None = None
     scope: Scope | None = None
+    figures: Figures | None = None
 
     @property
     def cell_accuracy(self) -> float:

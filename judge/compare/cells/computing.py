@@ -115,6 +115,7 @@ def compute_and_check(
     before: Workbook | None = None,
     sources: ScopeSources | None = None,
     max_differences: int = 200,
+    gold_origin: Origin = Origin.GOLD,
 ) -> Computed:
     """Compares two workbooks after computing what their answer ranges and styles depend on.
 
@@ -127,9 +128,10 @@ def compute_and_check(
         profile: what "equal" means.
         style: names of style attributes to compare in addition to the values.
         before: the input workbook, for the option ``untouched`` and for the groups of cells.
-        sources: input and question for the options ``keep`` and ``formula_asked``; None for
+        sources: input, question and other cases for the options of scope and of figures; None for
             ``before`` and no question.
         max_differences: how many differences are kept; all are counted.
+        gold_origin: where the gold comes from; one that was changed has no values to trust.
 
     Raises:
         WorkbookError: cells of a workbook cannot be read.
@@ -138,7 +140,7 @@ def compute_and_check(
     """
     gold_computed = output_computed = before_computed = NOTHING_COMPUTED
     if not (profile.reads_stored_values or plan.options.apply_to(profile).formulas):
-        gold_computed = _fill(gold, plan.gold_ranges, compute, Origin.GOLD)
+        gold_computed = _fill(gold, plan.gold_ranges, compute, gold_origin)
         output_computed = _fill(output, plan.output_ranges, compute, origin)
         if before is not None and needs_groups(plan.options, profile):
             areas = map(Side(before).counterpart, plan.gold_ranges)
@@ -163,14 +165,41 @@ def compute_and_check(
         before_computed=before_computed,
         max_differences=max_differences,
     )
-    if plan.options.examines_scope and not profile.published:
+    if not profile.published:
+        known = sources or ScopeSources(before)
+        comparison = _with_options(
+            comparison, plan, known, gold, output, profile, compute, max_differences
+        )
+    return Computed(comparison, gold_computed, output_computed, conditions)
+
+
+def _with_options(
+    comparison: Comparison,
+    plan: Plan,
+    sources: ScopeSources,
+    gold: Workbook,
+    output: Workbook,
+    profile: Profile,
+    compute: Compute,
+    max_differences: int,
+) -> Comparison:
+    """The comparison with what the options of scope and of figures ask for."""
+    options, ranges = plan.options, (plan.gold_ranges, plan.output_ranges)
+    if options.examines_scope:
         # It reads charts, names, rules and more, which no other comparison needs.
         from judge.compare.cells.scope import look_at_scope  # noqa: PLC0415
 
-        ranges = plan.gold_ranges, plan.output_ranges
-        scope = look_at_scope(plan.options, sources or ScopeSources(before), gold, output, ranges)
+        scope = look_at_scope(options, sources, gold, output, ranges)
         comparison = scope.applied_to(comparison, max_differences)
-    return Computed(comparison, gold_computed, output_computed, conditions)
+    if options.measures_figures:
+        from judge.compare.cells.figures import look_at_figures  # noqa: PLC0415  few runs ask
+
+        rules = options.apply_to(profile)
+        figures = look_at_figures(
+            options, sources, gold, output, ranges, profile=rules, compute=compute
+        )
+        comparison = figures.applied_to(comparison, max_differences)
+    return comparison
 
 
 def compare_files(

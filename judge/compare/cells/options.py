@@ -63,6 +63,7 @@ SCOPE_CHOICES = (OFF, NOTE, FAIL)
 """What an option of scope can be: not examined, reported with the verdict, part of the verdict."""
 
 SCOPE_OPTIONS = ("keep", "formula_asked")
+FIGURE_OPTIONS = ("collateral", "dynamic")
 
 CELLS, GROUPS = "cells", "groups"
 ACCEPT_CHOICES = (CELLS, GROUPS)
@@ -90,6 +91,10 @@ class CheckOptions:
             kept: ``off`` (nothing is examined), ``note`` or ``fail``.
         formula_asked: the same for constants where the question asks for a formula and the gold
             has one.
+        collateral: the same for cells outside the answer that the gold left alone and the output
+            changed.
+        dynamic: the same for answers that do not follow if an input is changed; as ``fail``, only
+            where the question asks for a formula.
     """
 
     tolerance: Annotated[
@@ -153,6 +158,23 @@ class CheckOptions:
             choices=SCOPE_CHOICES,
         ),
     ] = OFF
+    collateral: Annotated[
+        str,
+        Option(
+            "Count, or reject, what the output changed outside the answer and the gold did not.",
+            Section.EQUAL,
+            choices=SCOPE_CHOICES,
+        ),
+    ] = OFF
+    dynamic: Annotated[
+        str,
+        Option(
+            "Change inputs, and report whether the answer follows as the gold's does; `fail` "
+            "rejects where a formula is required.",
+            Section.EQUAL,
+            choices=SCOPE_CHOICES,
+        ),
+    ] = OFF
 
     @staticmethod
     def of(options: Mapping[str, object]) -> CheckOptions:
@@ -178,6 +200,11 @@ class CheckOptions:
     def examines_scope(self) -> bool:
         """Whether ``keep`` or ``formula_asked`` is set."""
         return not self.keep == self.formula_asked == OFF
+
+    @property
+    def measures_figures(self) -> bool:
+        """Whether ``collateral`` or ``dynamic`` is set."""
+        return not self.collateral == self.dynamic == OFF
 
     def apply_to(self, profile: Profile) -> Profile:
         """The profile with the rules that these options set."""
@@ -273,7 +300,7 @@ def _checked(name: str, value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
             raise UsageError(f"option {name}: expected a number from 0 up, found {written(value)}")
         return float(value)
-    if name in SCOPE_OPTIONS:
+    if name in (*SCOPE_OPTIONS, *FIGURE_OPTIONS):
         if value in SCOPE_CHOICES:
             return value
         raise UsageError(

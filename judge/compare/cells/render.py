@@ -140,6 +140,8 @@ _WORDS = {
     DifferenceClass.TOUCHED: "changed",
     DifferenceClass.LOST: "lost",
     DifferenceClass.NO_FORMULA: "no formula",
+    DifferenceClass.COLLATERAL: "collateral damage",
+    DifferenceClass.NOT_LIVE: "does not follow its inputs",
 }
 
 
@@ -232,6 +234,12 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
             record["kept"] = scope.kept_to_json()
         if scope.formula_asked != OFF:
             record["formula_asked"] = scope.formula_to_json()
+    if (figures := comparison.figures) is not None:
+        collateral, dynamic = figures.to_json()
+        if collateral is not None:
+            record["collateral"] = collateral
+        if dynamic is not None:
+            record["dynamic"] = dynamic
     return record
 
 
@@ -294,7 +302,8 @@ def first_difference(comparison: Comparison) -> str:
     rest = dict(comparison.difference_counts)
     rest[lead.kind] = rest.get(lead.kind, 0) - 1
     touched, lost = (rest.pop(kind, 0) for kind in (DifferenceClass.TOUCHED, DifferenceClass.LOST))
-    rest.pop(DifferenceClass.NO_FORMULA, None)
+    for kind in (DifferenceClass.NO_FORMULA, DifferenceClass.COLLATERAL, DifferenceClass.NOT_LIVE):
+        rest.pop(kind, None)
     more = comparison.differing_cells - (lead.kind not in APART)
     said = []
     if more > 0 and lead.kind is not DifferenceClass.MISSING_SHEET:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from judge.workbook.address import Window, cell_key
@@ -117,6 +117,21 @@ class Alignment:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherCase:
+    """Another case of the task.
+
+    Attributes:
+        number: its number.
+        before: opens its input; it may raise a WorkbookError.
+        gold: opens its gold; likewise.
+    """
+
+    number: int
+    before: Callable[[], Workbook]
+    gold: Callable[[], Workbook]
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeSources:
     """What is known besides gold and output.
 
@@ -125,8 +140,11 @@ class ScopeSources:
         question: the instruction of the task; None if there is none, in which case the caller who
             sets ``formula_asked`` is believed to have asked for a formula.
         problem: why the input is not known.
+        others: the other cases of the task, for the option ``dynamic``; None where it is measured
+            only on the first case.
     """
 
     before: Workbook | None = None
     question: str | None = None
     problem: str = NO_INPUT
+    others: Sequence[OtherCase] | None = ()

@@ -47,6 +47,7 @@ class ChecklistChecker(Checker):
     """Judges each item of a list; all deterministic ones have to hold."""
 
     name = NAME
+    lists_items = True
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """Checks the options; see :class:`judge.compare.checklists.items.ChecklistOptions`."""

@@ -311,7 +311,8 @@ def _csv_rows(document: Document, words: Sequence[str]) -> Result:
 
 
 def _preference(_: Document, words: Sequence[str]) -> Result:
-    raise PublishedError("error", f"no profile says {words[0]}: no finished file does (O10)")
+    problem = f"no profile says {words[0]}: no finished file does (O10)"
+    raise PublishedError("error", problem, Side.RULES)
 
 
 def _column_sorted(document: Document, words: Sequence[str]) -> Result:

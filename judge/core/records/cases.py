@@ -152,6 +152,76 @@ FormulaAskedRecord = TypedDict(
 """What the option ``formula_asked`` found: see :class:`judge.compare.cells.scope`."""
 
 
+class CollateralCellRecord(TypedDict):
+    """A cell that an output changed outside the answer, by its sheet and address in the input."""
+
+    kind: str
+    sheet: str
+    cell: str
+
+
+CollateralRecord = TypedDict(
+    "CollateralRecord",
+    {
+        "as": Required[str],
+        "problem": NotRequired[str],
+        "damage": NotRequired[Count],
+        "overwritten": NotRequired[Count],
+        "erased": NotRequired[Count],
+        "formula_to_constant": NotRequired[Count],
+        "features": NotRequired[Count],
+        "added": NotRequired[Count],
+        "other_than_gold": NotRequired[Count],
+        "as_gold": NotRequired[Count],
+        "style": NotRequired[Count],
+        "moved": NotRequired[Count],
+        "exposed": NotRequired[Count],
+        "cells": NotRequired[list[CollateralCellRecord]],
+    },
+)
+"""What the option ``collateral`` found: numbers of cells, and the first cells that changed.
+
+``damage`` is ``overwritten`` and ``erased`` cells and lost ``features``; ``exposed`` cells hold
+something outside the answer; see :class:`judge.compare.cells.collateral.Collateral`.
+"""
+
+
+class ChangedCellRecord(TypedDict):
+    """A cell of the input, and the value that it was given."""
+
+    cell: str
+    value: object
+
+
+class DynamicChangeRecord(TypedDict):
+    """A change of inputs, and how many cells of the answer moved, followed, or moved alone.
+
+    ``case`` is the case whose input has these values; null for a single value. ``edits`` counts
+    all changed cells, ``cells`` has the first ones.
+    """
+
+    case: Count | None
+    edits: Count
+    cells: list[ChangedCellRecord]
+    moved: Count
+    followed: Count
+    false_moves: Count
+
+
+DynamicRecord = TypedDict(
+    "DynamicRecord",
+    {
+        "as": Required[str],
+        "class": Required[str],
+        "asked": Required[str],
+        "eligible": Required[Count],
+        "changes": Required[list[DynamicChangeRecord]],
+        "reason": NotRequired[str],
+    },
+)
+"""What the option ``dynamic`` found: see :class:`judge.compare.cells.dynamic.DynamicFinding`."""
+
+
 class ChartFact(TypedDict):
     """A chart of a gold: how much of it the output has, and what that lacks."""
 
@@ -274,6 +344,8 @@ class CaseComparison(TypedDict, total=False):
     computed_values: dict[str, SheetValues]
     kept: KeptRecord
     formula_asked: FormulaAskedRecord
+    collateral: CollateralRecord
+    dynamic: DynamicRecord
     charts: ChartsRecord
     earned_share: float
     items: list[ItemRecord]

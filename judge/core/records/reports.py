@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from judge.core.records.cases import PointsRecord
 from judge.core.records.runs import RunDocument
 from judge.files.forms import Amount, Count, TaskId
 
@@ -163,11 +164,79 @@ class ChartsReport(TypedDict):
     tasks: dict[str, Amount]
 
 
+class PointsReport(TypedDict):
+    """Points of checklists, summed over the cases that have them.
+
+    ``mean_share_of_all`` counts what was not judged as not earned, ``mean_share_of_judged`` leaves
+    it out. ``with_pass_share`` cases have a share from which they pass, and ``passing`` reach it.
+    """
+
+    cases: Count
+    by_judge: dict[str, PointsRecord]
+    by_group: dict[str, PointsRecord]
+    by_kind: dict[str, PointsRecord]
+    mean_share_of_all: float
+    mean_share_of_judged: float | None
+    with_pass_share: Count
+    passing: Count
+
+
+class ShareReport(TypedDict):
+    """A share with Wilson's interval of 95 %; null where nothing was observed."""
+
+    part: int
+    whole: int
+    share: float | None
+    low: float | None
+    high: float | None
+
+
+class CollateralReport(TypedDict):
+    """What the option ``collateral`` found: outputs, tasks with damage, and cells by kind.
+
+    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without any.
+    """
+
+    cases: int
+    not_examined: int
+    tasks: ShareReport
+    cases_with_damage: int
+    accepted_cases: int
+    accepted_cases_with_damage: int
+    median_damage: float | None
+    largest_damage: int | None
+    cases_with_additions: int
+    cells: dict[str, int]
+
+
+class DynamicGroup(TypedDict):
+    """Some outputs: live ones of those that are measurable, and how many are in each class."""
+
+    live: ShareReport
+    classes: dict[str, int]
+
+
+class DynamicReport(TypedDict):
+    """What the option ``dynamic`` found, on the first case of each task.
+
+    ``by_question`` and ``by_change`` part the accepted outputs: by what the question asks for, and
+    by where the changes came from. ``not_measurable`` counts outputs by reason.
+    """
+
+    accepted: DynamicGroup
+    every_output: DynamicGroup
+    by_question: dict[str, DynamicGroup]
+    by_change: dict[str, DynamicGroup]
+    not_measurable: dict[str, int]
+
+
 class ScopeReport(TypedDict, total=False):
     """Changes that a user would object to, where an option checks for them."""
 
     kept: KeptReport
     formula_asked: FormulaAskedReport
+    collateral: CollateralReport
+    dynamic: DynamicReport
 
 
 class SuiteScores(TypedDict):
@@ -244,6 +313,7 @@ class FurtherReports(TypedDict, total=False):
     repeated_runs: RepeatedReport
     scope: ScopeReport
     charts: ChartsReport
+    points: PointsReport
     usage: UsageReport
     suspects: SuspectsReport
     published_figures: list[PublishedFigures]

@@ -15,7 +15,7 @@ Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
     rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|FREQUENCY|MROUND|DOLLAR|ATAN2"
-    rb"|NUMBERVALUE|AGGREGATE|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
+    rb"|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS(?:\.\w+)?|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
@@ -199,13 +199,89 @@ def intersection(arguments: list[str]) -> str | None:
     return f"({arguments[0]})" if len(arguments) == 1 else None
 
 
+_REGEX = "_xlfn.ORG.LIBREOFFICE.REGEX"
+
+
+def _pattern(pattern: str, case: str) -> str | None:
+    """A pattern that ignores case where the argument of Excel's functions asks for it."""
+    if case.strip() in ("", "0", "FALSE", "FALSE()"):
+        return pattern
+    return f'"(?i)"&({pattern})' if case.strip() in ("1", "TRUE", "TRUE()") else None
+
+
+def regex_test(arguments: list[str]) -> str | None:
+    """LibreOffice has one function for patterns, which has no value where nothing fits."""
+    if len(arguments) not in (2, 3):
+        return None
+    pattern = _pattern(arguments[1], "".join(arguments[2:]))
+    return pattern and f"NOT(ISNA({_REGEX}({arguments[0]},{pattern})))"
+
+
+def regex_extract(arguments: list[str]) -> str | None:
+    """The first place that fits; other return modes of Excel's function give arrays."""
+    if len(arguments) not in (2, 3, 4) or (
+        arguments[2:3] and arguments[2].strip() not in ("", "0")
+    ):
+        return None
+    pattern = _pattern(arguments[1], "".join(arguments[3:]))
+    return pattern and f"{_REGEX}({arguments[0]},{pattern})"
+
+
+def regex_replace(arguments: list[str]) -> str | None:
+    """Every place is replaced, or the one of a number; counting from the end is not rewritten."""
+    if len(arguments) not in (3, 4, 5):
+        return None
+    pattern = _pattern(arguments[1], "".join(arguments[4:]))
+    which = "".join(arguments[3:4]).strip()
+    if pattern is None or not re.fullmatch(r"\d*", which):
+        return None
+    which = which if which.strip("0") else '"g"'
+    return f"{_REGEX}({arguments[0]},{pattern},{arguments[2]},{which})"
+
+
+def sure_level(arguments: list[str]) -> str | None:
+    """LibreOffice ends if the confidence level is text, so it gets no array of levels."""
+    if len(arguments) < 4 or not arguments[3].strip():
+        return None
+    if ":" in arguments[3] or "{" in arguments[3]:
+        return unknown_function(arguments)
+    call = f"_xlfn.FORECAST.ETS.CONFINT({','.join(arguments)})"
+    return f"IF(ISERROR({arguments[3]}+0),#VALUE!,{call})"
+
+
 def unknown_function(arguments: list[str]) -> str:
     """What Google Sheets exports for a function that Excel lacks is #NAME? in Excel."""
     del arguments
     return "JUDGE.UNKNOWN()"
 
 
+def forecast(place: int) -> Rewriting:
+    """FORECAST.ETS with an aggregation that is not one of Excel's seven ends LibreOffice.
+
+    Args:
+        place: the place of the aggregation among the arguments.
+    """
+
+    def rewriting(arguments: list[str]) -> str | None:
+        if len(arguments) <= place or arguments[place].strip() in AGGREGATIONS:
+            return None
+        return "JUDGE.UNKNOWN()"
+
+    return rewriting
+
+
+AGGREGATIONS = frozenset("1234567")
+
+
+def sure_forecast(arguments: list[str]) -> str | None:
+    """FORECAST.ETS.CONFINT, whose level and whose aggregation can end LibreOffice."""
+    return sure_level(arguments) or forecast(6)(arguments)
+
+
 REWRITINGS: dict[str, Rewriting] = {
+    "_XLFN.FORECAST.ETS": forecast(5),
+    "_XLFN.FORECAST.ETS.SEASONALITY": forecast(3),
+    "_XLFN.FORECAST.ETS.STAT": forecast(6),
     "DATEVALUE": spelt_date,
     "EOMONTH": moved_date("EOMONTH"),
     "EDATE": moved_date("EDATE"),
@@ -227,6 +303,10 @@ REWRITINGS: dict[str, Rewriting] = {
     "VLOOKUP": column_below_one,
     "HLOOKUP": column_below_one,
     "_XLFN.SINGLE": intersection,
+    "_XLFN.REGEXTEST": regex_test,
+    "_XLFN.REGEXEXTRACT": regex_extract,
+    "_XLFN.REGEXREPLACE": regex_replace,
+    "_XLFN.FORECAST.ETS.CONFINT": sure_forecast,
     "__XLUDF.DUMMYFUNCTION": unknown_function,
 }
 

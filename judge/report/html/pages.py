@@ -24,6 +24,7 @@ from judge.files.documents import dump_json
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
 from judge.replies.extract import recorded_program
+from judge.report.checklists import items_part
 from judge.report.findings.page import CaseFiles, rules_of_case
 from judge.report.grid import MARKS, GridRules, build_grid
 from judge.report.grid_marks import UNKNOWN
@@ -50,6 +51,8 @@ KINDS = {
     DifferenceClass.TOUCHED.value: ("C", "changed outside"),
     DifferenceClass.LOST.value: ("L", "lost"),
     DifferenceClass.NO_FORMULA.value: ("=", "no formula"),
+    DifferenceClass.COLLATERAL.value: ("D", "collateral damage"),
+    DifferenceClass.NOT_LIVE.value: ("H", "does not follow its inputs"),
     UNKNOWN: ("?", "not on record"),
     "agrees": ("", "agrees"),
 }
@@ -95,7 +98,8 @@ class TaskPages:
             ``content`` and ``pictures``), ``marks`` (what a grid's cells refer to) and ``cases``,
             each with ``episode`` (see :func:`judge.report.html.episode_pages.episode_page`, or
             null), ``inputs`` (see :func:`judge.report.html.pictures.shown_inputs`), ``values``
-            (name, rule, expected, found, kind and detail of each named value), ``rules`` (see
+            (name, rule, expected, found, kind and detail of each named value), ``items`` (see
+            :func:`judge.report.checklists.items_part`, or null), ``rules`` (see
             :func:`judge.report.findings.page.rules_of_case`), ``grid``, ``outside``
             (differences that none of them shows), ``stdout`` and ``stderr``. Pictures are named by
             their hash; :attr:`pictures` has them.
@@ -108,10 +112,11 @@ class TaskPages:
         form = AnswerForm.WORKBOOK if submission.task is None else submission.task.answer
         cases = [self._case(submission, int(case["case"]), bounds) for case in entry["cases"]]
         by_rules = any(case["rules"] is not None for case in cases)
+        by_items = any(case["items"] is not None for case in cases)
         return {
             "at": f"/tasks/{number}",
             "entry": entry,
-            "unit": "rules" if by_rules else form.unit,
+            "unit": "items" if by_items else "rules" if by_rules else form.unit,
             "code": self._code(submission),
             "reply": _reply(submission),
             "conversation": list(self._conversation(submission)),
@@ -125,12 +130,16 @@ class TaskPages:
         result = submission.automatic.get(number)
         facts = CaseRun() if result is None else result.run
         values = self._values(submission, result)
+        items = None if result is None else items_part(result.comparison)
         outside = [] if result is None or values else _outside(result)
         return {
             "episode": self._episode(submission, number, bounds),
             "inputs": self._inputs(submission, number),
             "values": values,
-            "rules": self._rules_of(submission, number, result, bounds),
+            "items": items,
+            "rules": None
+            if items is not None
+            else self._rules_of(submission, number, result, bounds),
             "grid": self._grid(submission, number, result, bounds),
             "outside": outside,
             "stdout": facts.get("stdout", ""),

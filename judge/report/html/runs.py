@@ -16,7 +16,7 @@ from judge.report.html.figures import Figures
 from judge.report.html.page import render_page
 from judge.report.html.plots import difference_scale, difference_strip, effect, interval_strip
 from judge.report.html.render import task_key
-from judge.report.pairing import AGREES, NOT_RECORDED, RunComparison
+from judge.report.pairing import AGREES, FIGURES, NOT_RECORDED, RunComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +80,7 @@ def render_comparison(comparison: RunComparison, *, token: str | None = None) ->
     document = json.loads(json.dumps(comparison.to_json()))
     context = {
         "doc": document,
+        "figures": {name: FIGURES[name] for name in comparison.figures},
         "token": token,
         "run_url": None if token is None else lambda name: f"{_run_url(name)}?token={token}",
         "strip": interval_strip,

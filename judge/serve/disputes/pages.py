@@ -45,6 +45,7 @@ KINDS = {
 }
 _Id = Annotated[str, Path(max_length=80)]
 _Text = Annotated[str, Query(max_length=200)]
+_FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
 _LISTED = 100
 _MOST_ROWS, _MOST_COLUMNS, _ROWS_ABOVE = 60, 20, 3
 
@@ -175,7 +176,7 @@ def _opened(
         group = begin_review(transaction, viewer, dispute)
         revision = revision_of(transaction.connection, group.suite["current_revision"])
     task = source_suite(server, revision).task(group.task)
-    return _suspect(request, viewer, group, task, filled or {}, problem)
+    return _suspect(request, viewer, group, task, filled, problem)
 
 
 def _suspect(
@@ -199,12 +200,9 @@ def _suspect(
         task=task,
         sides=[] if task is None else sides_of(task, group.case),
         position="" if task is None else task.details.get("answer_position", ""),
-        filled=filled or {},
+        filled={**dict.fromkeys(_FIELDS, ""), **(filled or {})},
         problem=problem,
     )
-
-
-_FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
 
 
 @router.post("/review/{dispute}/decide")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judge.core.task import Gold, InputFile, Task
+from judge.core.task import LEFT_OUT_OPTION, Gold, InputFile, Task
 from judge.errors import SubmissionError, SuiteError
 from judge.files.documents import read_json, read_text
 from judge.files.yaml_documents import read_yaml
@@ -48,12 +48,15 @@ class IbBench(ChecklistFormat):
             raise FieldError("must hold an object with criteria")
         items = [_item(name, criterion) for name, criterion in rubric["criteria"].items()]
         inputs, golds = _files(folder, boundary)
+        options: dict[str, object] = {"evaluator": NAME, "pass_share": PASS_SHARE, "items": items}
+        if all(item["kind"] in {"llm", "human"} for item in items):
+            options[LEFT_OUT_OPTION] = "every item needs a model or a person"
         groups = {"difficulty": _DIFFICULTIES.get(folder.name[:1], folder.name[:1])}
         kind = _kind(folder / "meta.yaml")
         yield checklist_task(
             folder.name,
             _instruction(folder / "prompt.md"),
-            checklist({"evaluator": NAME, "pass_share": PASS_SHARE, "items": items}),
+            checklist(options),
             inputs=workbook_first(inputs),
             golds=golds,
             kind=kind,

@@ -21,7 +21,7 @@ from judge.core.task import (
 )
 from judge.errors import SubmissionError, SuiteError, UsageError
 from judge.suites.fields import FieldError
-from judge.suites.folders import Boundary, is_folder, regular_files
+from judge.suites.folders import Boundary, is_folder, is_regular, regular_files
 from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteFormat
 
 _MAX_TASKS = 10_000
@@ -35,7 +35,7 @@ _KINDS: Mapping[str, FileKind] = {
     ".jpg": FileKind.IMAGE,
     ".jpeg": FileKind.IMAGE,
 }
-_OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)(?:_output(?:_1)?)?\.(?:xlsx|pptx)")
+_OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)_output(?:_1)?\.(?:xlsx|pptx)")
 
 
 class ChecklistFormat(SuiteFormat):
@@ -107,8 +107,12 @@ class ChecklistFormat(SuiteFormat):
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
-        """Folders that are called like a task, in the folder itself or one or two folders down."""
-        answers: dict[str, Path] = {}
+        """Folders that are called like a task, one to three folders down, and such files."""
+        answers = {
+            tasks[path.stem]: path
+            for path in _entries_of(folder)
+            if path.stem in tasks and path.suffix in self.file_suffixes and is_regular(path)
+        }
         waiting = [folder]
         while waiting:
             parent = waiting.pop()
@@ -131,21 +135,26 @@ class ChecklistFormat(SuiteFormat):
         return answers
 
     def output_of(self, file_name: str) -> tuple[str, int] | None:
-        """Reads ``{id}.xlsx``, ``{id}_output.xlsx`` or ``{id}_output_1.xlsx``."""
+        """Reads ``{id}_output.xlsx`` or ``{id}_output_1.xlsx``."""
         match = _OUTPUT.fullmatch(file_name)
         return None if match is None else (match["id"], 1)
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The first file under its own name, and the output under the name that the task gives."""
+        """The first file under its own name, and the output next to it."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePosixPath(files[0].name if files else "input.xlsx")
-        asked = question.details.get(ASKED, name.name)
-        return SolutionPaths(f"{folder}/{name}", f"{folder}/out/{asked}")
+        asked = PurePosixPath(question.details.get(ASKED, name.name))
+        stem = asked.stem.removesuffix("_output_1")
+        return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{asked.suffix}")
 
 
 def _folders_in(folder: Path) -> list[Path]:
+    return [path for path in _entries_of(folder) if is_folder(path)]
+
+
+def _entries_of(folder: Path) -> list[Path]:
     try:
-        return [path for path in sorted(folder.iterdir()) if is_folder(path)]
+        return sorted(folder.iterdir())
     except OSError as error:
         raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
 
@@ -162,7 +171,7 @@ def checklist(options: Mapping[str, object]) -> CheckerSpec:
     """
     spec = CheckerSpec(NAME, options)
     try:
-        check_options(spec)
+        check_options(CheckerSpec(NAME, spec.own_options))
     except UsageError as error:
         raise FieldError(error.message) from error
     return spec

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc import dependency
 from judge.recalc.footing import is_ascii_only, text_beyond_ascii
 from judge.recalc.ground import Ground, Reads
 from judge.recalc.trust import read_table
+from judge.workbook import dependency
 from judge.workbook.cell import Cell, CellRef
 from judge.workbook.dependency import FormulaIndex, dependencies
 from judge.workbook.reader import open_workbook, sheet_formulas

@@ -16,7 +16,7 @@ from judge.compare.checklists.published.data import Shown, as_check, as_meant
 from judge.compare.checklists.suites import PublishedSuite
 from judge.compare.checklists.workspace import MissingError, Workspace
 from judge.compare.published import officebench
-from judge.compare.rules.published_error import PublishedError
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.compare.rules.values import text_of
 from judge.errors import WorkbookError
 from judge.workbook.address import cell_key
@@ -54,7 +54,8 @@ def _official(check: object, workspace: Workspace) -> Outcome:
         else:
             right = officebench.judge_check(function, arguments, _folder(workspace))
     except PublishedError as error:
-        return Outcome(0.0, detail=f"the published code raises {error}", state=State.ERROR)
+        state = None if error.side is Side.ANSWER else State.ERROR
+        return Outcome(0.0, detail=f"the published code raises {error}", state=state)
     return _shown(arguments).outcome(right=right)
 
 
@@ -253,7 +254,7 @@ def _exact_match(arguments: Arguments, workspace: Workspace) -> Meant:
     if gold.startswith(_GOLDS):
         data = workspace.golds.get(posixpath.basename(gold))
     else:
-        data = workspace.files.get(posixpath.normpath(gold))
+        data = workspace.read(gold)
     if data is None:
         raise PublishedError("FileNotFoundError", f"the gold {gold} is not in the suite (F8)")
     if arguments.get("doc_type") != "xlsx":

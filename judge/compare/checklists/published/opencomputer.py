@@ -17,7 +17,7 @@ from judge.compare.checklists.suites import PublishedSuite
 from judge.compare.checklists.workspace import WORKBOOK_SUFFIXES, Workspace
 from judge.compare.published import opencomputer
 from judge.compare.published.opencomputer import CellFacts, Document, Expression, ExpressionError
-from judge.compare.rules.published_error import PublishedError
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.formulas.lexer import Kind, tokens
 from judge.workbook.address import Window, parse_cell
@@ -56,7 +56,9 @@ def _official(check: object, workspace: Workspace) -> Outcome:
     try:
         right = opencomputer.judge_check(written, document)
     except PublishedError as error:
-        return Outcome(0.0, detail=f"the verifier gives {error}", state=State.ERROR)
+        # An error over what the answer has is a failure; over the check itself, nothing passes.
+        state = State.ERROR if error.side is Side.RULES else None
+        return Outcome(0.0, detail=f"the verifier gives {error}", state=state)
     return _shown(written, document).outcome(right=right)
 
 

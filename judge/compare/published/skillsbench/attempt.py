@@ -132,6 +132,9 @@ class Sheet:
         name: the sheet's name.
         formulas: whether formulas count as texts, and not as their stored values.
 
+    Attributes:
+        stored: (row, column) -> cell, formatted blank ones included.
+
     Raises:
         PublishedError: there is no such worksheet, or it cannot be read.
     """
@@ -145,11 +148,12 @@ class Sheet:
         area = CellRange.of(name, WHOLE_SHEET)
         try:
             workbook.preload([area], blanks=True)
-            self._cells = dict(workbook.cells(area))
+            self.stored = dict(workbook.cells(area))
         except WorkbookError as error:
             raise PublishedError("BadZipFile", error.message, Side.ANSWER) from error
 
-    def _value(self, cell: Cell | None) -> Value:
+    def value_of(self, cell: Cell | None) -> Value:
+        """What a stored cell holds, as openpyxl gives it; None for a blank one."""
         if cell is None:
             return None
         if self._formulas and cell.formula is not None:
@@ -168,12 +172,12 @@ class Sheet:
         key = parse_cell(address)
         if key is None:
             raise KeyError(address)
-        return self._value(self._cells.get(key))
+        return self.value_of(self.stored.get(key))
 
     @cached_property
     def values(self) -> Mapping[tuple[int, int], Value]:
         """(row, column) -> value of each cell that is not blank."""
-        values = {key: self._value(cell) for key, cell in self._cells.items()}
+        values = {key: self.value_of(cell) for key, cell in self.stored.items()}
         return {key: value for key, value in values.items() if value is not None}
 
     def grid(self, first_row: int = 1, first_column: int = 1) -> list[list[Value]]:
@@ -182,13 +186,13 @@ class Sheet:
         Raises:
             PublishedError: the sheet has too many cells.
         """
-        rows = max((row for row, _ in self._cells), default=0)
-        columns = max((column for _, column in self._cells), default=0)
+        rows = max((row for row, _ in self.stored), default=0)
+        columns = max((column for _, column in self.stored), default=0)
         if rows * columns > _MAX_TEXT_CELLS:
             raise PublishedError("MemoryError", f"the sheet has {rows * columns:,} cells")
         return [
             [
-                self._value(self._cells.get((row, column)))
+                self.value_of(self.stored.get((row, column)))
                 for column in range(first_column, columns + 1)
             ]
             for row in range(first_row, rows + 1)

@@ -31,11 +31,11 @@ from judge.workbook.reader import Workbook
 
 # -- powerlifting-coef-calc ------------------------------------------------------------------------
 
-_LIFTS = ("Best3SquatKg", "Best3BenchKg", "Best3DeadliftKg")
-_DOTS_COLUMNS = ("Name", "Sex", "BodyweightKg", *_LIFTS, "TotalKg", "Dots")
+LIFTS = ("Best3SquatKg", "Best3BenchKg", "Best3DeadliftKg")
+_DOTS_COLUMNS = ("Name", "Sex", "BodyweightKg", *LIFTS, "TotalKg", "Dots")
 _MEN = (-1.093e-06, 0.0007391293, -0.1918759221, 24.0900756, -307.75076)
 _WOMEN = (-1.0706e-06, 0.0005158568, -0.1126655495, 13.6175032, -57.96288)
-_DOTS_TOLERANCE = 0.01
+DOTS_TOLERANCE = 0.01
 _TRUTH = "cleaned_with_coefficients.xlsx"
 
 
@@ -100,12 +100,12 @@ def _dots_accuracy(sex: str | None, attempt: Attempt) -> str:
     if sex is not None and not chosen:
         return f"there are no lifters of sex {sex}"
     for row in chosen:
-        total = sum(number(row[lift]) for lift in _LIFTS)
+        total = sum(number(row[lift]) for lift in LIFTS)
         score = dots(sex or row["Sex"], number(row["BodyweightKg"]), total)
         known = truth.get(row["Name"], [])
         if (len(known) != 1) if sex is None else not known:
             return f"{row['Name']}: {len(known)} rows of the oracle"
-        if not abs(score - known[0]) <= _DOTS_TOLERANCE:
+        if not abs(score - known[0]) <= DOTS_TOLERANCE:
             return f"{row['Name']}: {score:g} in place of {known[0]:g}"
     return ""
 
@@ -343,8 +343,8 @@ def _pivot_tests() -> Mapping[str, Test]:
 
 _EMBEDDED = "ppt/embeddings/Microsoft_Excel_Worksheet.xlsx"
 _ESSENTIAL = ("[Content_Types].xml", "ppt/presentation.xml", "ppt/slides/slide1.xml")
-_FROM, _TO, _RATE = "USD", "CNY", 7.02
-_RATE_TOLERANCE, _INVERSE_TOLERANCE = 0.001, 0.01
+FROM, TO, RATE = "USD", "CNY", 7.02
+RATE_TOLERANCE, INVERSE_TOLERANCE = 0.001, 0.01
 
 
 def _is_archive(attempt: Attempt) -> str:
@@ -357,8 +357,12 @@ def _has_parts(parts: Sequence[str], attempt: Attempt) -> str:
     return ", ".join(part for part in parts if part not in names)
 
 
-def _embedded(data: bytes | None) -> Workbook:
-    """The workbook inside a presentation."""
+def embedded(data: bytes | None) -> Workbook:
+    """The workbook inside a presentation.
+
+    Raises:
+        PublishedError: there is none, or it cannot be opened.
+    """
     try:
         return opened(archive(data).read(_EMBEDDED))
     except WorkbookError as error:
@@ -366,9 +370,13 @@ def _embedded(data: bytes | None) -> Workbook:
 
 
 def _rates(data: bytes | None) -> Mapping[tuple[Value, Value], Value]:
-    """(from, to) -> rate, out of the stored values of the first sheet (S12)."""
-    workbook = _embedded(data)
-    sheet = Sheet(workbook, workbook.sheet_names[0])
+    """The rates out of the stored values of the first sheet (S12)."""
+    workbook = embedded(data)
+    return rates_of(Sheet(workbook, workbook.sheet_names[0]))
+
+
+def rates_of(sheet: Sheet) -> Mapping[tuple[Value, Value], Value]:
+    """(from, to) -> rate."""
     headings, *rows = sheet.grid()
     rates: dict[tuple[Value, Value], Value] = {}
     for row in rows:
@@ -378,23 +386,40 @@ def _rates(data: bytes | None) -> Mapping[tuple[Value, Value], Value]:
 
 
 def _rate(start: str, end: str, expected: float, tolerance: float, attempt: Attempt) -> str:
-    value = _rates(attempt.output)[start, end]
+    return wrong_rate(_rates(attempt.output), start, end, expected, tolerance)
+
+
+def wrong_rate(
+    rates: Mapping[tuple[Value, Value], Value],
+    start: str,
+    end: str,
+    expected: float,
+    tolerance: float,
+) -> str:
+    """What is wrong with a rate; empty if nothing is."""
+    value = rates[start, end]
     near = abs(number(value) - expected) < tolerance
     return "" if near else f"{start} to {end}: {value} in place of {expected:g}"
 
 
 def _other_rates(attempt: Attempt) -> str:
-    before, after = _rates(attempt.file("input.pptx")), _rates(attempt.output)
+    return changed_rate(_rates(attempt.file("input.pptx")), _rates(attempt.output))
+
+
+def changed_rate(
+    before: Mapping[tuple[Value, Value], Value], after: Mapping[tuple[Value, Value], Value]
+) -> str:
+    """A rate besides the one that was asked for that differs; empty if none does."""
     for key, value in before.items():
-        if key in {(_FROM, _TO), (_TO, _FROM)}:
+        if key in {(FROM, TO), (TO, FROM)}:
             continue
-        if not abs(number(value) - number(after[key])) < _RATE_TOLERANCE:
+        if not abs(number(value) - number(after[key])) < RATE_TOLERANCE:
             return f"{key[0]} to {key[1]}: {after[key]} in place of {value}"
     return ""
 
 
 def _formulas_of(data: bytes | None) -> set[tuple[int, int]]:
-    workbook = _embedded(data)
+    workbook = embedded(data)
     front = workbook.active_sheet
     values = {} if front is None else Sheet(workbook, front, formulas=True).values
     return {key for key, value in values.items() if isinstance(value, str) and value[:1] == "="}
@@ -409,9 +434,9 @@ _PRESENTATION_TESTS: Mapping[str, Test] = {
     "test_output_file_exists": Test(exists),
     "test_output_is_valid_pptx": Test(_is_archive),
     "test_embedded_excel_preserved": Test(partial(_has_parts, (_EMBEDDED,))),
-    "test_exchange_rate_updated": Test(partial(_rate, _FROM, _TO, _RATE, _RATE_TOLERANCE)),
+    "test_exchange_rate_updated": Test(partial(_rate, FROM, TO, RATE, RATE_TOLERANCE)),
     "test_inverse_rate_updated": Test(
-        partial(_rate, _TO, _FROM, round(1 / _RATE, 3), _INVERSE_TOLERANCE)
+        partial(_rate, TO, FROM, round(1 / RATE, 3), INVERSE_TOLERANCE)
     ),
     "test_other_cells_unchanged": Test(_other_rates),
     "test_formulas_preserved": Test(_formulas_there),

@@ -28,7 +28,7 @@ def _same_number(cell: str, value: float, expected: float, tolerance: float) -> 
 
 # -- weighted-gdp-calc -----------------------------------------------------------------------------
 
-_YEARS = ("H", "I", "J", "K", "L")
+YEARS = ("H", "I", "J", "K", "L")
 _GDP_TOLERANCE = 0.5
 _ERRORS = ("#VALUE!", "#DIV/0!", "#REF!", "#NAME?", "#NULL!", "#NUM!", "#N/A")
 _GDP_SHEETS = ("Task", "Data")
@@ -101,7 +101,7 @@ def _gdp_value(sheet: Sheet, cell: str) -> float:
 def _gdp_values(expected: Mapping[int, Sequence[float]], attempt: Attempt) -> str:
     sheet = _task_sheet(attempt)
     for row, values in expected.items():
-        for column, value in zip(_YEARS, values, strict=True):
+        for column, value in zip(YEARS, values, strict=True):
             cell = f"{column}{row}"
             wrong = _same_number(cell, _gdp_value(sheet, cell), value, _GDP_TOLERANCE)
             if wrong:
@@ -111,14 +111,14 @@ def _gdp_values(expected: Mapping[int, Sequence[float]], attempt: Attempt) -> st
 
 def _gdp_data(rows: Sequence[int], least: int, attempt: Attempt) -> str:
     sheet = _task_sheet(attempt, formulas=True)
-    cells = [f"{column}{row}" for row in rows for column in _YEARS]
+    cells = [f"{column}{row}" for row in rows for column in YEARS]
     filled = sum(sheet.value(cell) is not None for cell in cells)
     return "" if filled >= least else f"{filled} cells hold something, of at least {least}"
 
 
 def _gdp_reasonable(attempt: Attempt) -> str:
     sheet = _task_sheet(attempt)
-    for column in _YEARS:
+    for column in YEARS:
         value = _gdp_value(sheet, f"{column}50")
         if not (value > 0 and value <= 50):
             return f"{column}50: {value:g} is not between 0 and 50"
@@ -133,7 +133,7 @@ def _gdp_readable(attempt: Attempt) -> str:
 def _gdp_errors(attempt: Attempt) -> str:
     sheet = _task_sheet(attempt)
     for rows in _GDP_ROWS:
-        for cell in (f"{column}{row}" for row in rows for column in _YEARS):
+        for cell in (f"{column}{row}" for row in rows for column in YEARS):
             value = sheet.value(cell)
             if isinstance(value, str) and any(code in value for code in _ERRORS):
                 return f"{cell}: {value}"

@@ -277,6 +277,37 @@ function valuesPart(values) {
   return h("table", { class: "values" }, h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
+// -- items of a checklist -------------------------------------------------------------------------
+
+const STATES_OF_ITEMS = { holds: ["holds", "v-AC"], fails: ["fails", "v-WA"], error: ["error", "v-WA"], not_judged: ["not judged", ""] };
+
+function itemsPart(items) {
+  if (!items) return "";
+  const head = () => h("thead", {}, h("tr", {}, ...["item", "points", "expected", "found", ""].map((text) => h("th", { scope: "col" }, text))));
+  const groups = items.groups.map((group) => [
+    h("h4", {}, ...(group.name ? visible(group.name) : ["Items"]), " ", h("span", { class: "quiet" }, group.points)),
+    h("table", { class: "values" }, head(), h("tbody", {}, ...group.items.map(itemRow))),
+  ]);
+  const lines = items.lines.map((line) => h("p", {}, ...visible(line)));
+  return h("section", { class: "checklist", "aria-label": "checklist" }, h("h3", {}, "Checklist"), ...lines, ...groups.flat());
+}
+
+function itemRow(item) {
+  const [text, css] = STATES_OF_ITEMS[item.state];
+  const value = (found) => (found === undefined ? [h("span", { class: "quiet" }, "none")] : visible(found, { lines: true }));
+  const notes = [item.place, item.detail, item.gated_by && `behind the gate ${item.gated_by}`].filter(Boolean).join(": ");
+  const other = ["official", "standard"].filter((name) => item[name]).map((name) => `${name}: ${item[name].state.replace("_", " ")}${item.fault ? ` (fault ${item.fault})` : ""}`);
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, ...visible(item.id), h("span", { class: "rule-text" }, ...visible(item.words))),
+    h("td", { class: "num", "data-label": "points" }, item.penalty ? `${item.earned} (penalty ${item.points})` : `${item.earned} of ${item.points}`),
+    h("td", { "data-label": "expected" }, ...value(item.expected)),
+    h("td", { "data-label": "found" }, ...value(item.found)),
+    h("td", {}, h("span", { class: `chip ${css}` }, text), ...[notes, ...other].filter(Boolean).map((note) => h("span", { class: "rule-text" }, ...visible(note)))),
+  );
+}
+
 function conversationPart({ conversation, at, entry }) {
   if (!conversation.length) return "";
   const facts = [];
@@ -397,7 +428,7 @@ function casePart(page, index) {
     ofRules.push(grid);
     return grid.element;
   };
-  parts.push(rulesPart(more, makeGrid), valuesPart(more.values), inputsPart(more.inputs));
+  parts.push(itemsPart(more.items), rulesPart(more, makeGrid), valuesPart(more.values), inputsPart(more.inputs));
   const ofAnswer = more.grid.blocks.map((block) => new Grid(block, page.marks));
   grids = [...ofRules, ...ofAnswer];
   currentGrid = grids.find((grid) => grid.differences.length) || grids[0] || null;

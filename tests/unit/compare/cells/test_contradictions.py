@@ -31,6 +31,8 @@ CHANGES: dict[str, Any] = {
     "untouched": True,
     "keep": "note",
     "formula_asked": "fail",
+    "collateral": "note",
+    "dynamic": "note",
     "formulas": True,
     "accept": "groups",
 }

@@ -1,0 +1,209 @@
+"""Conversions and criteria as the judge computes them, held against Excel's results.
+
+    python -m benchmarks.conversions
+    python -m benchmarks.conversions --workbooks ../shared/data/excel_battery
+
+`conversions.yaml` has the formulas, each with Excel's result and its source: a page of Microsoft's
+function reference, or a cell of a workbook that Excel saved. Exits with 1 if a result is wrong.
+
+With ``--workbooks``, every formula of some saved workbooks that is computed here is held against
+the value in the file. The values that it reads are taken from the file, so each formula is checked
+by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from judge.errors import WorkbookError
+from judge.formulas.references import Reference
+from judge.formulas.traits import traits
+from judge.formulas.tree import tree
+from judge.recalc.conversions import UnsureError
+from judge.recalc.criteria import Cells, Scalar
+from judge.recalc.explaining import address
+from judge.recalc.own import FUNCTIONS, own_values, plain_scalar
+from judge.recalc.scalars import Evaluation
+from judge.workbook.address import parse_cell
+from judge.workbook.cell import CellRef, ErrorValue
+from judge.workbook.cell_values import written_controls
+from judge.workbook.dependency import FormulaIndex
+from judge.workbook.reader import open_workbook, sheet_formulas
+
+CONVERSIONS = Path(__file__).with_name("conversions.yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A formula with Excel's result.
+
+    Attributes:
+        formula: as a file has it.
+        expected: Excel's result.
+        source: where it is from, with the cell of a workbook.
+        data: (row, column) -> constant.
+    """
+
+    formula: str
+    expected: Scalar
+    source: str
+    data: Mapping[tuple[int, int], Scalar]
+
+
+class Table:
+    """The cells of one sheet as the evaluation reads them."""
+
+    charset = "cp1252"
+
+    def __init__(self, data: Mapping[tuple[int, int], Scalar]) -> None:
+        self._data = data
+
+    def value(self, reference: Reference) -> Scalar:
+        """The value of one cell."""
+        if reference.size != 1:
+            raise UnsureError
+        return self._data.get((reference.min_row, reference.min_column))
+
+    def cells(self, reference: Reference) -> Cells:
+        """The values of a rectangle."""
+        _, top, left, bottom, right = reference
+        values = {
+            (row - top, column - left): value
+            for (row, column), value in self._data.items()
+            if top <= row <= bottom and left <= column <= right
+        }
+        return Cells(bottom - top + 1, right - left + 1, values)
+
+
+def conversions() -> Iterator[Conversion]:
+    """Every formula of the table."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    for entry in yaml.load(CONVERSIONS.read_text(encoding="utf-8"), Loader=loader):
+        places = ((parse_cell(name), value) for name, value in entry.get("data", {}).items())
+        data = {place: _scalar(value) for place, value in places if place is not None}
+        for formula, expected, *cell in entry["cases"]:
+            source = " ".join([entry["source"], *cell])
+            yield Conversion(formula, _scalar(expected), source, data)
+
+
+def _scalar(value: Any) -> Scalar:
+    return ErrorValue(value["error"]) if isinstance(value, dict) else value
+
+
+def computed(conversion: Conversion) -> Scalar:
+    """What the judge computes.
+
+    Raises:
+        UnsureError: it leaves the formula to the engines.
+    """
+    node = tree(conversion.formula)
+    if node is None:
+        raise UnsureError
+    return Evaluation(Table(conversion.data), FUNCTIONS).scalar(node)
+
+
+def is_right(value: Scalar, expected: Scalar) -> bool:
+    """Whether a value is Excel's; numbers to 15 digits."""
+    if isinstance(value, bool) or isinstance(expected, bool):
+        return value is expected
+    if isinstance(value, (int, float)) and isinstance(expected, (int, float)):
+        return math.isclose(value, expected, rel_tol=1e-14, abs_tol=1e-15)
+    return value == expected
+
+
+def main() -> int:
+    """Checks the table, or saved workbooks."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workbooks", type=Path, metavar="FOLDER", help="saved workbooks")
+    parser.add_argument("--names", default="*.xlsx", help="which of them [*.xlsx]")
+    options = parser.parse_args()
+    if options.workbooks is None:
+        return check_table()
+    return check_workbooks(sorted(options.workbooks.rglob(options.names)))
+
+
+def check_workbooks(paths: Sequence[Path]) -> int:
+    """Computes the formulas of saved workbooks and prints which differ from the stored values."""
+    computed_cells = wrong = 0
+    started = time.process_time()
+    for path in paths:
+        try:
+            workbook = open_workbook(path)
+            index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
+            stored = {
+                CellRef(sheet, cell.row, cell.column): cell
+                for sheet in workbook.sheet_names
+                for cell in sheet_formulas(workbook, sheet)
+                if cell.has_cached_value
+            }
+            values = own_values(
+                workbook, index, stored, {ref: cell.value for ref, cell in stored.items()}
+            )
+        except WorkbookError as error:
+            print(f"{path}: {error.message}")
+            continue
+        for ref, value in values.items():
+            cell = stored[ref]
+            if traits(cell.formula or "").volatile:
+                continue
+            computed_cells += 1
+            expected = plain_scalar(cell.value)
+            read = written_controls(value) if isinstance(value, str) else plain_scalar(value)
+            if not is_close(read, expected):
+                wrong += 1
+                print(f"wrong: {path.name} {address(ref)} {cell.formula}: {read!r}, {expected!r}")
+    spent = time.process_time() - started
+    counts = f"{len(paths)} workbooks, {computed_cells} cells computed here, {wrong} wrong"
+    print(f"{counts}, {spent:.1f} s of processor time")
+    return 1 if wrong else 0
+
+
+def is_close(value: Scalar, expected: Scalar) -> bool:
+    """Whether a value is the stored one: numbers within 1e-6, a blank as empty text or 0."""
+    numbers = (int, float)
+    if isinstance(value, numbers) and isinstance(expected, numbers):
+        return isinstance(value, bool) == isinstance(expected, bool) and math.isclose(
+            value, expected, rel_tol=1e-6, abs_tol=1e-9
+        )
+    return value == expected or (expected is None and value in ("", 0))
+
+
+def check_table() -> int:
+    """Computes the table and prints what is right, by function."""
+    right, all_of = Counter[str](), Counter[str]()
+    wrong = 0
+    for conversion in conversions():
+        names = sorted(traits(conversion.formula).functions) or ["operators"]
+        all_of.update(names)
+        try:
+            value = computed(conversion)
+        except UnsureError:
+            print(f"not computed: {conversion.formula} ({conversion.source})")
+            continue
+        if is_right(value, conversion.expected):
+            right.update(names)
+            continue
+        wrong += 1
+        print(
+            f"wrong: {conversion.formula} gives {value!r}, Excel {conversion.expected!r} "
+            f"({conversion.source})"
+        )
+    for name, total in all_of.most_common():
+        print(f"{name:12} {right[name]:4} of {total:4} right")
+    print(f"{sum(1 for _ in conversions())} formulas, {wrong} wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

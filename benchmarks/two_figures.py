@@ -1,0 +1,210 @@
+"""Collateral damage and dynamic correctness of the stored outputs of a run, and of golds.
+
+    python benchmarks/two_figures.py SUITE RUN
+
+For dynamic correctness, two things are checked besides: a gold is live if it is its own answer,
+and hard-coded if its formulas are replaced by their values; and an accepted output with formulas
+follows the values of case k exactly if the program is accepted on case k.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from judge.api.workbooks import Engines
+from judge.compare.cells.answer_range import prepare
+from judge.compare.cells.checker import other_cases
+from judge.compare.cells.collateral import Harm, find_collateral
+from judge.compare.cells.comparison import Dynamic
+from judge.compare.cells.dynamic import constant_answer, measure_dynamic
+from judge.compare.cells.dynamic_finding import DynamicFinding
+from judge.compare.cells.requested_formula import asked_of
+from judge.compare.cells.sides import ScopeSources
+from judge.compare.profiles import get_profile
+from judge.core.statistics import wilson
+from judge.core.task import Task
+from judge.core.verdict import CaseResult, Verdict
+from judge.grading.store import RunDirectory
+from judge.report.load import load_run
+from judge.suites.load import load_suite
+from judge.workbook.reader import Workbook, open_workbook
+
+_Results = dict[tuple[str, int], CaseResult]
+
+
+def share(part: int, whole: int) -> str:
+    """A share with its 95 % interval by Wilson."""
+    if not whole:
+        return "0 of 0"
+    estimate = wilson(part, whole)
+    low, high = 100 * (estimate.low or 0), 100 * (estimate.high or 0)
+    return f"{part} of {whole} ({100 * part / whole:.1f} %, {low:.1f} to {high:.1f})"
+
+
+def collateral(tasks: list[Task], results: _Results, store: RunDirectory) -> None:
+    """What outputs changed outside the answer."""
+    harmed: dict[str, set[tuple[str, int]]] = {}
+    cells: dict[str, list[int]] = {}
+    outputs, accepted, seconds = 0, set[tuple[str, int]](), []
+    for task in tasks:
+        for case in task.cases:
+            key = task.id, case.number
+            data = _output(results, key, store)
+            if data is None:
+                continue
+            before, gold, output = (
+                open_workbook(case.input_path),
+                open_workbook(case.golds[0].read()),
+                open_workbook(data),
+            )
+            plan = prepare(task.checker, gold=gold, output=output)
+            started = time.thread_time()
+            found = find_collateral(before, gold, output, plan.gold_ranges, plan.output_ranges)
+            seconds.append(time.thread_time() - started)
+            outputs += 1
+            if results[key].verdict is Verdict.AC:
+                accepted.add(key)
+            changed = {
+                "damage": found.damage,
+                "added": found.counts[Harm.ADDED],
+                "other than the gold": found.counts[Harm.OTHER],
+            }
+            changed["any of these"] = sum(changed.values())
+            for name, count in changed.items():
+                if count:
+                    harmed.setdefault(name, set()).add(key)
+                    cells.setdefault(name, []).append(count)
+    print(f"collateral: {outputs} outputs, {median(seconds):.3f} s of processor time (median)")
+    for name, keys in harmed.items():
+        tasks_of = len({task for task, _ in keys})
+        print(f"  {name}: outputs {share(len(keys), outputs)}, tasks {tasks_of}; ", end="")
+        print(f"accepted outputs {share(len(keys & accepted), len(accepted))}; ", end="")
+        print(f"cells: median {median(cells[name]):g}, largest {max(cells[name]):,}")
+
+
+class DynamicTally:
+    """Whether answers follow their inputs, counted for outputs and for golds."""
+
+    def __init__(self) -> None:
+        self.outputs: dict[str, Counter[str]] = {
+            "outputs": Counter(),
+            "accepted outputs": Counter(),
+        }
+        self.golds, self.constants, self.reasons = Counter[str](), Counter[str](), Counter[str]()
+        self.identity = Counter[bool]()
+        self.by_question: dict[str, Counter[str]] = {}
+        self.seconds: list[float] = []
+
+    def add_output(self, task: Task, found: DynamicFinding, results: _Results) -> None:
+        """Counts an output of the first case, and compares it with the verdicts on the others."""
+        self.outputs["outputs"][found.kind.value] += 1
+        if results[task.id, task.cases[0].number].verdict is not Verdict.AC:
+            return
+        self.outputs["accepted outputs"][found.kind.value] += 1
+        self.by_question.setdefault(found.asked.value, Counter())[found.kind.value] += 1
+        if found.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}:
+            print(f"  {task.id}: {found.kind}, {found}")
+        if found.kind is Dynamic.HARD_CODED:
+            return
+        for trial in found.trials:
+            result = results.get((task.id, trial.change.case or 0))
+            if result is not None:
+                same = trial.follows == (result.verdict is Verdict.AC)
+                self.identity[same] += 1
+                if not same:
+                    print(f"  {task.id} case {trial.change.case}: {result.verdict}, {trial}")
+
+    def show(self) -> None:
+        """Prints the figures."""
+        print(f"golds against themselves: {dict(self.golds)}; as constants: {dict(self.constants)}")
+        print(f"  not measurable: {dict(self.reasons)}")
+        for name, counts in self.outputs.items():
+            measured = counts.total() - counts[Dynamic.NOT_MEASURABLE.value]
+            live = counts[Dynamic.LIVE.value]
+            print(f"{name}: live {share(live, measured)}; {dict(counts)}")
+        for name, counts in self.by_question.items():
+            print(f"  accepted, asked for {name}: {dict(counts)}")
+        print(f"identity: {self.identity[True]} of {self.identity.total()} case changes")
+        if self.seconds:
+            print(
+                f"{median(self.seconds):.2f} s a task (median), {max(self.seconds):.2f} s at most"
+            )
+
+
+def dynamic(tasks: list[Task], results: _Results, store: RunDirectory) -> None:
+    """Measures the golds of all tasks, and the outputs where the gold is measurable."""
+    tally = DynamicTally()
+    with Engines() as engines:
+        for task in tasks:
+            case = task.cases[0]
+            gold = open_workbook(case.golds[0].read())
+            look = partial(_look, engines, task, open_workbook(case.input_path), gold)
+            own = look(gold)
+            tally.golds[own.kind.value] += 1
+            if own.kind is not Dynamic.LIVE:
+                if own.kind is not Dynamic.NOT_MEASURABLE:
+                    print(f"  gold of {task.id}: {own}")
+                tally.reasons[own.reason] += 1
+                continue
+            ranges = prepare(task.checker, gold=gold, output=gold).gold_ranges
+            if (fixed := constant_answer(gold, ranges, engines)) is not None:
+                kind = look(fixed).kind
+                tally.constants[kind.value] += 1
+                if kind is not Dynamic.HARD_CODED:
+                    print(f"  gold of {task.id} as constants: {kind}")
+            data = _output(results, (task.id, case.number), store)
+            if data is not None:
+                started = time.perf_counter()
+                found = look(open_workbook(data))
+                tally.seconds.append(time.perf_counter() - started)
+                tally.add_output(task, found, results)
+    tally.show()
+
+
+def _look(
+    engines: Engines, task: Task, before: Workbook, gold: Workbook, output: Workbook
+) -> DynamicFinding:
+    plan = prepare(task.checker, gold=gold, output=output)
+    return measure_dynamic(
+        ScopeSources(before, task.instruction, others=other_cases(task)),
+        gold,
+        output,
+        (plan.gold_ranges, plan.output_ranges),
+        profile=get_profile("standard"),
+        compute=engines,
+        asked=asked_of(task.instruction),
+    )
+
+
+def _output(results: _Results, key: tuple[str, int], store: RunDirectory) -> bytes | None:
+    result = results.get(key)
+    digest = None if result is None else result.run.get("output_sha256")
+    return store.get_workbook(digest) if digest else None
+
+
+def main() -> None:
+    """Prints both figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suite", type=Path)
+    parser.add_argument("run", type=Path)
+    arguments = parser.parse_args()
+    loaded = load_run(arguments.run, str(arguments.suite))
+    results = {
+        (each.task_id, number): result
+        for each in loaded.submissions
+        for number, result in each.results.items()
+    }
+    tasks = [task for task in load_suite(arguments.suite).tasks if not task.reason_left_out()]
+    with RunDirectory(loaded.path) as store:
+        measured = [task for task in tasks if any(key[0] == task.id for key in results)]
+        collateral(measured, results, store)
+        dynamic(tasks, results, store)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""Whether an answer follows its inputs: the classes, and what is found about one output."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from judge.compare.cells.changes import Change
+from judge.compare.cells.comparison import Dynamic
+from judge.compare.cells.requested_formula import Asked
+from judge.core.records.cases import DynamicChangeRecord, DynamicRecord
+from judge.workbook.editing.contents import address, content_to_json
+
+_SHOWN_EDITS = 20
+
+
+class Reason(enum.StrEnum):
+    """Why an answer is not measurable."""
+
+    STATIC = "the gold has no formula in the answer that the input lacks"
+    CHANGING = "the gold's formulas depend on what changes by itself, or on another workbook"
+    NO_INPUT = "the answer depends on no input that can be changed"
+    MOVED_INPUT = "an input is not where it was in gold or output"
+    NOTHING_MOVED = "no change moved the answer of the gold"
+    NOT_COMPUTED = "the answer could not be computed"
+    WRONG_BEFORE = "the answer is wrong before any change"
+    UNORDERED = "the rows of the answer may be in any order"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A change, and what it did.
+
+    Attributes:
+        change: the change.
+        moved: eligible cells of the gold that moved by more than the comparison forgives.
+        followed: how many of these agree in the output.
+        false_moves: eligible cells that moved in the output only.
+        constants: how many of the moved cells hold a constant in the output.
+    """
+
+    change: Change
+    moved: int
+    followed: int
+    false_moves: int
+    constants: int
+
+    @property
+    def follows(self) -> bool:
+        """Whether the output did as the gold did."""
+        return self.followed == self.moved and not self.false_moves
+
+    def to_json(self) -> DynamicChangeRecord:
+        """The change as it goes on record, by which anybody can repeat it."""
+        record: DynamicChangeRecord = {
+            "case": self.change.case,
+            "edits": len(self.change.edits),
+            "cells": [
+                {"cell": address(edit.ref), "value": content_to_json(edit.content)}
+                for edit in self.change.edits[:_SHOWN_EDITS]
+            ],
+            "moved": self.moved,
+            "followed": self.followed,
+            "false_moves": self.false_moves,
+        }
+        return record
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicFinding:
+    """What was found about one output.
+
+    Attributes:
+        kind: its class.
+        reason: why it is not measurable; empty if it is.
+        asked: what the question asks for.
+        eligible: cells of the answer that could be measured.
+        trials: the changes that moved the gold.
+    """
+
+    kind: Dynamic
+    reason: str
+    asked: Asked
+    eligible: int = 0
+    trials: tuple[Trial, ...] = ()
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether a formula is required, and the answer does not follow."""
+        measured = self.kind not in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}
+        return measured and self.asked is Asked.FORMULA
+
+    def __str__(self) -> str:
+        if self.kind is Dynamic.NOT_MEASURABLE:
+            return f"whether the answer follows its inputs was not measured: {self.reason}"
+        if self.kind is Dynamic.LIVE:
+            return "the answer follows its inputs"
+        said = {
+            Dynamic.HARD_CODED: "the answer is constants, which do not follow the inputs",
+            Dynamic.STALE: "the answer is formulas that do not depend on what was changed",
+            Dynamic.PARTIAL: "the answer follows its inputs only in part",
+        }[self.kind]
+        number = next(each for each in self.trials if not each.follows)
+        first = number.change.edits[0]
+        value = content_to_json(first.content)
+        more = len(number.change.edits) - 1
+        said += f" (changed: {address(first.ref)} to {value!r}" + (
+            f" and {more:,} more cells, as in case {number.change.case})" if more else ")"
+        )
+        if self.asked is Asked.FORMULA:
+            return f"{said}; the question asks for a formula"
+        return f"{said}; nobody asked for a formula, so this is not a fault"
+
+    def to_json(self, mode: str) -> DynamicRecord:
+        """The finding as it goes on record.
+
+        Args:
+            mode: ``note`` or ``fail``.
+        """
+        record: DynamicRecord = {
+            "as": mode,
+            "class": self.kind.value,
+            "asked": self.asked.value,
+            "eligible": self.eligible,
+            "changes": [trial.to_json() for trial in self.trials],
+        }
+        if self.reason:
+            record["reason"] = self.reason
+        return record
+
+
+def kind_of(trials: Sequence[Trial]) -> Dynamic:
+    """The class of an output by what some changes did, at least one."""
+    if all(trial.follows for trial in trials):
+        return Dynamic.LIVE
+    if any(trial.followed for trial in trials):
+        return Dynamic.PARTIAL
+    constant = all(trial.constants == trial.moved for trial in trials)
+    return Dynamic.HARD_CODED if constant else Dynamic.STALE

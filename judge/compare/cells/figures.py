@@ -1,0 +1,143 @@
+"""Two figures besides the verdict, as options of the comparison: collateral damage and dynamics.
+
+As a note, a figure never changes what the comparison found: a part that cannot be read becomes the
+reason why nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from judge.compare.cells.collateral import Collateral, find_collateral
+from judge.compare.cells.comparison import Comparison, Difference, DifferenceClass, Dynamic
+from judge.compare.cells.dynamic import measure_dynamic
+from judge.compare.cells.dynamic_finding import DynamicFinding
+from judge.compare.cells.options import FAIL, NOTE, OFF, CheckOptions
+from judge.compare.cells.requested_formula import asked_of
+from judge.compare.cells.sides import ScopeSources
+from judge.compare.profiles import Profile
+from judge.core.records.cases import CollateralRecord, DynamicRecord
+from judge.errors import WorkbookError
+from judge.workbook.cell import CellRange
+from judge.workbook.reader import Workbook
+
+if TYPE_CHECKING:
+    from judge.compare.cells.computing import Compute
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the options ``collateral`` and ``dynamic`` found.
+
+    Attributes:
+        options: how they count.
+        collateral: what was changed outside the answer; None if it was not examined, or could not
+            be.
+        dynamic: whether the answer follows its inputs; None if it was not measured.
+        problem: why collateral damage is not known.
+    """
+
+    options: CheckOptions
+    collateral: Collateral | None
+    dynamic: DynamicFinding | None
+    problem: str = ""
+
+    def applied_to(self, comparison: Comparison, max_differences: int) -> Comparison:
+        """The comparison with the figures: as notes, or as differences where the options say so.
+
+        Args:
+            comparison: the comparison of the answer.
+            max_differences: how many differences are kept.
+        """
+        differences = list(self._differences())
+        counts = dict(comparison.difference_counts)
+        for difference in differences:
+            counts[difference.kind] = counts.get(difference.kind, 0) + 1
+        room = max(0, max_differences - len(comparison.differences))
+        return replace(
+            comparison,
+            equal=comparison.equal and not differences,
+            difference_counts=counts,
+            differences=(*comparison.differences, *differences[:room]),
+            notes=(*comparison.notes, *self._notes()),
+            figures=self,
+        )
+
+    def _differences(self) -> Iterator[Difference]:
+        damage, dynamic = self.collateral, self.dynamic
+        if self.options.collateral == FAIL and damage is not None and damage.damage:
+            yield Difference(DifferenceClass.COLLATERAL, "", "", detail=str(damage))
+        if self.options.dynamic == FAIL and dynamic is not None and dynamic.is_fault:
+            yield Difference(DifferenceClass.NOT_LIVE, "", "", detail=str(dynamic))
+
+    def _notes(self) -> Iterator[str]:
+        damage, dynamic = self.collateral, self.dynamic
+        if self.problem:
+            yield f"cells outside the answer were not compared with the input: {self.problem}"
+        if self.options.collateral == NOTE and damage is not None and damage.damage:
+            yield str(damage)
+        if dynamic is None or dynamic.kind in {Dynamic.LIVE, Dynamic.NOT_MEASURABLE}:
+            return
+        if self.options.dynamic == NOTE or not dynamic.is_fault:
+            yield str(dynamic)
+
+    def to_json(self) -> tuple[CollateralRecord | None, DynamicRecord | None]:
+        """Both figures as they go on record; None for one that was not examined."""
+        damage: CollateralRecord | None = None
+        if self.collateral is not None:
+            damage = self.collateral.to_json(self.options.collateral)
+        elif self.problem:
+            damage = {"as": self.options.collateral, "problem": self.problem}
+        if self.dynamic is None:
+            return damage, None
+        return damage, self.dynamic.to_json(self.options.dynamic)
+
+
+def look_at_figures(
+    options: CheckOptions,
+    sources: ScopeSources,
+    gold: Workbook,
+    output: Workbook,
+    ranges: tuple[Sequence[CellRange], Sequence[CellRange | None]],
+    *,
+    profile: Profile,
+    compute: Compute,
+) -> Figures:
+    """Measures what the options ask for.
+
+    Args:
+        options: the options of the task's checker.
+        sources: the input, the question and the other cases.
+        gold: the gold workbook.
+        output: the output workbook.
+        ranges: rectangles of the answer in the gold, and in the output.
+        profile: the rules of the comparison.
+        compute: computes formulas.
+
+    Raises:
+        WorkbookError: a workbook cannot be read, and the option makes it part of the verdict.
+        RecalcError: an engine cannot be started.
+    """
+    damage, dynamic, problem = None, None, ""
+    if options.collateral != OFF and sources.before is None:
+        problem = sources.problem
+    elif options.collateral != OFF and sources.before is not None:
+        try:
+            damage = find_collateral(sources.before, gold, output, *ranges)
+        except WorkbookError as error:
+            if options.collateral == FAIL:
+                raise
+            problem = error.message
+    if options.dynamic != OFF and sources.others is not None:
+        asked = asked_of(sources.question)
+        try:
+            dynamic = measure_dynamic(
+                sources, gold, output, ranges, profile=profile, compute=compute, asked=asked
+            )
+        except WorkbookError as error:
+            if options.dynamic == FAIL:
+                raise
+            dynamic = DynamicFinding(Dynamic.NOT_MEASURABLE, error.message, asked)
+    return Figures(options, damage, dynamic, problem)

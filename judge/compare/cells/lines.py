@@ -1,0 +1,147 @@
+"""Where the rows and columns of one sheet are in another, if some were inserted or deleted."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+from judge.formulas.shift import formula_shape
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key
+from judge.workbook.cell import CellValue
+
+
+class Content(NamedTuple):
+    """What a cell holds: a formula, or a constant."""
+
+    formula: str | None
+    value: CellValue
+
+
+Contents = Mapping[int, Content]
+"""Key of a cell -> what it holds; blank cells are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Where the rows and columns of one sheet are in another one.
+
+    Attributes:
+        rows: row -> row; None where every row is in its place.
+        columns: column -> column; None likewise.
+        shifts: how often the distance changes from one line to the next.
+    """
+
+    rows: Mapping[int, int | None] | None = None
+    columns: Mapping[int, int | None] | None = None
+    shifts: int = 0
+
+    @staticmethod
+    def of(first: Contents, second: Contents, answer: Sequence[Window]) -> Lines:
+        """Matches rows by their content, and columns if every row is in its place.
+
+        The columns of the answer do not count for rows, nor its rows for columns: they hold what
+        is required.
+        """
+        if first is second or first == second:
+            return IN_PLACE
+        rows, shifts = _matched(
+            _lines(first, answer, by_row=True), _lines(second, answer, by_row=True)
+        )
+        if rows is not None:
+            return Lines(rows=rows, shifts=shifts)
+        columns, shifts = _matched(
+            _lines(first, answer, by_row=False), _lines(second, answer, by_row=False)
+        )
+        return Lines(columns=columns, shifts=shifts)
+
+    def place(self, key: int) -> int | None:
+        """Where a cell is; None if its line was deleted."""
+        if self.rows is None and self.columns is None:
+            return key
+        row: int | None = key >> COLUMN_BITS
+        column: int | None = key & COLUMN_MASK
+        if self.rows is not None:
+            row = self.rows.get(key >> COLUMN_BITS)
+        if self.columns is not None:
+            column = self.columns.get(key & COLUMN_MASK)
+        return None if row is None or column is None else cell_key(row, column)
+
+
+IN_PLACE = Lines()
+
+
+def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> dict[int, Hashable]:
+    """Line -> what it holds outside the answer; blank lines are left out."""
+    lines: dict[int, list[tuple[int, type, object]]] = {}
+    for key in sorted(contents):
+        row, column = key >> COLUMN_BITS, key & COLUMN_MASK
+        line, across = (row, column) if by_row else (column, row)
+        if any(
+            (each.min_column if by_row else each.min_row)
+            <= across
+            <= (each.max_column if by_row else each.max_row)
+            for each in answer
+        ):
+            continue
+        held = contents[key]
+        said = held.value if held.formula is None else formula_shape(held.formula)
+        lines.setdefault(line, []).append((across, type(said), said))
+    return {line: tuple(held) for line, held in lines.items()}
+
+
+def _matched(
+    first: Mapping[int, Hashable], second: Mapping[int, Hashable]
+) -> tuple[Mapping[int, int | None] | None, int]:
+    """Line -> line if lines were inserted or deleted, and how often; None and 0 otherwise.
+
+    Lines that occur once on both sides, in the same order, tell where. They have to be at least
+    half of all lines, and more than those that are in their place.
+    """
+    anchors = list(_anchors(first, second))
+    in_place = sum(second.get(line) == held for line, held in first.items())
+    apart = [there - here for here, there in anchors]
+    if not any(apart) or len(anchors) * 2 < len(first) or len(anchors) <= in_place:
+        return None, 0
+    placed: dict[int, int | None] = {}
+    last = max(first, default=0) + 1
+    ends = [(0, 0), *anchors, (last, last + apart[-1])]
+    for (here, there), (next_here, next_there) in pairwise(ends):
+        gap, room = next_here - here, next_there - there
+        placed[here] = there
+        for step in range(1, gap):
+            placed[here + step] = there + step if step < room else None
+    del placed[0]
+    return placed, sum(one != two for one, two in zip([0, *apart], apart, strict=False))
+
+
+def _anchors(
+    first: Mapping[int, Hashable], second: Mapping[int, Hashable]
+) -> Iterator[tuple[int, int]]:
+    """Lines that occur once on both sides, as many as follow each other in the same order."""
+    once = {held for held, n in Counter(first.values()).items() if n == 1}
+    here = {held: line for line, held in second.items()}
+    counts = Counter(second.values())
+    pairs = [
+        (line, here[held])
+        for line, held in sorted(first.items())
+        if held in once and counts[held] == 1
+    ]
+    # The longest increasing subsequence, by the piles of patience sorting.
+    tops: list[int] = []
+    piles: list[int] = []
+    below: list[int | None] = []
+    for number, (_, there) in enumerate(pairs):
+        at = bisect_left(tops, there)
+        below.append(piles[at - 1] if at else None)
+        tops[at : at + 1] = [there]
+        piles[at : at + 1] = [number]
+    chain = []
+    at_pair = piles[-1] if piles else None
+    while at_pair is not None:
+        chain.append(pairs[at_pair])
+        at_pair = below[at_pair]
+    yield from reversed(chain)

@@ -1,0 +1,118 @@
+"""What the judge computes itself: conversions, number formats, criteria."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.conversions import Conversion, computed, conversions, is_right
+from judge.recalc.conversions import UnsureError, general_text, number_text, text_number
+from judge.recalc.criteria import Cells, criterion, fits, matches
+from judge.recalc.formats import formatted
+from judge.workbook.cell import ErrorValue
+
+
+def test_the_table_is_computed_as_excel_does() -> None:
+    table = list(conversions())
+    assert len(table) >= 800
+    wrong = [
+        (conversion.formula, conversion.source)
+        for conversion in table
+        if not is_right(computed(conversion), conversion.expected)
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.1 + 0.2, "0.3"),
+        (1e19, "10000000000000000000"),
+        (-1.5e20, "-1.5E+20"),
+        (0.00001, "0.00001"),
+        (1.23456789012345e-5, "1.23456789012345E-05"),
+        (12345678901234.5, "12345678901234.5"),
+        (-0.0, "0"),
+    ],
+)
+def test_a_number_has_15_digits_as_text(number: float, text: str) -> None:
+    assert number_text(number) == text
+
+
+@pytest.mark.parametrize("number", [1e300, float("inf"), 1e-120])
+def test_extreme_numbers_are_left_to_engines(number: float) -> None:
+    with pytest.raises(UnsureError):
+        number_text(number)
+
+
+def test_general_fits_into_eleven_characters() -> None:
+    numbers = (12345678901, 123456789012, 0.1234567891234, 0.00012345678, -1e-8, 1.2e-9)
+    assert [general_text(number) for number in numbers] == [
+        "12345678901",
+        "1.23457E+11",
+        "0.123456789",
+        "0.000123457",
+        "-0.00000001",
+        "1.2E-09",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1/2", "Jan-20", "13/13/2020", "2/30/2020", "1,2,3", "(-5)", "25:61", "٣", "5 1/0", "1e400"],
+)
+def test_what_region_day_or_nothing_decides_is_left_to_engines(text: str) -> None:
+    with pytest.raises(UnsureError):
+        text_number(text)
+
+
+@pytest.mark.parametrize("text", ["apples", "12 apples", "", "ID7x", "room 101", "TRUE", "$"])
+def test_some_text_is_certainly_no_number(text: str) -> None:
+    assert text_number(text) is None
+
+
+def test_an_evaluation_leaves_what_it_does_not_know() -> None:
+    for formula in (
+        "=SUM(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")', '=TEXT(-1,"yyyy")',
+        '=0.3-0.1-0.2&""', '="b"<"é"', "=COUNTIF(A1:A3,A1:A3)", '=[1]S!A1&""',
+        "=" + "(" * 200 + "1" + ")" * 200, '=SUMIFS(A1:A3,A1:A3,">a*")',
+    ):  # fmt: skip
+        with pytest.raises(UnsureError):
+            computed(Conversion(formula, None, "", {(1, 1): 1.0}))
+
+
+def test_errors_pass_through() -> None:
+    data = {(1, 1): ErrorValue("#N/A"), (2, 1): 2.5}
+    for formula, value in (
+        ('=A1&"x"', ErrorValue("#N/A")),
+        ('=IF(A2>2,A2&"",A1)', "2.5"),
+        ('=IFERROR(A1,A2&"")', "2.5"),
+        ('=SUMIF(A1:A2,"<3")', 2.5),
+        ("=SUMIF(A1:A2,A1)", ErrorValue("#N/A")),
+        ('=COUNTIF(A1:A3,"#N/A")', 1),
+        ('=COUNTIF(A:A,"<>2.5")', 2**20 - 1),
+    ):
+        assert computed(Conversion(formula, None, "", data)) == value
+
+
+def test_criteria_of_every_kind() -> None:
+    column = ["5", 5, "05", True, "TRUE", "a*c", "abc", ErrorValue("#N/A"), "", "Ärger"]
+    cells = Cells(12, 1, {(row, 0): value for row, value in enumerate(column)})
+    counted = {
+        wanted: matches(cells, criterion(wanted)).count(cells.size)
+        for wanted in (5, "5", "<>5", ">4", "TRUE", "a*c", "a~*c", "#N/A", "", "=", "<>", "ä*", "<")
+    }
+    assert counted == {
+        5: 3, "5": 3, "<>5": 11, ">4": 1, "TRUE": 1, "a*c": 2, "a~*c": 1, "#N/A": 1, "": 3,
+        "=": 2, "<>": 10, "ä*": 1, "<": 0,
+    }  # fmt: skip
+    assert matches(cells, criterion(None)).count(cells.size) == 0
+
+
+def test_a_pattern_takes_its_length_times_the_text() -> None:
+    assert not fits("a" * 5_000, "*a" * 200 + "b")
+    assert fits("x" * 5_000 + "y", "*x*x*?y")
+
+
+def test_a_long_format_is_refused() -> None:
+    with pytest.raises(UnsureError):
+        formatted(1.0, "0" * 300)

@@ -1,0 +1,126 @@
+"""Cells that the judge computes itself, among those of the engines."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import openpyxl
+import pytest
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
+
+from judge.core.submission import Origin
+from judge.recalc import own
+from judge.recalc.contract import PLAIN, Dialect, EngineResult
+from judge.recalc.policy import Recalculator
+from judge.recalc.trust import read_table
+from judge.workbook.cell import CellRange, CellValue
+from judge.workbook.reader import open_workbook
+from tests.unit.recalc.fakes import ALL, ScriptedEngine, ref, workbook
+
+NO_TRUST = read_table({"measured_with": {}, "functions": {}})
+
+
+class Reading(ScriptedEngine):
+    """An engine that keeps what it was given."""
+
+    opened: bytes = b""
+
+    def compute(
+        self,
+        workbook: bytes,
+        ranges: Sequence[CellRange],
+        *,
+        timeout_s: float,
+        dialect: Dialect = PLAIN,
+    ) -> EngineResult:
+        self.opened = workbook
+        return super().compute(workbook, ranges, timeout_s=timeout_s, dialect=dialect)
+
+
+def computed(
+    cells: Mapping[str, Any], office: Mapping[int, CellValue]
+) -> tuple[dict[int, CellValue], Reading, tuple[str, ...]]:
+    """Row of column A -> value, with an office that has its own; and who computed."""
+    engine = Reading("libreoffice", {ref(row): value for row, value in office.items()})
+    recalculator = Recalculator([engine, ScriptedEngine("ironcalc", {})], trust=NO_TRUST)
+    result = recalculator.fill(workbook(cells), [ALL], origin=Origin.SOLUTION)
+    return {cell.row: value for cell, value in result.values.items()}, engine, result.engines
+
+
+def test_a_conversion_needs_no_engine() -> None:
+    values, engine, by = computed({"A1": '=B1&""', "B1": 1 / 3}, {})
+    assert values == {1: "0.333333333333333"}
+    assert engine.asked == []
+    assert by == ("judge",)
+
+
+def test_what_an_engine_converts_otherwise_is_corrected() -> None:
+    cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=A1+1"}
+    values, _, by = computed(cells, {1: 3.14159265358979312, 2: "3.1415926535897931", 3: 4.25})
+    assert values == {1: 3.14159265358979312, 2: "3.14159265358979", 3: 4.25}
+    assert by == ("judge", "libreoffice 1")
+
+
+def test_cells_that_read_a_converted_one_see_its_value() -> None:
+    cells = {"A1": '=COUNTIF(B1:B3,"<>5")', "A2": "=SUM(A1,1)", "B1": "5", "B2": 5}
+    values, engine, _ = computed(cells, {1: 9, 2: 3})
+    assert values == {1: 2, 2: 3}
+    assert isinstance(values[1], int)
+    seen = open_workbook(engine.opened).cells(ALL)
+    assert seen[1, 1].formula is None
+    assert seen[1, 1].value == 2
+    assert seen[2, 1].formula == "=SUM(A1,1)"
+
+
+def test_a_chain_of_conversions_is_followed() -> None:
+    cells = {"A1": '=TEXT(B1,"0.0")', "A2": '=A1+0&"!"', "B1": 2.25}
+    assert computed(cells, {})[0] == {1: "2.3", 2: "2.3!"}
+
+
+def test_circles_and_unknown_cells_are_left() -> None:
+    cells = {"A1": '=A2&"1"', "A2": '=A1&"2"', "A3": '=B3&""', "B3": "=NOW()"}
+    assert computed(cells, {})[0] == {}
+
+
+def test_too_many_cells_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = {"A1": '=COUNTIF(B1:B9,"<>5")', "B1": 1, "B9": 2}
+    assert computed(cells, {1: 4})[0] == {1: 9}
+    monkeypatch.setattr(own, "MOST_CELLS", 8)
+    assert computed(cells, {1: 4})[0] == {1: 4}
+
+
+def test_an_engine_that_was_requested_by_name_is_shown_as_it_is() -> None:
+    engine = ScriptedEngine("libreoffice", {ref(1): "0.33333333333333331"})
+    recalculator = Recalculator([engine], trust=NO_TRUST)
+    book = workbook({"A1": '=B1&""', "B1": 1 / 3})
+    result = recalculator.fill(book, [ALL], origin=Origin.SOLUTION)
+    assert result.values == {ref(1): "0.33333333333333331"}
+
+
+def test_an_explanation_names_the_judge() -> None:
+    engine = ScriptedEngine("libreoffice", {ref(1): "0.3333"})
+    recalculator = Recalculator([engine, ScriptedEngine("ironcalc", {})], trust=NO_TRUST)
+    book = workbook({"A1": '=B1&""', "B1": 1 / 3})
+    explanation = recalculator.explain(book, ref(1), origin=Origin.SOLUTION)
+    assert explanation.believed == ("judge",)
+    assert explanation.value == "0.333333333333333"
+    assert explanation.answers["libreoffice"].value == "0.3333"
+
+
+def test_control_characters_are_as_the_reader_has_them() -> None:
+    assert computed({"A1": "=CHAR(1)"}, {})[0] == {1: "_x0001_"}
+
+
+def test_days_from_1904_are_left_to_engines() -> None:
+    book = openpyxl.Workbook()
+    book.epoch = CALENDAR_MAC_1904
+    book.worksheets[0].title = "S"
+    book.worksheets[0]["A1"] = '=TEXT(1.25,"0.0")'
+    stream = io.BytesIO()
+    book.save(stream)
+    engine = ScriptedEngine("libreoffice", {ref(1): "office"})
+    recalculator = Recalculator([engine, ScriptedEngine("ironcalc", {})], trust=NO_TRUST)
+    result = recalculator.fill(open_workbook(stream.getvalue()), [ALL], origin=Origin.SOLUTION)
+    assert result.values == {ref(1): "office"}
