@@ -84,7 +84,7 @@ class StoppedError(Exception):
 
 
 class CaseCounter:
-    """Counts the cases of a judging that are done, and stops it when it is told to.
+    """Counts the cases of a judging that are done, and stops it when it has to.
 
     Args:
         on_case: called with each case.
@@ -228,7 +228,7 @@ def judge(
 
     Raises:
         JudgeError: it cannot be judged.
-        StoppedError: it was told to stop.
+        StoppedError: it had to stop.
     """
     results = folder.results(claim.id)
     if work.before is not None and not results.exists():
@@ -313,7 +313,7 @@ def _linked(source: str, target: str) -> str:
 
 
 def _sync(results: Path) -> None:
-    """Puts what the verdicts rest on onto the disk, before a row names it."""
+    """Puts the records behind the verdicts onto the disk, before a row names it."""
     with naming_what_is_written(results, StoreError):
         for name in (CASES_FILE, REPORT_FILE):
             descriptor = os.open(results / name, os.O_RDONLY)
