@@ -53,14 +53,14 @@ class Work:
         options: of the conditions.
         before: id of the judging that counts now, for rejudgings; None otherwise, and where the
             rejudging wants every case judged afresh.
-        anew: tasks of which nothing on record is taken over.
+        afresh: tasks of which nothing on record is taken over.
     """
 
     submission: Mapping[str, Any]
     revision: dict[str, Any]
     options: dict[str, Any]
     before: str | None
-    anew: frozenset[str] = frozenset()
+    afresh: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,10 +215,10 @@ def work_of(database: Database, claim: Claim) -> Work:
         )
     assert revision is not None
     before: str | None = None
-    anew: frozenset[str] = frozenset()
+    afresh: frozenset[str] = frozenset()
     if scope is not None and not scope["afresh"] and submission["current_judging"] != claim.id:
-        before, anew = submission["current_judging"], frozenset(scope["tasks"])
-    return Work(submission, revision, conditions["document"]["options"], before, anew)
+        before, afresh = submission["current_judging"], frozenset(scope["tasks"])
+    return Work(submission, revision, conditions["document"]["options"], before, afresh)
 
 
 def judge(
@@ -243,7 +243,7 @@ def judge(
     """
     results = folder.results(claim.id)
     if work.before is not None and not results.exists():
-        _seed(folder, work.before, results, work.anew)
+        _seed(folder, work.before, results, work.afresh)
     scorer = scorers.scorer(work)
     body = folder.body(work.submission["sha256"])
     if work.submission["kind"] == Kind.WORKBOOKS:
@@ -296,7 +296,7 @@ def _verdicts(
     return [rows[key] for key in sorted(rows)]
 
 
-def _seed(folder: DataFolder, before: str, results: Path, anew: frozenset[str]) -> None:
+def _seed(folder: DataFolder, before: str, results: Path, afresh: frozenset[str]) -> None:
     """Puts what is on record of a judging where another one begins; whole, or not at all."""
     source = folder.results(before)
     scratch = folder.temporary() / results.name
@@ -308,11 +308,11 @@ def _seed(folder: DataFolder, before: str, results: Path, anew: frozenset[str]) 
                 shutil.copytree(source / name, scratch / name, copy_function=_linked)
             elif (source / name).is_file():
                 shutil.copyfile(source / name, scratch / name)
-        if anew:
+        if afresh:
             with RunDirectory(scratch) as store:
                 records = list(store.read_records(CASES_FILE))
                 store.replace_records(
-                    CASES_FILE, [record for record in records if str(record["task"]) not in anew]
+                    CASES_FILE, [record for record in records if str(record["task"]) not in afresh]
                 )
         scratch.replace(results)
 
