@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Two runs at a time on workers: over one session of a cluster, and over a session for each run.
 
-    .venv/bin/python benchmarks/cluster_sessions.py
+    .venv/bin/python -m benchmarks.cluster_sessions
 
 Prints for both the seconds until both runs are done, the processes of this command at the end, and
 whether the reports are those of threads. One session has two workers in all.
@@ -16,7 +16,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import judge.api.resources as api_resources
 from judge.api.options import ScoreOptions
 from judge.api.progress import Silent
 from judge.api.resources import JudgingResources
@@ -45,7 +44,6 @@ def processes() -> int:
 
 def two_runs(folder: Path, sessions: int) -> tuple[float, int, list[bytes]]:
     """Seconds, worker processes and reports of two runs at a time."""
-    api_resources._tell = lambda _: None  # noqa: SLF001  workers that come and go are no news here
     with contextlib.ExitStack() as stack:
         chosen = options("local:2")
         resources = [JudgingResources(chosen, stack) for _ in range(sessions)]

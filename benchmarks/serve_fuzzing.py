@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sends generated requests to every route of `judge serve` with each role, and checks the answers.
 
-    .venv/bin/python benchmarks/serve_fuzzing.py --examples 2000
+    .venv/bin/python -m benchmarks.serve_fuzzing --examples 2000
 
 Answers must be described by the OpenAPI document, and none may be a fault of the server. Prints the
 number of answers by status code; exits with 1 at the first answer that is neither.

@@ -22,6 +22,7 @@ from judge.serve.catalog import (
     add_revision,
     current_conditions,
     name_role,
+    set_reviewers,
 )
 from judge.serve.context import Server
 from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
@@ -73,7 +74,7 @@ class House:
             add_revision(self.server, transaction, new)
             for name in ("first", "second"):
                 name_role(transaction, "small", self.accounts[name], SuiteRole.REVIEWER)
-            transaction.execute(sa.update(t.suite).values(two_reviewers=True))
+            set_reviewers(transaction, "small", 2)
             self.phase = add_phase(transaction, NewPhase("spring", "small"))
             row = transaction.one(sa.select(t.phase))
             assert row is not None

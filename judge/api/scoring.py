@@ -468,7 +468,7 @@ class RunScorer:
         return self.suite(name)
 
     def suite(self, name: str) -> Suite:
-        """A suite with the corrections and comparison options that were asked for.
+        """A suite with the corrections and comparison options that were requested.
 
         Raises:
             SuiteError: it is missing or broken.

@@ -2,7 +2,7 @@
 
 Follows the importer and the worker of codalab/codabench@c7dbc756 (unpackers/v2.py,
 compute_worker.py). The scoring program runs in the image of ``judge sandbox build --verifier``,
-with the golds beside it. Programs of contestants cannot be isolated in that container, so
+with the golds next to it. Programs of contestants cannot be isolated in that container, so
 submissions are finished workbooks or typed answers.
 """
 
@@ -206,7 +206,7 @@ def _overview(suite: Suite, tasks: list[Task], *, files: bool) -> str:
     return (
         f"# {suite.name}\n\n{len(tasks)} tasks, whose questions and inputs are the public data.\n\n"
         f"Hand in {what}. Tasks without an answer count as not solved. Programs are not run: they "
-        "could not be isolated from the golds, which lie on the worker of whoever runs the "
+        "could not be isolated from the golds, which are on the workers of the "
         "queue.\n\nThe hard score is the share of tasks whose cases are all accepted, the soft "
         "score the mean share of accepted cases. Rankings of this site have no intervals and no "
         "ties; `judge compare-runs` has.\n"

@@ -37,8 +37,11 @@ def server_of(options: dict[str, Any]) -> Iterator[Server]:
     from judge.serve.running import opened  # noqa: PLC0415  `--help` needs none of it
 
     place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
-    with opened(place) as made:
-        yield made.server
+    try:
+        with opened(place) as made:
+            yield made.server
+    except UnicodeEncodeError as error:
+        raise UsageError("a name has characters that cannot be stored") from error
 
 
 def acting() -> Actor:

@@ -11,7 +11,7 @@ import click
 
 from judge.cli.help import HelpGroup
 from judge.cli.options import option, options_of
-from judge.cli.serve_admin import acting, admin, server_of
+from judge.cli.serve_admin import acting, admin, server_of, suite
 from judge.errors import UsageError
 from judge.serve.options import PlaceOptions
 
@@ -173,9 +173,9 @@ def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) 
 
 
 @admin.command(examples=("serve admin outvoted budget",))
-@click.argument("suite")
+@click.argument("name", metavar="SUITE")
 @_PLACE
-def outvoted(suite: str, **options: Any) -> None:
+def outvoted(name: str, **options: Any) -> None:
     """Dispute the golds of SUITE that submissions of several accounts outvote; run it each night.
 
     It compares values that the workbooks store, and runs and computes nothing.
@@ -183,10 +183,26 @@ def outvoted(suite: str, **options: Any) -> None:
     with server_of(options) as server:
         from judge.serve.operations.upkeep import dispute_outvoted  # noqa: PLC0415  as above
 
-        made = dispute_outvoted(server, suite, acting())
+        made = dispute_outvoted(server, name, acting())
     for dispute in made:
         click.echo(dispute)
     click.echo(f"{len(made)} new disputes")
+
+
+@suite.command("set", examples=("serve admin suite set budget --reviewers 2",))
+@click.argument("name")
+@option("--reviewers", type=click.IntRange(1, 2), required=True, help="Who have to agree.")
+@_PLACE
+def suite_set(name: str, reviewers: int, **options: Any) -> None:
+    """Say how many reviewers have to agree before a gold of suite NAME is corrected.
+
+    With two, neither of them can apply the rejudging that follows.
+    """
+    with server_of(options) as server:
+        from judge.serve.catalog import set_reviewers  # noqa: PLC0415  as above
+
+        with server.database.writing(acting()) as transaction:
+            set_reviewers(transaction, name, reviewers)
 
 
 @admin.command(examples=("serve admin sweep",))

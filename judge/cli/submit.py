@@ -1,4 +1,4 @@
-"""``judge submit``: hands solutions in to an online judge, and shows what comes of them."""
+"""``judge submit``: hands solutions in to an online judge, and shows the outcome."""
 
 from __future__ import annotations
 

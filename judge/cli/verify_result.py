@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "--key",
     "keys",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keys of the server. [judge-keys.json beside FILE]",
+    help="Keys of the server. [judge-keys.json next to FILE]",
 )
 @option("--dataset", metavar="SUITE", help="The suite, for level 3.")
 @option(

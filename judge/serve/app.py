@@ -16,6 +16,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from judge.console import print_label
@@ -85,6 +86,8 @@ def make_app(server: Server) -> FastAPI:
         RequestValidationError: _on_invalid,
         DatabaseGoneError: _on_database_gone,
         UsageError: _on_usage,
+        DataError: _on_unstorable,
+        UnicodeEncodeError: _on_unstorable,
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
@@ -152,6 +155,10 @@ def _on_invalid(request: Request, error: RequestValidationError) -> Response:
 def _on_database_gone(request: Request, _: StoreError) -> Response:
     headers = {"Retry-After": "5"}
     return _answer(request, Problem("unavailable", "The database is out of reach.", (), headers))
+
+
+def _on_unstorable(request: Request, _: Exception) -> Response:
+    return _answer(request, Problem("invalid", "It has characters that cannot be stored."))
 
 
 def _on_usage(request: Request, error: UsageError) -> Response:

@@ -248,6 +248,15 @@ def name_role(transaction: Transaction, suite: str, account: str, role: SuiteRol
         transaction.event("suite.role-named", row["id"], detail=detail)
 
 
+def set_reviewers(transaction: Transaction, name: str, reviewers: int) -> None:
+    """Says how many reviewers, one or two, have to agree about a dispute of a suite."""
+    row = suite_named(transaction.connection, name)
+    transaction.execute(
+        sa.update(t.suite).where(t.suite.c.id == row["id"]).values(two_reviewers=reviewers > 1)
+    )
+    transaction.event("suite.reviewers-set", row["id"], after=str(reviewers))
+
+
 def suite_named(connection: sa.Connection, name: str) -> dict[str, Any]:
     """The suite with a name or an id, for commands of the administrator.
 

@@ -41,7 +41,7 @@ class Handed:
     Attributes:
         solutions: a .jsonl, a .py, a .zip, or a folder of finished workbooks.
         phase: name or id.
-        claims: what is said of it: ``system``, ``model``, ``task``, ``team`` …
+        claims: the statements about it: ``system``, ``model``, ``task``, ``team`` …
         again: whether it is a new submission though the content is the same.
     """
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 import sqlalchemy as sa
 
-from judge.errors import SubmissionError
-from judge.files.json_lines import read_json_lines
 from judge.serve.access.accounts import create_account
 from judge.serve.access.rights import Viewer
 from judge.serve.api.submissions import accept_body
@@ -20,7 +18,9 @@ from judge.serve.intake.submitting import Described, admit
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor
 from judge.serve.store.words import AccountKind, Role, Scope
+from judge.suites.load import load_suite
 from judge.suites.locate import data_folder
+from judge.suites.submissions import load_submissions, submission_record
 
 _SUITES = {
     "sample": "Programs: fourteen tasks of everyday spreadsheet work",
@@ -30,6 +30,7 @@ _SUITES = {
 _TEAMS = ("Aster", "Birch", "Cedar", "Dahlia", "Elder")
 _ACTOR = Actor("demo")
 _BOARD = "sample"
+_FIELDS = ("id", "solution", "input_path", "output_path")
 
 
 def add_demo(server: Server) -> Iterator[str]:
@@ -64,12 +65,14 @@ def _submit(server: Server, team: str, place: int) -> None:
     """One answer of each task of the sample suite, another one for each team."""
     by_task: dict[str, list[dict[str, object]]] = {}
     path = data_folder() / _BOARD / "submissions.jsonl"
-    for _, record in read_json_lines(path, SubmissionError):
-        by_task.setdefault(str(record["id"]), []).append(record)
+    suite = load_suite(_BOARD)
+    for submission in load_submissions(path, suite):
+        record = submission_record(submission, suite)
+        by_task.setdefault(submission.task_id, []).append(record)
     lines = []
     for answers in by_task.values():
         record = dict(answers[place % len(answers)] if place else answers[0])
-        record = {name: record[name] for name in ("id", "solution") if name in record}
+        record = {name: record[name] for name in _FIELDS if name in record}
         lines.append(json.dumps(record))
     with server.database.writing(_ACTOR) as transaction:
         account = create_account(transaction, f"demo-{team}", kind=AccountKind.SERVICE)

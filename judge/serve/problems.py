@@ -1,6 +1,6 @@
 """Errors of the server as RFC 9457 problem details: each kind once, with its page.
 
-No answer tells more than these texts and the details that routes give: never a stack trace, never
+No answer tells more than these titles and the details that routes give: never a stack trace, never
 what a statement of the database said.
 """
 
@@ -118,7 +118,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
 
     @property
     def kind(self) -> ProblemKind:
-        """Status and texts of its kind."""
+        """Status and words of its kind."""
         return KINDS[self.name]
 
     def document(self, instance: str, prefix: str = "") -> dict[str, Any]:

@@ -104,7 +104,7 @@ def test_from_a_file_to_the_board_and_its_evidence(
     expect(page.get_by_role("heading", name="Whole")).to_be_visible()
     page.locator("tbody th a").first.click()
     expect(page.get_by_role("heading", name="Task")).to_be_visible()
-    expect(page.get_by_text("What was submitted")).to_be_visible()
+    expect(page.get_by_text("What was submitted").first).to_be_visible()
     page.get_by_role("link", name="The question").click()
     assert "PosixPath" not in page.content()
 

@@ -84,7 +84,7 @@ def make_token_text() -> str:
 
 
 def is_token(text: str) -> bool:
-    """Whether a text has the form of a token and its checksum is right; costs no query."""
+    """Whether a string has the form of a token and a right checksum; costs no query."""
     if _TOKEN.fullmatch(text) is None:
         return False
     body = text.removeprefix(_PREFIX)
@@ -338,7 +338,7 @@ def add_member(transaction: Transaction, team: str, person: str, role: str = "me
     """Makes a person a member of a team.
 
     Raises:
-        UsageError: the account is no team, or the other one no person.
+        UsageError: the account is not a team, or the other one is not a person.
     """
     kinds = {
         row["id"]: row["kind"]

@@ -280,7 +280,7 @@ def split_level(suite: dict[str, Any], split: str) -> Level:
 def level_for(
     viewer: Viewer, suite: dict[str, Any], phase: dict[str, Any], state: PhaseState
 ) -> Level:
-    """How much somebody is told of verdicts in a phase.
+    """How much of the verdicts somebody sees in a phase.
 
     Authors see all verdicts of submissions to their suites. When the phase is published, so does
     everybody who sees the submission. Cells are never shown of a hidden split.

@@ -51,7 +51,7 @@ def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
 
 @router.get("/tokens")
 def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The caller's own tokens, without their texts."""
+    """The caller's own tokens, without their secrets."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         tokens = all_rows(

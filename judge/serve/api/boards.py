@@ -470,7 +470,7 @@ def _suite_of(connection: sa.Connection, phase: str) -> str:
 def _boards_before(
     connection: sa.Connection, submission: Mapping[str, Any], judging: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The last version of each board of the phase that does not rest on this judging."""
+    """The last version of each board of the phase that does not depend on this judging."""
     boards = []
     for board in all_rows(
         connection,

@@ -1,4 +1,4 @@
-"""``GET /v1/openapi.json``: the description of the API, as it is committed beside this module."""
+"""``GET /v1/openapi.json``: the description of the API, as it is committed in docs/schemas."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ async def get_submission(
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_S)] = 0,
     if_none_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
-    """One submission; with ``wait``, as soon as it is another version than ``If-None-Match``."""
+    """One submission; with ``wait``, as soon as its version is not that of ``If-None-Match``."""
     require(caller, Scope.READ)
     view = await run_in_threadpool(_view, server, caller, submission)
     if wait and matches(if_none_match, _tag(view)) and not is_finished(view):

@@ -2,7 +2,7 @@
 
 The score that is shown in a phase is rounded and climbs a ladder (A. Blum and M. Hardt, The Ladder,
 ICML 2015); of each gold, a team learns by a budget of different answers; and what each level tells
-at most is computed. benchmarks/feedback_attack.py shows what that is worth.
+at most is computed. benchmarks/feedback_attack.py shows how far that goes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def rounded(score: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rung:
-    """What an account is told about its scores in a phase.
+    """What an account has been shown of its scores in a phase.
 
     Attributes:
         score: the best score that was shown, rounded; None before the first.
@@ -78,20 +78,20 @@ def answer_of(record: CaseRecord) -> str | None:
     if record["verdict"] not in {Verdict.AC, Verdict.WA}:
         return None
     run, comparison = record.get("run", {}), record.get("comparison", {})
-    told: object
+    compared: object
     if "answer" in run:
-        told = ["typed", run["answer"]]
+        compared = ["typed", run["answer"]]
     elif record["verdict"] == Verdict.AC:
-        told = ["accepted"]
+        compared = ["accepted"]
     elif comparison.get("differences"):
-        told = [
+        compared = [
             comparison["differences"],
             comparison.get("differing_cells"),
             comparison.get("difference_counts"),
         ]
     else:
-        told = ["file", run.get("output_sha256")]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+        compared = ["file", run.get("output_sha256")]
+    return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
 
 def within_budget(place: int | None) -> bool:

@@ -1,8 +1,8 @@
 """Signed results of submissions: what they say, what they withhold, and what follows from it.
 
-What the feedback level withholds stands in the document as salted SHA-256 commitments, one for each
-case and one for the scores: the server is bound, and nothing is told. When the phase is published,
-the salts are given beside the envelope, and everything follows from what was signed before.
+What the feedback level withholds is in the document as salted SHA-256 commitments, one for each
+case and one for the scores: the server is bound, and nothing is shown. When the phase is published,
+the salts are given next to the envelope, and everything follows from what was signed before.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ def envelope_of(
     Args:
         body: the canonical document.
         signature: over it.
-        openings: what opens the body's commitments, once it may be told.
+        openings: what opens the body's commitments, once it may be shown.
     """
     envelope: dict[str, Any] = {
         "payloadType": PAYLOAD_TYPE,
@@ -183,7 +183,7 @@ def opened(
         keys: as ``judge-keys.json`` lists them.
 
     Returns:
-        The signed document, the openings beside it, and the id of the key.
+        The signed document, the openings next to it, and the id of the key.
 
     Raises:
         NotSignedError: it is not an envelope in its one form, or no key signed it.

@@ -1,4 +1,4 @@
-"""What a team has been told in a phase: its ladder, and its different answers to each case.
+"""What a team has been shown in a phase: its ladder, and its different answers to each case.
 
 Both are noted in the transaction that ends a judging, so that a crash gives no further answer away.
 """
@@ -33,7 +33,8 @@ def note_judged(
         transaction: which ends the judging; its verdicts are written.
         judging: its id.
         results: its results directory.
-        first: whether it is no rejudging, which tells nothing before it is applied.
+        first: whether it is the first one of its submission; a rejudging shows nothing before it is
+            applied.
     """
     connection = transaction.connection
     row = first_row(
@@ -170,9 +171,9 @@ def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> lis
 def standing(
     connection: sa.Connection, account: str, phase: Mapping[str, Any], conditions: str
 ) -> dict[str, Any] | None:
-    """What an account was told last in a phase under conditions: ``submission`` and ``score``.
+    """What an account was shown last in a phase under conditions: ``submission`` and ``score``.
 
-    Under the conditions of a rejudging nobody was told anything yet: there the ladder is climbed
+    Under the conditions of a rejudging nobody has seen anything yet: there the ladder is climbed
     again with the account's submissions in their order.
     """
     row = _row(connection, account, phase, conditions)

@@ -162,7 +162,7 @@ def smallest_differences(
 def ties_of_shown(
     scores: Sequence[float], tasks: int, method: Method = DEFAULT_METHOD
 ) -> tuple[tuple[int, int], ...]:
-    """Rank intervals from scores alone, where nothing about single tasks may be told.
+    """Rank intervals from scores alone, where nothing about single tasks may be shown.
 
     Without pairs of tasks, two scores are compared as if their tasks were different ones: the
     normal test with the variance p (1 - p) / n, the largest that scores from 0 to 1 with this mean

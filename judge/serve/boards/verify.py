@@ -33,7 +33,7 @@ class Verification:
         level: the highest level up to which everything holds, from 0 to 4.
         broken: the level that does not hold; None if none was found broken.
         why: why it does not hold, or why the check ended where it did.
-        document: what was signed; empty if that cannot be said.
+        document: what was signed; empty if it cannot be read.
         key_id: of the key that signed it.
     """
 
@@ -56,7 +56,7 @@ def verify_result(
 
     Args:
         file: the envelope.
-        keys: ``judge-keys.json`` of the server; None for the one beside the file.
+        keys: ``judge-keys.json`` of the server; None for the one next to the file.
         dataset: the suite; without it, the check ends after level 2.
         corrections: those that the server judged with, if the suite is the published one.
         outputs: the folder of the outputs, named ``{task}/{case}.xlsx`` or as ``judge score`` finds
@@ -81,7 +81,7 @@ def verify_result(
         return Verification(level, level + 1 if broken else None, why, document, key_id)
 
     if document.get("type") == BOARD:
-        return stop(1, "a version of a board names the results that it rests on; check these")
+        return stop(1, "a version of a board names the results that it depends on; check these")
     rows, scores = document.get("cases"), document.get("scores")
     if "commitments" in document:
         if openings is None:

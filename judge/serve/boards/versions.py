@@ -1,7 +1,7 @@
 """Boards: their entries, and their versions as a chain of signed documents that stay.
 
 A board shows judgings of its conditions alone. A version is a canonical document that names the
-hash of the one before; whoever keeps one version can tell whether the next ones follow from it.
+hash of the one before; anybody who keeps one version can see if the next ones follow from it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Setting:
         revision: row of the revision of its conditions.
         conditions: the document of its conditions.
         tasks: ids of the split's tasks.
-        level: what is told of single tasks now.
+        level: what is shown of single tasks now.
         signed_level: the level of the split, which decides what results have in clear.
         published: whether the phase is published.
         now: time of the database.
@@ -181,7 +181,7 @@ def ranks_of(entries: Sequence[Entry], setting: Setting) -> Sequence[tuple[int, 
 def _rows(
     connection: sa.Connection, setting: Setting, judgings: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Submissions of the phase with a judging that may stand on the board, the first one first."""
+    """Submissions of the phase with a judging that may be on the board, the first one first."""
     current = t.submission.c.current_judging
     rows = all_rows(
         connection,
@@ -468,7 +468,7 @@ def _same(document: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
 
 
 def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
-    """The document of a board as it stands, without what belongs to a version."""
+    """The document of a board as it is now, without what belongs to a version."""
     entries = entries_of(connection, setting)
     ties = ties_among(entries, setting)
     ranks = ranks_of(entries, setting)

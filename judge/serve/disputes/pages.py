@@ -252,7 +252,7 @@ def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
 
     Returns:
         For each range of the answer and each workbook ``name``, ``sheet``, ``columns``, ``rows``
-        (number, and for each cell its text and whether it is asked for) and ``more``.
+        (number, and for each cell its text and whether it is part of the answer) and ``more``.
     """
     case = next((one for one in task.cases if one.number == number), None)
     if case is None:
@@ -306,4 +306,6 @@ def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
 
 
 def _text(cell: Cell | None) -> str:
-    return "" if cell is None or cell.value is None else str(cell.value)[:200]
+    if cell is None or cell.value is None:
+        return ""
+    return str(cell.value)[:200].removesuffix(" 00:00:00")

@@ -1,6 +1,6 @@
 """What a submission holds: its body is read onto the disk with bounds, and checked by the suite.
 
-JSON lines and programs become one file of solutions; archives of workbooks are unpacked beside it.
+JSON lines and programs become one file of solutions; archives of workbooks are unpacked next to it.
 All readers are the library's own. What the messages say has no path of the server in it.
 """
 

@@ -32,7 +32,7 @@ class Described:
         system: what made it, for boards.
         model: the chat model.
         setting: how it was used.
-        url: where more is told.
+        url: address of more information.
         cost_usd: what it cost.
         tokens: how many it took.
         cutoff: the day up to which the model was trained, ``2026-01-31``.
@@ -124,7 +124,7 @@ def submit(
         viewer: who submits.
         admission: what :func:`admit` gave.
         checked: the body, which is kept already.
-        described: what is said of it.
+        described: the statements about it.
         key: the idempotency key, if one was sent.
 
     Returns:

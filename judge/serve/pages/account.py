@@ -25,7 +25,7 @@ def me_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
 
 @router.get("/me/tokens")
 def tokens_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
-    """One's tokens, without their texts."""
+    """One's tokens, without their secrets."""
     return _tokens(request, server, viewer, None)
 
 

@@ -1,8 +1,8 @@
-"""A dispatcher: slots that claim judgings, have them done, and record what came of them.
+"""A dispatcher: slots that claim judgings, have them done, and record the outcome.
 
 Nothing is claimed before sandbox and engines are open. It holds the lock of a file that bears its
 name: when it starts, the leases under this name belong to the dead, and are returned at once. When
-it is told to stop, it claims nothing more, stops judgings between two cases, and returns their
+it is asked to stop, it claims nothing more, stops judgings between two cases, and returns their
 leases.
 """
 
@@ -60,7 +60,7 @@ from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Lane
 
 MAINTENANCE = "maintenance"
-"""The setting with what is said while the server takes nothing in; null otherwise."""
+"""The setting with the notice that is shown while the server takes nothing in; null otherwise."""
 
 _IDLE_S = 0.2
 _AGAIN_S = 2.0
@@ -475,6 +475,6 @@ class Dispatcher:
 
 
 def _for_people(error: JudgeError) -> str:
-    """What is said of a failure on pages: its first line, without paths of the server."""
+    """The reason of a failure for pages: its first line, without paths of the server."""
     words = error.message.splitlines()[0].split(" ") if error.message else [type(error).__name__]
     return " ".join("…" if word.startswith("/") else word for word in words)

@@ -1,9 +1,10 @@
 """The queue as transactions: enqueue, claim, beat, finish, fail, release, lose, cancel.
 
 Service is shared by cases: the account that was served least comes first. A judging that is under
-way has a lease, a random word; whoever ends it names the lease, and without it nothing is written.
-Leases know no time of day: their holder raises a counter, and :mod:`judge.serve.queue.watching`
-takes back those whose counter stands still. Locks are taken in the order account, then judging.
+way has a lease, a random word; ending it takes the lease, and without it nothing is written.
+Leases do not depend on the time of day: their holder raises a counter, and
+:mod:`judge.serve.queue.watching` takes back those whose counter stands still. Locks are taken in
+the order account, then judging.
 """
 
 from __future__ import annotations
@@ -317,7 +318,7 @@ def lose(
         transaction: the only thing in it.
         judging: its id.
         lease: the lease that is lost.
-        beat_seen: the counter that stood still; None if the holder is known to be dead.
+        beat_seen: the counter that did not move; None if the holder is known to be dead.
         progress: how many cases are on record.
 
     Returns:

@@ -1,8 +1,8 @@
 """The tables of the server, on SQLite and PostgreSQL alike.
 
 Identifiers are those of :mod:`judge.serve.store.ids`, with the prefix in the comment of their
-table. Times are texts in UTC of the database's clock (:class:`Now`), for people alone: leases count
-by beats. Feedback levels, states and lanes are words, declared in :mod:`judge.serve.store.words`.
+table. Times are strings in UTC of the database's clock (:class:`Now`), for people alone: leases
+count by beats. Feedback levels, states and lanes are words of :mod:`judge.serve.store.words`.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Scope(StrEnum):
 
 
 class Visibility(StrEnum):
-    """Who sees a suite or a board: everybody, whoever has its name, or those who it names."""
+    """Who sees a suite or a board: everybody, those who have its name, or those whom it names."""
 
     PUBLIC = "public"
     LISTED = "listed"

@@ -42,7 +42,7 @@ def queued(
         if conditions is None:
             revision = transaction.execute(sa.select(t.revision.c.id)).scalar()
             conditions = "c" * 64
-            values = {"digest": conditions, "revision": revision, "document": {}}
+            values: dict[str, object] = {"digest": conditions, "revision": revision, "document": {}}
             transaction.execute(sa.insert(t.conditions).values(**values))
         phase = transaction.execute(sa.select(t.phase.c.id)).scalar()
         submission = new_id("sub")

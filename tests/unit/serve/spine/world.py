@@ -31,7 +31,7 @@ FREE = dict.fromkeys(("submit", "read", "change", "sign-in"), 10**9)
 
 def typed_lines(*tasks: str) -> bytes:
     """The first sample answer of some tasks."""
-    lines = {}
+    lines: dict[str, str] = {}
     for text in TYPED.read_text().splitlines():
         record = json.loads(text)
         lines.setdefault(record["id"], json.dumps({"id": record["id"], "response": "1"}))
