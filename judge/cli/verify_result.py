@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     cls=HelpCommand,
     examples=(
         "verify-result result.json --key judge-keys.json",
-        "verify-result result.json --dataset mysuite/ --outputs outputs/",
+        "verify-result result.json --dataset mysuite/ --outputs results/",
     ),
 )
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
