@@ -1,75 +1,112 @@
-"""From measured cells to the table of which engine is right at which function."""
+"""From measured cells to the table of which engine is right at which function and shape.
+
+A cell counts for an engine only where the engine was right in every formula cell that it refers to,
+so that a mistake is laid at the formula that made it. Formulas of a file that differ in their row
+numbers alone count as at most ten cells.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from benchmarks.golds import Gold, agrees
+from benchmarks.golds import Gold
 from judge.formulas.references import references
+from judge.formulas.shapes import Call, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import SURE_ERRORS, same_value
+from judge.recalc.belief import is_error
+from judge.recalc.cascade import Heard
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Search
 
 _NUMBER = re.compile(r"\d+")
 MAX_UPSTREAM = 3_000
+MAX_ALIKE = 10
+"""The most cells that formulas of one kind in one file count for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One computed formula: the functions that it calls, and whether the engine was right."""
+    """Cells with formulas of one kind in one file, and how often an engine was right there.
 
-    functions: frozenset[str]
-    right: bool
+    Attributes:
+        source: the corpus and the file, or the task of which the file is one case.
+        engine: its name, or that of the pair where it agrees.
+        calls: what the formula calls.
+        is_error: whether the engine gave an error.
+        right: cells in which it was right.
+        total: cells that count.
+    """
+
+    source: str
+    engine: str
+    calls: tuple[Call, ...]
+    is_error: bool
+    right: int
+    total: int
 
 
-Votes = Mapping[str, Mapping[CellRef, CellValue]]
-"""Engine -> cell -> value."""
+def fold_of(source: str, folds: int) -> int:
+    """The fold of a source, out of some: its files are judged by records made without this fold."""
+    return int(hashlib.sha256(source.encode()).hexdigest(), 16) % folds
 
 
-def gold_samples(gold: Gold, votes: Votes) -> dict[str, list[Sample]]:
-    """What a gold says of each engine, and of the pair where it agrees.
+def samples_of(
+    gold: Gold,
+    heard: Mapping[CellRef, Heard],
+    source: str,
+    accepts: Callable[[CellRef, CellValue], bool],
+) -> list[Sample]:
+    """What a workbook says of each engine, and of the pair where it agrees.
 
-    A cell counts for an engine only where the engine was right in every formula cell that it
-    refers to, so that a mistake is laid at the formula that made it; and formulas that differ in
-    their row numbers alone count once, right only if all of them are.
+    Args:
+        gold: the workbook.
+        heard: what the engines say of its cells.
+        source: see :class:`Sample`.
+        accepts: whether a value of a cell is Excel's.
     """
     right = {
-        engine: {ref: agrees(gold.expected[ref], values.get(ref)) for ref in gold.cells}
-        for engine, values in votes.items()
+        ref: {engine: accepts(ref, word) for engine, word in said.typed.items()}
+        for ref, said in heard.items()
+        if ref in gold.expected
     }
-    found: dict[str, dict[str, tuple[frozenset[str], bool]]] = defaultdict(dict)
-    for ref, cell in gold.cells.items():
-        if ref in gold.volatile or cell.formula is None:
+    counts: dict[tuple[str, tuple[Call, ...], str, bool], list[int]] = defaultdict(lambda: [0, 0])
+    for ref, good in right.items():
+        formula = gold.cells[ref].formula or ""
+        said = traits(formula)
+        if ref in gold.volatile or said.unprefixed:
             continue
-        said = traits(cell.formula)
-        if said.unknown or said.unprefixed or "[" in cell.formula:
-            continue
-        upstream = _upstream(gold, ref, cell.formula)
-        if upstream is None:
-            continue
-        kind = _NUMBER.sub("#", cell.formula)
-        clean = {e for e in votes if all(right[e].get(other, True) for other in upstream)}
-        outcomes = {engine: right[engine][ref] for engine in clean}
-        plain = not (said.array_sensitive or said.opaque or cell.array_range)
-        if plain and clean.issuperset(PAIR_ENGINES) and _pair_agrees(votes, ref):
-            outcomes[PAIR] = right[PAIR_ENGINES[0]][ref]
-        for engine, good in outcomes.items():
-            _, before = found[engine].get(kind, (said.functions, True))
-            found[engine][kind] = (said.functions, before and good)
-    return {
-        engine: [Sample(functions, good) for functions, good in kinds.values()]
-        for engine, kinds in found.items()
-    }
+        clean = _clean(gold, ref, formula, right) if "[" not in formula else set(good)
+        kind = _NUMBER.sub("#", formula)
+        words = heard[ref].words
+        outcomes = {engine: good[engine] for engine in clean & good.keys()}
+        plain = not (said.array_sensitive or said.opaque or gold.cells[ref].array_range)
+        agreed = pair_word(*(words.get(engine) for engine in PAIR_ENGINES))
+        if plain and agreed is not None and clean.issuperset(PAIR_ENGINES):
+            outcomes[PAIR] = good[PAIR_ENGINES[0]]
+        for engine, is_right in outcomes.items():
+            word = words[PAIR_ENGINES[0] if engine == PAIR else engine]
+            error = is_error(word, fallback(heard[ref].formula))
+            count = counts[kind, heard[ref].calls, engine, error]
+            count[0] += is_right
+            count[1] += 1
+    return [
+        Sample(source, engine, calls, is_error, *_at_most(*count))
+        for (_, calls, engine, is_error), count in counts.items()
+    ]
 
 
-def _pair_agrees(votes: Votes, ref: CellRef) -> bool:
-    words = [votes[engine].get(ref) for engine in PAIR_ENGINES]
-    return pair_word(*words) is not None
+def _at_most(right: int, total: int) -> tuple[int, int]:
+    """The same share of few cells; a mistake among many remains one."""
+    cells = min(total, MAX_ALIKE)
+    some = round(right / total * cells)
+    return (cells - 1 if right < total and some == cells > 1 else some), cells
 
 
 def pair_word(first: CellValue, second: CellValue) -> CellValue:
@@ -81,51 +118,83 @@ def pair_word(first: CellValue, second: CellValue) -> CellValue:
     return first
 
 
-def _upstream(gold: Gold, ref: CellRef, formula: str) -> set[CellRef] | None:
-    found: set[CellRef] = set()
+def _clean(
+    gold: Gold, ref: CellRef, formula: str, right: Mapping[CellRef, Mapping[str, bool]]
+) -> set[str]:
+    """The engines that were right in every formula cell to which a formula refers."""
+    clean = {engine for good in (right[ref],) for engine in good}
     search = Search(gold.index)
+    looked_at = 0
     for reference in references(formula):
         for sheet, cell in search.unseen(reference, ref.sheet):
-            found.add(CellRef(sheet, cell.row, cell.column))
-            if len(found) > MAX_UPSTREAM:
-                return None
-    return found
+            good = right.get(CellRef(sheet, cell.row, cell.column))
+            looked_at += 1
+            if looked_at > MAX_UPSTREAM:
+                return set()
+            if good is not None:
+                clean = {engine for engine in clean if good.get(engine)}
+    return clean
 
 
-def tally(samples: Iterable[Sample]) -> dict[str, list[int]]:
-    """Function -> [right, total].
+Counts = dict[str, dict[str, list[int]]]
+"""Function or shape -> engine -> right, total, right errors, errors."""
 
-    A wrong formula that calls several functions counts against the one that fails most often
+
+def tally(samples: Iterable[Sample]) -> tuple[Counts, Counts]:
+    """The records of functions and of shapes.
+
+    A wrong formula that calls several functions counts against the call that fails most often
     elsewhere, and says nothing of the others: a mistake in EOMONTH is none of IF.
     """
     known = list(samples)
-    failures: Counter[str] = Counter()
-    calls: Counter[str] = Counter()
+    failures: Counter[tuple[str, str]] = Counter()
+    measured: Counter[tuple[str, str]] = Counter()
     for sample in known:
-        calls.update(sample.functions)
-        if not sample.right:
-            failures.update(sample.functions)
-    table: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for call in sample.calls:
+            measured[sample.engine, call.shape] += sample.total
+            failures[sample.engine, call.shape] += sample.total - sample.right
+    functions: Counts = defaultdict(lambda: defaultdict(lambda: [0, 0, 0, 0]))
+    shapes: Counts = defaultdict(lambda: defaultdict(lambda: [0, 0, 0, 0]))
+
+    def add(sample: Sample, call: Call, right: int, wrong: int) -> None:
+        for table, name in ((functions, call.function), (shapes, call.shape)):
+            counts = table[name][sample.engine]
+            counts[0] += right
+            counts[1] += right + wrong
+            if sample.is_error:
+                counts[2] += right
+                counts[3] += right + wrong
+
     for sample in known:
         if sample.right:
-            for function in sample.functions:
-                table[function][0] += 1
-                table[function][1] += 1
-        elif sample.functions:
-            blamed = max(sorted(sample.functions), key=lambda name: failures[name] / calls[name])
-            table[blamed][1] += 1
-    return dict(table)
+            for call in sample.calls:
+                add(sample, call, sample.right, 0)
+        if sample.right < sample.total:
+            blamed = max(
+                sorted(sample.calls),
+                key=lambda call: (
+                    failures[sample.engine, call.shape] / measured[sample.engine, call.shape]
+                ),
+            )
+            add(sample, blamed, 0, sample.total - sample.right)
+    return functions, shapes
 
 
-def trust_data(
-    samples: Mapping[str, list[Sample]], versions: Mapping[str, str]
-) -> dict[str, dict[str, object]]:
+def trust_data(samples: Iterable[Sample], versions: Mapping[str, str]) -> dict[str, Any]:
     """The trust table as it stands in the package."""
-    functions: dict[str, dict[str, list[int]]] = defaultdict(dict)
-    for engine, known in sorted(samples.items()):
-        for function, counts in tally(known).items():
-            functions[function][engine] = counts
+    functions, shapes = tally(samples)
     return {
         "measured_with": dict(sorted(versions.items())),
-        "functions": {name: functions[name] for name in sorted(functions)},
+        "functions": _in_order(functions),
+        "shapes": _in_order(shapes),
+    }
+
+
+def _in_order(records: Counts) -> dict[str, dict[str, list[int]]]:
+    return {
+        name: {
+            engine: counts if counts[3] else counts[:2]
+            for engine, counts in sorted(records[name].items())
+        }
+        for name in sorted(records)
     }

@@ -5,8 +5,8 @@
 Formula cells of all golds lose their values and are computed again, by each engine alone and by
 the cascade; what comes out is held against Excel's own values by the published script's rules.
 Values that rest on volatile functions, and golds known to be stale (``stale.yaml``), are set apart
-and listed. ``--write-trust`` writes the table that the cascade chooses by. Without a suite the
-battery alone is measured, with the table as it is.
+and listed. Without a suite the battery alone is measured. The table that the cascade chooses by is
+written by ``benchmarks.records``.
 """
 
 from __future__ import annotations
@@ -16,19 +16,15 @@ import contextlib
 import json
 import sys
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-import yaml
-
 from benchmarks.battery import PLACE, PLACE_RANGE, Probe, probes
 from benchmarks.conversion import Converter
-from benchmarks.evidence import Sample, gold_samples, pair_word, trust_data
-from benchmarks.golds import Gold, agrees, golds
+from benchmarks.golds import Gold, agrees, golds, stale_golds
 from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.blocks import covering
@@ -36,14 +32,11 @@ from judge.recalc.contract import Dialect, Engine
 from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator, as_read
 from judge.recalc.select import available_engines, make_engines
-from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable, read_table
 from judge.sandbox import open_sandbox
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook
 
 CASCADE = "cascade"
-STALE = Path(__file__).with_name("stale.yaml")
-TRUST = Path(__file__).parent.parent / "judge" / "recalc" / "trust.json"
 
 
 @dataclass
@@ -155,46 +148,20 @@ def cascade_vote(
     return dict(computed.values)
 
 
-def stale_golds() -> dict[str, str]:
-    """Golds whose values Excel did not compute from what the file holds -> why."""
-    return {str(k): str(v) for k, v in yaml.safe_load(STALE.read_text(encoding="utf-8")).items()}
-
-
-def measure_alone(
-    known: Sequence[Gold],
-    engines: Sequence[Engine],
-    versions: dict[str, str],
-    arguments: argparse.Namespace,
-) -> tuple[dict[str, Standing], list[tuple[Probe, dict[str, CellValue]]], TrustTable | None]:
-    """Each engine alone over golds and battery, and the trust table that follows from it."""
-    standings, samples = measure_golds(known, engines, arguments.timeout, arguments.slow_every)
-    answers, probed = measure_battery(engines, arguments.timeout)
-    for name, found in probed.items():
-        samples[name].extend(found)
-    data = trust_data(samples, versions)
-    if arguments.write_trust and known:
-        TRUST.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    return standings, answers, read_table(data) if known else None
-
-
 def measure_golds(
     known: Sequence[Gold], engines: Sequence[Engine], timeout_s: float, slow_every: int
-) -> tuple[dict[str, Standing], dict[str, list[Sample]]]:
-    """Each engine alone over all golds (the slow one over some), and what it says of functions."""
+) -> dict[str, Standing]:
+    """Each engine alone over all golds (the slow one over some)."""
     standings = {engine.name: Standing() for engine in engines}
-    samples: dict[str, list[Sample]] = defaultdict(list)
     stale = stale_golds()
     for number, gold in enumerate(known):
         asked = [e for e in engines if e.name != FORMULAS or number % slow_every == 0]
-        votes = {e.name: vote(e, gold, timeout_s, standings[e.name]) for e in asked}
         kept = kept_cells(gold, stale)
-        for name, values in votes.items():
-            standings[name].add(gold, kept, values)
-        if gold.name not in stale:
-            for name, found in gold_samples(gold, votes).items():
-                samples[name].extend(found)
+        for engine in asked:
+            standing = standings[engine.name]
+            standing.add(gold, kept, vote(engine, gold, timeout_s, standing))
         _progress(f"{gold.name}: {len(gold.cells)} cells")
-    return standings, samples
+    return standings
 
 
 def kept_cells(gold: Gold, stale: dict[str, str]) -> list[CellRef]:
@@ -220,10 +187,9 @@ def measure_cascade(
 
 def measure_battery(
     engines: Sequence[Engine], timeout_s: float
-) -> tuple[list[tuple[Probe, dict[str, CellValue]]], dict[str, list[Sample]]]:
+) -> list[tuple[Probe, dict[str, CellValue]]]:
     """Each engine alone over the battery."""
     answers = []
-    samples: dict[str, list[Sample]] = defaultdict(list)
     for probe in probes():
         workbook = probe.workbook()
         said: dict[str, CellValue] = {}
@@ -231,13 +197,8 @@ def measure_battery(
             with contextlib.suppress(RecalcError):
                 result = engine.compute(workbook, [PLACE_RANGE], timeout_s=timeout_s)
                 said[engine.name] = result.values.get(PLACE)
-            right = probe.accepts(said.get(engine.name))
-            samples[engine.name].append(Sample(probe.functions, right))
-        agreed = pair_word(*(said.get(name) for name in PAIR_ENGINES))
-        if agreed is not None and not probe.array:
-            samples[PAIR].append(Sample(probe.functions, probe.accepts(agreed)))
         answers.append((probe, said))
-    return answers, samples
+    return answers
 
 
 def battery_by_cascade(
@@ -289,8 +250,9 @@ def main() -> None:
             answers: list[tuple[Probe, dict[str, CellValue]]] = [(each, {}) for each in probes()]
             recalculator = Recalculator(engines)
         else:
-            standings, answers, table = measure_alone(known, engines, versions, arguments)
-            recalculator = Recalculator(engines, trust=table)
+            standings = measure_golds(known, engines, arguments.timeout, arguments.slow_every)
+            answers = measure_battery(engines, arguments.timeout)
+            recalculator = Recalculator(engines)
         converter = None
         if arguments.convert and sandbox.has_root("office"):
             converter = stack.enter_context(contextlib.closing(Converter(sandbox)))
@@ -343,7 +305,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--slow-every", type=int, default=6, help="ask formulas, which is slow, every so many golds"
     )
-    parser.add_argument("--write-trust", action="store_true")
     parser.add_argument(
         "--cascade-only", action="store_true", help="no engine alone; the table as it is"
     )

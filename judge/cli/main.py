@@ -57,6 +57,11 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "verify_result",
             "Check a signed result of a server, offline.",
         ),
+        "checklist": (
+            "judge.cli.checklist",
+            "checklist",
+            "Have models or people mark items of checklists.",
+        ),
     },
     "Suites": {
         "dataset": (

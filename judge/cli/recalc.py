@@ -173,15 +173,20 @@ def _print(result: Recalculation) -> None:
         click.echo(f"written: {result.written}", err=True)
 
 
-@click.command(cls=HelpCommand, examples=("engines",))
+@click.command(cls=HelpCommand, examples=("engines", "engines XLOOKUP"))
+@click.argument("function", required=False)
 @sandbox_option
 @json_option("the findings")
-def engines(sandbox: str, as_json: bool) -> None:
+def engines(function: str | None, sandbox: str, as_json: bool) -> None:
     """Show the calculation engines: availability, versions, and what they are trusted with.
 
-    Trusted: right in at least nine of ten cells that call the function, as `benchmarks/recalc.py`
-    measured it.
+    Trusted: right in at least nine of ten cells that call the function, as
+    `benchmarks/records.py` measured it. With the name of a FUNCTION, shows its records: how many
+    of the cells that each engine had right, as a whole and by the shape of the arguments.
     """
+    if function is not None:
+        _print_records(function, as_json=as_json)
+        return
     import contextlib  # noqa: PLC0415
 
     with contextlib.closing(api.open_sandbox(sandbox)) as opened:
@@ -190,6 +195,27 @@ def engines(sandbox: str, as_json: bool) -> None:
         click.echo(json.dumps(api.report_as_json(entries), ensure_ascii=False))
         return
     _print_engines(entries)
+
+
+def _print_records(function: str, *, as_json: bool) -> None:
+    from judge.recalc.trust import trust_table  # noqa: PLC0415
+
+    found = trust_table().records_of(function)
+    if not found:
+        raise UsageError(f"no engine was measured with a function {function.upper()!r}")
+    shown = {
+        name: {engine: [record.right, record.total] for engine, record in records.items()}
+        for name, records in found.items()
+    }
+    if as_json:
+        click.echo(json.dumps(shown))
+        return
+    names = sorted({engine for records in shown.values() for engine in records})
+    records_table = table("!shape", *names)
+    for name, records in shown.items():
+        cells = (records.get(engine) for engine in names)
+        records_table.add_row(name, *(f"{c[0]} of {c[1]}" if c else "" for c in cells))
+    print_table(records_table)
 
 
 def _print_engines(entries: tuple[EngineEntry, ...]) -> None:

@@ -10,6 +10,8 @@ Microsoft's function reference ("Excel functions (alphabetical)").
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
+
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -125,3 +127,25 @@ TAKES_RANGES = NATIVE_ARRAYS | _names(
 )
 """Functions with an argument that takes a whole range; a range there does not make an array
 formula."""
+
+SINGLE_VALUES: Mapping[str, Container[int]] = {
+    **dict.fromkeys(("COUNTIF", "SUMIF", "AVERAGEIF"), (1,)),
+    **dict.fromkeys(("SUMIFS", "AVERAGEIFS", "MAXIFS", "MINIFS"), range(2, 256, 2)),
+    "COUNTIFS": range(1, 256, 2),
+    **dict.fromkeys(("VLOOKUP", "HLOOKUP"), (0, 2, 3)),
+    "MATCH": (0, 2),
+    **dict.fromkeys(("LOOKUP", "XLOOKUP", "XMATCH"), (0,)),
+    "INDEX": (1, 2, 3),
+    "OFFSET": (1, 2, 3, 4),
+    **dict.fromkeys(("IF", "CHOOSE", "N", "T", "TYPE", "ERROR.TYPE", "SUBTOTAL"), (0,)),
+    **dict.fromkeys(("IFERROR", "IFNA", "AGGREGATE"), (0, 1)),
+    **dict.fromkeys(("RANK", "RANK.EQ", "RANK.AVG", "FORECAST", "FORECAST.LINEAR", "NPV"), (0,)),
+    **dict.fromkeys(("LARGE", "SMALL", "TRIMMEAN"), (1,)),
+    **dict.fromkeys(("PERCENTILE", "PERCENTILE.INC", "PERCENTILE.EXC"), (1,)),
+    **dict.fromkeys(("PERCENTRANK", "PERCENTRANK.INC", "PERCENTRANK.EXC"), (1,)),
+    **dict.fromkeys(("QUARTILE", "QUARTILE.INC", "QUARTILE.EXC"), (1,)),
+    **dict.fromkeys(("WORKDAY", "WORKDAY.INTL", "NETWORKDAYS", "NETWORKDAYS.INTL"), (0, 1)),
+}
+"""Arguments, counted from 0, in which functions that take ranges take one value: given several,
+they are called once for each. Functions that are not in ``TAKES_RANGES`` take one value in every
+argument."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from judge.formulas.functions import (
@@ -399,6 +399,21 @@ def _behind(words: Sequence[Token], index: int, pair: str, *, nested: bool) -> i
         if not depth:
             return end + 1
     return len(words)
+
+
+def units(formula: str) -> Iterator[tuple[str, str]]:
+    """What a formula consists of, each with its kind and the text that it begins with.
+
+    As :func:`tokens`, but a range, an array constant, the brackets of a table, and the name of a
+    function with its bracket are one.
+    """
+    words = tokens(formula)
+    last_brace = max((token.start for token in words if token.text == "}"), default=-1)
+    index = 0
+    while index < len(words):
+        kind, end = _whole(words, index, last_brace)
+        yield kind, words[index].text
+        index = end
 
 
 _COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))

@@ -39,9 +39,6 @@ LATE_SHARE = 1 / 3
 """An answer that took more than this share of its processor time is late: the same work may take
 longer on a busy machine, so another run might not get it. It counts, but is not kept on disk."""
 
-FOLLOWED_ALONE = 500
-"""Up to how many cells the dependencies of each one are followed if no two engines agree."""
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -49,15 +46,17 @@ class Question:
 
     Attributes:
         workbook: the package.
-        formulas: requested cell -> its formula, or the array formula that fills it.
+        formulas: cell -> its formula (that of the array formula that fills it), of the requested
+            cells and of those that they depend on.
         dependencies: what the cells depend on.
         dialect: how the formulas are interpreted.
         timeout_s: processor seconds that one engine may take.
         intersecting: cells whose formula takes a range where Excel expects one value, and is not an
             array formula. The quick engines compute arrays there, which Excel does not.
-        dependencies_of: what one cell depends on.
-        reads_text: where the workbook has text beyond ASCII, for which the engines were not
-            measured; None if it has none.
+        arrays: cells that an array formula or a data table fills.
+        wanted: the cells that are requested; None for all of ``formulas``.
+        reads_text: where the workbook has text beyond ASCII, on which nothing was measured; None
+            if it has none.
         reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
         reads_spilled: where formulas may spill to; None if none does.
         slim: the package that the quick engines get; None if they get the same as LibreOffice.
@@ -72,13 +71,19 @@ class Question:
     dialect: Dialect
     timeout_s: float
     intersecting: frozenset[CellRef] = frozenset()
-    dependencies_of: Callable[[CellRef], Dependencies] | None = None
+    arrays: AbstractSet[CellRef] = frozenset()
+    wanted: AbstractSet[CellRef] | None = None
     reads_text: Reads | None = None
     reads_logical: Reads | None = None
     reads_spilled: Reads | None = None
     slim: bytes | None = None
     narrowed: Callable[[AbstractSet[CellRef]], bytes] | None = None
     lambdas: frozenset[str] = frozenset()
+
+    @property
+    def requested(self) -> AbstractSet[CellRef]:
+        """The cells that are requested."""
+        return self.formulas.keys() if self.wanted is None else self.wanted
 
     def package_for(self, engine: str) -> bytes:
         """The package that an engine opens."""
@@ -105,17 +110,6 @@ class Question:
         formulas, size = self.dependencies.cells, len(self.package_for(PAIR_ENGINES[0]))
         enough_s = QUICK_S + QUICK_S_OF_FORMULA * formulas + QUICK_S_OF_BYTE * size
         return min(enough_s, self.timeout_s)
-
-    @property
-    def follows_each(self) -> bool:
-        """Whether the dependencies of each cell are followed separately."""
-        return self.dependencies_of is None or len(self.formulas) <= FOLLOWED_ALONE
-
-    def functions_below(self, cell: CellRef) -> frozenset[str]:
-        """Every function that one cell depends on; those of all cells if there are many cells."""
-        if self.dependencies_of is None or not self.follows_each:
-            return self.dependencies.functions
-        return self.dependencies_of(cell).functions
 
 
 class Asking:

@@ -1,12 +1,12 @@
-"""Decides which engine is believed for which cell.
+"""Asks the engines, and takes for each cell the value that the rule of belief allows.
 
 IronCalc and formualizer answer in milliseconds; if they agree in a cell, and the benchmark found
 their agreement to be right for everything that the value depends on, that is its value. For the
-other cells LibreOffice is asked; it is believed unless it has no value or the trust table says that
-it is wrong there. Disagreements are noted in every case.
+other cells LibreOffice is asked as well, and :mod:`judge.recalc.belief` says which of the three is
+believed. Disagreements are noted in every case.
 
 Which engine is believed follows from what a cell depends on and from what the engines answer for
-it. Time can only take a value away: see :meth:`_Inquiry._decide`.
+it and for what it depends on. Time can only take a value away: see :meth:`_Inquiry._decide`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,16 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from judge.formulas.functions import RARE
+from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
-from judge.recalc.agreement import (
-    COARSE_ERRORS,
-    INCAPABLE_ERRORS,
-    agreed_error,
-    is_doubtful,
-    is_fine_error,
-    same_value,
-    with_logical,
-)
+from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
+from judge.recalc.belief import Overruled, believe, possible_words
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.ground import Ground
 from judge.recalc.names import FORMULAS, LIBREOFFICE
-from judge.recalc.trust import PAIR_ENGINES, RIGHT, TrustTable
+from judge.recalc.trust import PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
 
@@ -40,23 +34,18 @@ NOTED_DISAGREEMENTS = 5
 
 _IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
 
+_OPEN = "open"
+"""Stands, among engines that were overruled, for a cell whose value depends on what is missing."""
+
 _SURE = (
     "the two agree, and were always right where they agreed on the functions that the cell depends "
     "on (the cell is sure)"
 )
+_UNDISPUTED = "no engine that has a value contradicts it"
+_HEAVIEST = "its record for the calls of the formula is better than that of the others"
+_HEAVIER = "they agree, and by their records for the calls of the formula they are right"
 _READ_OTHERWISE = "LibreOffice reads something that the cell depends on differently from Excel"
 _CONFIRMED = f"{_READ_OTHERWISE}, and another engine confirms its value"
-_UNDISPUTED = "no engine that counts here contradicts it"
-_BETTER = (
-    "LibreOffice was measured to be wrong for a function of the formula, and this engine to be "
-    "right"
-)
-_NO_BETTER = "no engine that contradicts it has a better record for the functions of the formula"
-_TWO = "LibreOffice has no value that counts, and these engines agree"
-_RELIABLE = (
-    "LibreOffice has no value that counts, and this engine was measured to be right for every "
-    "function that the cell depends on"
-)
 
 
 @dataclass(slots=True)
@@ -77,6 +66,23 @@ class CascadeResult:
     used: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The answers of engines for a cell.
+
+    Attributes:
+        formula: its formula.
+        calls: what the formula calls.
+        words: engine -> its value, if that is a usable one.
+        typed: the same values as the reader would return them.
+    """
+
+    formula: str
+    calls: tuple[Call, ...]
+    words: Mapping[str, CellValue]
+    typed: Mapping[str, CellValue]
 
 
 class Cascade:
@@ -106,6 +112,14 @@ class Cascade:
             EngineUnavailableError: an engine cannot be started.
         """
         return _Inquiry(self._engines, self._trust, question).explained(cell)
+
+    def hear(self, question: Question) -> dict[CellRef, Heard]:
+        """Computes some cells with every engine but the slow one, and tells what each one says.
+
+        Raises:
+            EngineUnavailableError: an engine cannot be started.
+        """
+        return _Inquiry(self._engines, self._trust, question).hear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +175,13 @@ class _Inquiry:
         # The pair computes sure cells apart from all others, so that nothing else in the workbook
         # can keep it from that.
         self._apart = self._asking
-        if self._sure and question.narrowed is not None:
+        if self._sure & question.requested and question.narrowed is not None:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
         self._decided: dict[CellRef, _Choice | _Open | None] = {}
 
     def run(self) -> CascadeResult:
         self._ask()
-        for cell in sorted(self._question.formulas):
+        for cell in sorted(self._question.requested):
             self._settle(cell)
         if self._disagreements > NOTED_DISAGREEMENTS:
             more = self._disagreements - NOTED_DISAGREEMENTS
@@ -197,6 +211,18 @@ class _Inquiry:
             tuple(outcome.notes),
         )
 
+    def hear(self) -> dict[CellRef, Heard]:
+        """What each engine says; see :meth:`Cascade.hear`."""
+        for name in sorted(self._engines.keys() - {FORMULAS}):
+            self._asking.ask(name, self._question.timeout_s)
+            if name in self._pair:
+                self._apart.ask(name, self._question.timeout_s)
+        found = {}
+        for cell in self._question.requested:
+            words = self._results(cell)
+            found[cell] = Heard(self._question.formulas[cell], self._called(cell), words, words)
+        return found
+
     def _sure_cells(self) -> AbstractSet[CellRef]:
         """The cells in which an agreement of the pair is accepted, requested or not."""
         # The quick engines count days from 1900 alone.
@@ -215,15 +241,12 @@ class _Inquiry:
     def _ask(self) -> None:
         """Asks the engines in turn, until no answer could change a cell any more."""
         self._ask_first()
-        for cell in self._question.formulas:
-            self._decided[cell] = self._decide(cell)
         while True:
-            opened = {
-                cell: choice for cell, choice in self._decided.items() if isinstance(choice, _Open)
-            }
+            self._decide_all()
             needed = {
                 (name, cell in self._sure): self._asked(name, cell)
-                for cell, choice in opened.items()
+                for cell, choice in self._decided.items()
+                if isinstance(choice, _Open)
                 for name in choice.engines
             }
             asked = next(
@@ -238,8 +261,46 @@ class _Inquiry:
                 return
             name, asking = asked
             asking.ask(name, self._question.timeout_s)
-            for cell in opened:
-                self._decided[cell] = self._decide(cell)
+
+    def _decide_all(self) -> None:
+        """Decides the requested cells, and where engines disagree, what these depend on as well."""
+        asked = self._question.requested
+        self._decided = {cell: self._decide(cell) for cell in asked}
+        walk = self._question.dependencies.walk
+        if walk is None or not any(self._is_disputed(cell) for cell in asked):
+            return
+        overruled = Overruled()
+        for step in walk.steps:
+            cell = step.ref
+            if cell not in self._question.formulas or not self._is_disputed(cell):
+                continue
+            doubted = overruled.reading(cell.sheet, step.reads, walk.index.named)
+            choice = self._decide(cell, doubted)
+            if cell in asked:
+                self._decided[cell] = choice
+            if isinstance(choice, _Open):
+                overruled.add(_OPEN, cell)
+            elif choice is not None:
+                for name in self._overruled_in(cell, choice.value):
+                    overruled.add(name, cell)
+
+    def _is_disputed(self, cell: CellRef) -> bool:
+        """Whether the engines differ in a cell, or some have no value for it."""
+        words = self._results(cell)
+        if len(words) < len(self._engines.keys() - {FORMULAS}):
+            return True
+        first, *others = words.values()
+        return not all(same_value(first, word) for word in others)
+
+    def _overruled_in(self, cell: CellRef, value: CellValue) -> list[str]:
+        """The engines that answered, and have another value for a cell, or none."""
+        words = self._results(cell)
+        return [
+            name
+            for name in self._engines
+            if name in self._asked(name, cell).answers
+            and not (name in words and same_value(with_logical(words[name], value), value))
+        ]
 
     def _may_answer(self, name: str, asking: Asking) -> bool:
         if not asking.may_answer(name):
@@ -253,9 +314,10 @@ class _Inquiry:
     def _ask_first(self) -> None:
         """Asks the engines that will be needed in any case."""
         question, asking, apart = self._question, self._asking, self._apart
-        all_sure = len(self._sure) == len(question.formulas)
+        any_sure = bool(self._sure & question.requested)
+        all_sure = self._sure >= question.requested
         if LIBREOFFICE not in self._engines:
-            if self._sure:
+            if any_sure:
                 apart.ask_pair(question.timeout_s)
             if not all_sure:
                 asking.ask_pair(question.timeout_s)
@@ -265,10 +327,10 @@ class _Inquiry:
             # LibreOffice will be asked in any case, so it starts together with the others.
             with ThreadPoolExecutor(max_workers=1) as beside:
                 asked = beside.submit(asking.ask, LIBREOFFICE, question.timeout_s)
-                if self._sure:
+                if any_sure:
                     apart.ask_pair(apart.quick_s, second_alone=False)
-                if self._pair and apart is not (asking if self._sure else None):
-                    asking.ask(self._pair[0], min(SECOND_OPINION_S, question.timeout_s))
+                if apart is not (asking if any_sure else None):
+                    asking.ask_pair(min(SECOND_OPINION_S, question.timeout_s))
                 asked.result()
 
     def _settle(self, cell: CellRef) -> None:
@@ -321,11 +383,17 @@ class _Inquiry:
         rare = RARE | self._question.lambdas
         return not rare.isdisjoint(traits(self._question.formulas[cell]).functions)
 
-    def _decide(self, cell: CellRef) -> _Choice | _Open | None:
+    def _decide(
+        self, cell: CellRef, doubted: AbstractSet[str] = frozenset()
+    ) -> _Choice | _Open | None:
         """What the answers make of a cell.
 
         A choice, or None, is what it would be with any answer of the engines that are missing:
         an engine that is late, out of time or ended can only leave a cell open.
+
+        Args:
+            cell: the cell.
+            doubted: engines that were overruled in a cell that this one reads.
         """
         if self._ground.valueless(cell):
             return None
@@ -335,174 +403,108 @@ class _Inquiry:
             for name, value in results.items():
                 return _Choice(value, (name,), why="it is the only engine that may answer")
             return _Open(missing) if missing else None
-        if cell not in self._sure:
-            return self._beyond_pair(cell, results, missing)
-        awaited = missing.intersection(PAIR_ENGINES)
-        said = [results[name] for name in PAIR_ENGINES if name in results]
-        may_agree = len(said) + len(awaited) == len(PAIR_ENGINES) and not any(
-            map(is_doubtful, said)
-        )
-        if may_agree and not awaited:
-            if same_value(*said):
-                return _Choice(said[0], PAIR_ENGINES, why=_SURE)
-            may_agree = False
-        choice = self._beyond_pair(cell, results, missing)
-        if not may_agree:
-            return choice
-        # It has to be the value in which they would agree.
-        if isinstance(choice, _Choice) and said and same_value(choice.value, said[0]):
-            return choice
-        return _Open(awaited | choice.engines if isinstance(choice, _Open) else awaited)
+        words = {name: word for name, word in results.items() if name != FORMULAS}
+        agreed = self._agreed_by_pair(cell, words)
+        if agreed is not None:
+            return agreed
+        awaited = missing - {FORMULAS}
+        unasked = {name for name in awaited if name not in self._asked(name, cell).given_s}
+        if unasked:
+            return _Open(frozenset(unasked))
+        choice = self._chosen(cell, words, doubted)
+        if _OPEN in doubted and self._is_disputed(cell):
+            return _Open(awaited or frozenset(self._engines))
+        if awaited and not all(
+            _are_alike(choice, self._chosen(cell, possible, doubted))
+            for possible in possible_words(words, awaited)
+        ):
+            return _Open(awaited)
+        if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
+            # It needs another engine that agrees with it.
+            return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
+        return choice
 
-    def _beyond_pair(
-        self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
-    ) -> _Choice | _Open | None:
-        """The choice where an agreement of the pair does not settle a cell."""
-        if LIBREOFFICE in missing:
-            return _Open(frozenset((LIBREOFFICE,)))
-        quick = {name: results[name] for name in self._pair if name in results}
-        if LIBREOFFICE in results:
-            office = results[LIBREOFFICE]
+    def _agreed_by_pair(self, cell: CellRef, words: Mapping[str, CellValue]) -> _Choice | None:
+        """The value of a sure cell in which the pair agrees."""
+        if cell not in self._sure or not words.keys() >= set(PAIR_ENGINES):
+            return None
+        said = [words[name] for name in PAIR_ENGINES]
+        if any(map(is_doubtful, said)) or not same_value(*said):
+            return None
+        return _Choice(said[0], PAIR_ENGINES, why=_SURE)
+
+    def _chosen(
+        self, cell: CellRef, words: Mapping[str, CellValue], doubted: AbstractSet[str]
+    ) -> _Choice | None:
+        """The choice if these are the words of all engines but the last."""
+        agreed = self._agreed_by_pair(cell, words)
+        if agreed is not None:
+            return agreed
+        if self._question.formulas[cell] == DATA_TABLE:
+            office = words.get(LIBREOFFICE)
+            why = "only LibreOffice computes data tables"
+            return None if office is None else _Choice(office, (LIBREOFFICE,), why=why)
+        if LIBREOFFICE in words:
             spilled = self._ground.reads_spilled(cell)
             if spilled or self._ground.reads_logical(cell):
-                choice = self._against_office(office, quick, missing)
+                choice = self._against_office(words)
                 if choice is not None or spilled:
                     return choice
-            return self._beside_office(cell, office, quick, missing)
-        if missing.intersection(self._pair):
-            return _Open(missing.intersection(self._pair))
-        choice = self._without_office(cell, quick)
-        if choice is not None or cell in self._question.intersecting:
-            return choice
-        if FORMULAS in missing:
-            return _Open(frozenset((FORMULAS,)))
-        last = {FORMULAS: results[FORMULAS]} if FORMULAS in results else {}
-        return self._without_office(cell, quick | last)
+        elif cell in self._question.intersecting:
+            return None
+        heard = {name: word for name, word in words.items() if name not in doubted} or words
+        if self._question.dialect.date_1904 and LIBREOFFICE in heard:
+            # The quick engines count days from 1900 alone.
+            heard = {LIBREOFFICE: heard[LIBREOFFICE]}
+        instead = fallback(self._question.formulas[cell])
+        believed = believe(heard, self._called(cell), self._trust, instead)
+        if believed is None:
+            return None
+        others = any(name not in believed.engines for name in words)
+        engines = tuple(believed.engines)
+        if not others:
+            return _Choice(believed.value, engines, why=_UNDISPUTED)
+        why = _HEAVIER if len(engines) > 1 else _HEAVIEST
+        return _Choice(believed.value, engines, words, why)
 
-    def _against_office(
-        self, office: CellValue, quick: Mapping[str, CellValue], missing: frozenset[str]
-    ) -> _Choice | _Open | None:
+    def _called(self, cell: CellRef) -> tuple[Call, ...]:
+        """What the formula of a cell calls."""
+        question = self._question
+        return calls(
+            question.formulas[cell],
+            is_array=cell in question.arrays,
+            intersects=cell in question.intersecting,
+        )
+
+    def _against_office(self, words: Mapping[str, CellValue]) -> _Choice | None:
         """The choice where LibreOffice is known to read something differently from Excel.
 
         It needs another engine that agrees with it. Failing that, the pair is believed if it
         agrees.
         """
-        awaited = missing.intersection(self._pair)
-        for word in quick.values():
+        office = words[LIBREOFFICE]
+        quick = [words[name] for name in PAIR_ENGINES if name in words]
+        for word in quick:
             likewise = with_logical(office, word)
-            if same_value(likewise, word) and not (awaited and office in (0, 1)):
+            if same_value(likewise, word):
                 return _Choice(likewise, (LIBREOFFICE,), why=_CONFIRMED)
-        if awaited:
-            return _Open(awaited)
-        words = [*quick.values()]
-        if len(words) < len(PAIR_ENGINES) or any(map(is_doubtful, words)):
+        if len(quick) < len(PAIR_ENGINES) or any(map(is_doubtful, quick)):
             return None
-        if not same_value(*words):
-            return None
-        against = {LIBREOFFICE: office, **quick}
-        return _Choice(words[0], PAIR_ENGINES, against, "they agree, and " + _READ_OTHERWISE)
+        why = f"they agree, and {_READ_OTHERWISE}"
+        return _Choice(quick[0], PAIR_ENGINES, words, why) if same_value(*quick) else None
 
-    def _beside_office(
-        self,
-        cell: CellRef,
-        office: CellValue,
-        quick: Mapping[str, CellValue],
-        missing: frozenset[str],
-    ) -> _Choice | _Open:
-        """The choice where LibreOffice has a value."""
-        weak = self._trust.weak(LIBREOFFICE, traits(self._question.formulas[cell]).functions)
-        coarse = isinstance(office, ErrorValue) and office.code in COARSE_ERRORS
-        # The second of the pair is consulted where it could matter, so that its word does not
-        # depend on what it was asked for beside this cell.
-        consulted = self._pair if weak or coarse or cell in self._sure else self._pair[:1]
-        others = {name: quick[name] for name in consulted if name in quick}
-        awaited = missing.intersection(consulted)
-        if awaited and (
-            self._may_be_logical(office, others, awaited)
-            or (coarse and self._may_agree_on_error(office, others, awaited))
-            or (
-                cell not in self._question.intersecting
-                and any(weak and self._trust.is_good(name, weak) for name in awaited)
-            )
-        ):
-            return _Open(awaited)
-        return self._with_office(cell, office, others)
-
-    def _may_be_logical(
-        self, office: CellValue, others: Mapping[str, CellValue], awaited: frozenset[str]
-    ) -> bool:
-        """Whether a missing engine could say that a number is TRUE or FALSE."""
-        witness = next((name for name in self._pair if name in others or name in awaited), None)
-        return not isinstance(office, bool) and office in (0, 1) and witness in awaited
-
-    def _may_agree_on_error(
-        self, office: CellValue, others: Mapping[str, CellValue], awaited: frozenset[str]
-    ) -> bool:
-        """Whether the pair could agree on another error, with what is missing."""
-        if len(others) + len(awaited) < len(PAIR_ENGINES):
-            return False
-        return all(is_fine_error(result) and result != office for result in others.values())
-
-    def _with_office(
-        self, cell: CellRef, office: CellValue, others: Mapping[str, CellValue]
-    ) -> _Choice:
-        """The choice between LibreOffice and others."""
-        against = {
-            name: result for name, result in others.items() if not same_value(result, office)
-        }
-        if not against:
-            return _Choice(office, (LIBREOFFICE,), why=_UNDISPUTED)
-        agreed = agreed_error(office, others)
-        if agreed is not None:
-            return _Choice(agreed, tuple(others), why="they agree on an error of another kind")
-        said = {LIBREOFFICE: office, **against}
-        better = self._better_than_office(cell, office, against)
-        if better is not None:
-            return _Choice(against[better], (better,), said, _BETTER)
-        chosen = with_logical(office, next(iter(others.values())))
-        agrees = same_value(chosen, next(iter(against.values())))
-        return _Choice(chosen, (LIBREOFFICE,), None if agrees else said, _NO_BETTER)
-
-    def _better_than_office(
-        self, cell: CellRef, office: CellValue, against: Mapping[str, CellValue]
-    ) -> str | None:
-        """The engine that is believed instead of LibreOffice, if one is."""
+    def _with_the_last(
+        self, cell: CellRef, results: Mapping[str, CellValue], missing: frozenset[str]
+    ) -> _Choice | _Open | None:
+        """The choice where nothing else settles a cell: the last engine needs another one."""
         if cell in self._question.intersecting:
             return None
-        functions = traits(self._question.formulas[cell]).functions
-        weak = self._trust.weak(LIBREOFFICE, functions)
-        good = [
-            name
-            for name, result in against.items()
-            # LibreOffice's value was never found to be wrong where another engine had an error.
-            if isinstance(office, ErrorValue) or not isinstance(result, ErrorValue)
-            if weak and self._trust.is_good(name, weak)
-        ]
-        return max(good, key=lambda name: self._trust.share(name, weak), default=None)
-
-    def _without_office(self, cell: CellRef, results: Mapping[str, CellValue]) -> _Choice | None:
-        """The choice of the other engines: two that agree, or a good one."""
-        if not results or cell in self._question.intersecting:
-            return None
-        functions = self._question.functions_below(cell)
-        standing = {name: self._trust.share(name, functions) for name in results}
-        ranked = sorted(results, key=lambda name: standing[name], reverse=True)
-        split = any(not same_value(results[ranked[0]], result) for result in results.values())
-        against = results if split else None
-        for index, name in enumerate(ranked):
-            allies = [
-                other for other in ranked[index + 1 :] if same_value(results[name], results[other])
-            ]
-            if allies:
-                return _Choice(results[name], (name, *allies), against, _TWO)
-        best, *rivals = ranked
-        if standing[best] < RIGHT or is_doubtful(results[best]):
-            return None
-        # A rival that is as good was measured on other arguments than the ones at hand. Of many
-        # cells the functions of all are known, by which a rival may seem worse than it is.
-        if rivals and (standing[rivals[0]] >= RIGHT or not self._question.follows_each):
-            return None
-        return _Choice(results[best], (best,), against, _RELIABLE)
+        if FORMULAS in missing:
+            return _Open(frozenset((FORMULAS,)))
+        for name, word in results.items():
+            if name != FORMULAS and FORMULAS in results and same_value(word, results[FORMULAS]):
+                return _Choice(word, (name, FORMULAS), results, _HEAVIER)
+        return None
 
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
         self._disagreements += 1
@@ -546,6 +548,12 @@ class _Inquiry:
 def _in_order(asked: tuple[tuple[str, bool], Asking]) -> tuple[int, bool]:
     (name, is_sure), _ = asked
     return _IN_ORDER.index(name), is_sure
+
+
+def _are_alike(first: _Choice | None, second: _Choice | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return same_value(first.value, second.value)
 
 
 def _shown(value: CellValue) -> str:

@@ -73,12 +73,12 @@ class Ground:
         judged: dict[int, bool] = {}
 
         def is_unsure(step: Followed) -> bool:
-            said = step.said
             # One object stands for all formulas that differ only in numbers.
-            if id(said) not in judged:
-                judged[id(said)] = not self._is_sure(said)
+            if id(step.calls) not in judged:
+                judged[id(step.calls)] = not self._trust.pair_is_sure(step.calls)
             return (
-                judged[id(said)]
+                judged[id(step.calls)]
+                or not _is_plain(step.said)
                 or step.fills
                 or (self._reads_text is not None and _misnames(step, walk.index))
             )
@@ -90,17 +90,6 @@ class Ground:
             )
 
         return {step.ref for step in walk.steps} - _passed_on(walk, is_unsure, reads_unsure)
-
-    def _is_sure(self, said: FormulaTraits) -> bool:
-        return not (
-            said.opaque
-            or said.unbounded
-            or said.array_sensitive
-            or said.unprefixed
-            or said.unknown
-            or said.volatile
-            or said.beyond_ascii
-        ) and self._trust.pair_is_sure(said.functions)
 
     def is_nameless(self, cell: CellRef) -> bool:
         """Whether a cell may depend on a name that Excel does not know."""
@@ -171,6 +160,19 @@ class Ground:
             return frozenset()
         passed_on = _passed_on(walk, lambda step: step.anywhere or step.fills or has(step.said))
         return {step.ref for step in walk.steps} - passed_on
+
+
+def _is_plain(said: FormulaTraits) -> bool:
+    """Whether a formula holds nothing that records do not tell apart."""
+    return not (
+        said.opaque
+        or said.unbounded
+        or said.array_sensitive
+        or said.unprefixed
+        or said.unknown
+        or said.volatile
+        or said.beyond_ascii
+    )
 
 
 def _misnames(step: Followed, index: FormulaIndex) -> bool:

@@ -21,9 +21,9 @@ from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
 from judge.recalc.agreement import same_value
-from judge.recalc.asking import FOLLOWED_ALONE, Question
+from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
-from judge.recalc.cascade import Cascade, CascadeResult
+from judge.recalc.cascade import Cascade, CascadeResult, Heard
 from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
@@ -46,6 +46,7 @@ from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, w
 from judge.workbook.address import cell_key
 from judge.workbook.cell import (
     NOTHING_COMPUTED,
+    Cell,
     CellRange,
     CellRef,
     CellValue,
@@ -91,8 +92,15 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 7
+RULES = 8
 """Incremented whenever the policy or the cascade decides differently."""
+
+FOLLOWED_ALONE = 500
+"""Up to how many cells the dependencies of each one are followed."""
+
+MAX_BELOW = 20_000
+"""Up to how many cells on which requested cells depend the engines are asked about as well. In
+those an engine may be overruled, and is then not heard in what reads them."""
 
 
 def untrusted_cells(
@@ -345,19 +353,43 @@ class Recalculator:
         value = _finished(answer.value, cell, date_1904=workbook.facts.date_1904)
         return replace(answer, value=value, notes=(*asked.notes, *answer.notes))
 
+    def hear(
+        self, workbook: Workbook, ranges: Sequence[CellRange], *, origin: Origin
+    ) -> dict[CellRef, Heard]:
+        """The answers of every engine but the slow one for the formula cells of some ranges.
+
+        Raises:
+            WorkbookError: the ranges cannot be read.
+            EngineUnavailableError: an installed engine cannot be started.
+        """
+        cells, _ = untrusted_cells(workbook, ranges, "always", origin)
+        refused = _too_long(cells)
+        cells = [cell for cell in cells if cell.ref not in refused]
+        if not cells or not self._engines:
+            return {}
+        question = self._prepared(workbook, cells).question
+        finished = {
+            cell.ref: functools.partial(_finished, cell=cell, date_1904=workbook.facts.date_1904)
+            for cell in cells
+        }
+        return {
+            ref: replace(
+                heard, typed={name: finished[ref](word) for name, word in heard.words.items()}
+            )
+            for ref, heard in self._cascade.hear(question).items()
+        }
+
     def _compute(
         self, workbook: Workbook, cells: Sequence[WantedCell]
     ) -> tuple[ComputedValues, bool]:
         """Values, and whether another run would compute the same."""
         asked = self._prepared(workbook, cells)
-        left = {
-            ref: text for ref, text in asked.question.formulas.items() if ref not in asked.known
-        }
+        left = asked.question.requested - asked.known.keys()
         outcome = CascadeResult()
         if left:
             outcome = _nobody(left)
             if self._engines:
-                outcome = self._cascade.compute(replace(asked.question, formulas=left))
+                outcome = self._cascade.compute(replace(asked.question, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
         own = {ref: value for ref, value in asked.known.items() if ref in wanted}
         own |= self._corrected(workbook, cells, asked, own | outcome.values)
@@ -416,13 +448,15 @@ class Recalculator:
         rests_on = dependencies_or_doubt(
             [(ref.sheet, source) for ref, source in sources.items()], index
         )
-        intersecting = _intersecting(cells)
+        asked = {**_below(rests_on, index), **sources}
+        intersecting = _intersecting(asked)
+        requested = intersecting & sources.keys()
         notes = self._notes(rests_on)
-        if intersecting:
+        if requested:
             notes.append(
-                f"{len(intersecting)} formulas take a range where Excel expects one value and are "
+                f"{len(requested)} formulas take a range where Excel expects one value and are "
                 "not array formulas, so Excel takes the cell in their own row or column: "
-                f"{address(min(intersecting))}"
+                f"{address(min(requested))}"
             )
         package = reduced(workbook, rests_on, index)
         named: frozenset[str] = frozenset()
@@ -440,12 +474,13 @@ class Recalculator:
         parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         question = Question(
             workbook=package,
-            formulas={cell.ref: cell.source.formula or "" for cell in cells},
+            formulas={ref: source.formula or "" for ref, source in asked.items()},
             dependencies=rests_on,
             dialect=Dialect(self._renaming(rests_on), workbook.facts.date_1904),
             timeout_s=self._timeout_s,
             intersecting=intersecting,
-            dependencies_of=lambda ref: dependencies_or_doubt([(ref.sheet, sources[ref])], index),
+            arrays={ref for ref, source in asked.items() if _is_filled(source)},
+            wanted=sources.keys(),
             reads_text=None if is_ascii_only(slim) else text_beyond_ascii(workbook),
             reads_logical=logical_constants(workbook, slim),
             # A program that calculates writes how far its formulas reach.
@@ -489,12 +524,30 @@ class Recalculator:
             engine.close()
 
 
-def _intersecting(cells: Sequence[WantedCell]) -> frozenset[CellRef]:
+def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
+    """The formula cells on which the requested cells depend; none if there are too many."""
+    steps = rests_on.walk.steps if rests_on.walk is not None else ()
+    if len(steps) > MAX_BELOW:
+        return {}
+    found = ((step.ref, index.cell(step.ref)) for step in steps)
+    return {
+        ref: cell
+        for ref, cell in found
+        if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
+    }
+
+
+def _is_filled(source: Cell) -> bool:
+    """Whether a formula is entered as an array formula, or is a data table."""
+    return source.array_range is not None or source.formula in ("", "=")
+
+
+def _intersecting(cells: Mapping[CellRef, Cell]) -> frozenset[CellRef]:
     """Cells whose formula would give more as an array formula, but is not entered as one."""
     return frozenset(
-        cell.ref
-        for cell in cells
-        if cell.source.array_range is None and traits(cell.source.formula or "").array_sensitive
+        ref
+        for ref, source in cells.items()
+        if source.array_range is None and traits(source.formula or "").array_sensitive
     )
 
 
@@ -519,7 +572,7 @@ def _is_alone(cell: WantedCell) -> bool:
 
 
 _NO_VALUE = ErrorValue("#VALUE!")
-"""Stands for a missing value where errors are looked for."""
+"""Stands for a missing value where errors are searched."""
 
 
 _NOBODY = "no calculation engine is available"

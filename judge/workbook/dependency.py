@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference, read_formula, readable
+from judge.formulas.shapes import Call, calls
 from judge.formulas.traits import FormulaTraits, traits
 from judge.workbook.address import WHOLE_SHEET, Window, folded, parse_window
 from judge.workbook.cell import Cell, CellRef
@@ -53,6 +54,7 @@ class Followed(NamedTuple):
         reads: the rectangles that hold everything that it can read.
         anywhere: whether it may read other cells as well.
         fills: whether it is an array formula or a data table.
+        calls: what its formula calls.
     """
 
     ref: CellRef
@@ -60,6 +62,7 @@ class Followed(NamedTuple):
     reads: Sequence[Reference]
     anywhere: bool
     fills: bool
+    calls: tuple[Call, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +270,11 @@ class FormulaIndex:
         at = bisect.bisect_left(rows, ref.row)
         return at if at < len(rows) and rows[at] == ref.row else None
 
+    def cell(self, ref: CellRef) -> Cell | None:
+        """A formula cell; None if its sheet was not reached, or it holds no formula."""
+        place = self.place(ref)
+        return None if place is None else self._sheets[ref.sheet].cells[ref.column][1][place]
+
     def every(self) -> Iterator[Cell]:
         """Every formula cell of the workbook."""
         for name in self.sheets:
@@ -400,7 +408,8 @@ class _Follower:
         anywhere = said.opaque or said.unbounded
         reads = () if said.opaque else readable(cell.formula, said, named)
         below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
-        return Followed(ref, said, reads, anywhere, fills), below
+        called = calls(cell.formula, is_array=fills, intersects=said.array_sensitive and not fills)
+        return Followed(ref, said, reads, anywhere, fills, called), below
 
     def dependencies(self) -> Dependencies:
         """What was followed so far."""

@@ -15,7 +15,7 @@ Rewriting = Callable[[list[str]], str | None]
 
 TRIGGER = re.compile(
     rb"(?:DATEVALUE|EOMONTH|EDATE|SMALL|LARGE|DAY|MONTH|YEAR|DATE|MATCH|NPV|FREQUENCY|MROUND|DOLLAR|ATAN2"
-    rb"|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS\.CONFINT|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
+    rb"|NUMBERVALUE|AGGREGATE|REGEXTEST|REGEXEXTRACT|REGEXREPLACE|FORECAST\.ETS(?:\.\w+)?|_xlfn\.SINGLE|__xludf\.DUMMYFUNCTION)\s*\("
     rb"|[VH]LOOKUP\s*\([^(),]*,[^(),]*,\s*(?:0|-\d+)\s*[,)]",
     re.IGNORECASE,
 )
@@ -240,7 +240,7 @@ def regex_replace(arguments: list[str]) -> str | None:
 
 
 def sure_level(arguments: list[str]) -> str | None:
-    """LibreOffice ends if the confidence level is a text, and has no value here if it is several."""
+    """LibreOffice ends if the confidence level is text, so it gets no array of levels."""
     if len(arguments) < 4 or not arguments[3].strip():
         return None
     if ":" in arguments[3] or "{" in arguments[3]:
@@ -255,7 +255,33 @@ def unknown_function(arguments: list[str]) -> str:
     return "JUDGE.UNKNOWN()"
 
 
+def forecast(place: int) -> Rewriting:
+    """FORECAST.ETS with an aggregation that is not one of Excel's seven ends LibreOffice.
+
+    Args:
+        place: the place of the aggregation among the arguments.
+    """
+
+    def rewriting(arguments: list[str]) -> str | None:
+        if len(arguments) <= place or arguments[place].strip() in AGGREGATIONS:
+            return None
+        return "JUDGE.UNKNOWN()"
+
+    return rewriting
+
+
+AGGREGATIONS = frozenset("1234567")
+
+
+def sure_forecast(arguments: list[str]) -> str | None:
+    """FORECAST.ETS.CONFINT, whose level and whose aggregation can end LibreOffice."""
+    return sure_level(arguments) or forecast(6)(arguments)
+
+
 REWRITINGS: dict[str, Rewriting] = {
+    "_XLFN.FORECAST.ETS": forecast(5),
+    "_XLFN.FORECAST.ETS.SEASONALITY": forecast(3),
+    "_XLFN.FORECAST.ETS.STAT": forecast(6),
     "DATEVALUE": spelt_date,
     "EOMONTH": moved_date("EOMONTH"),
     "EDATE": moved_date("EDATE"),
@@ -280,7 +306,7 @@ REWRITINGS: dict[str, Rewriting] = {
     "_XLFN.REGEXTEST": regex_test,
     "_XLFN.REGEXEXTRACT": regex_extract,
     "_XLFN.REGEXREPLACE": regex_replace,
-    "_XLFN.FORECAST.ETS.CONFINT": sure_level,
+    "_XLFN.FORECAST.ETS.CONFINT": sure_forecast,
     "__XLUDF.DUMMYFUNCTION": unknown_function,
 }
 

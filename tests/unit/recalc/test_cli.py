@@ -161,7 +161,7 @@ def test_one_cell_is_explained_engine_by_engine(book: Path) -> None:
     assert "libreoffice\t3\tbelieved" in lines
     assert "formualizer\t3" in lines
     assert "formulas\tnot asked: it could change nothing" in lines
-    assert lines[-1] == "value\t3 (libreoffice): no engine that counts here contradicts it"
+    assert lines[-1] == "value\t3 (libreoffice): no engine that has a value contradicts it"
     shown = json.loads(CliRunner().invoke(recalc, [str(book), "--explain", "A2", "--json"]).stdout)
     assert shown["value"] == {"error": "#N/A"}
     assert [entry["name"] for entry in shown["engines"]] == [
@@ -260,3 +260,13 @@ def test_the_library_computes_bytes_and_paths(book: Path, tmp_path: Path) -> Non
         assert recalculating(book, output=out).written == out
         assert recalculating.explain(book, "A1").believed == ("libreoffice",)
     recalculating.close()
+
+
+def test_the_records_of_a_function_are_shown() -> None:
+    result = CliRunner().invoke(engines, ["roman"], catch_exceptions=False)
+    assert "ROMAN(c,1)" in result.stdout
+    found = CliRunner().invoke(engines, ["ROMAN", "--json"], catch_exceptions=False)
+    right, total = json.loads(found.stdout)["ROMAN"]["libreoffice"]
+    assert 0 < right < total
+    with pytest.raises(UsageError, match=r"no engine was measured with a function 'NO.SUCH'"):
+        CliRunner().invoke(engines, ["no.such"], catch_exceptions=False)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.golds import agrees, golds
-from benchmarks.recalc import kept_cells, stale_golds
+from benchmarks.golds import agrees, golds, stale_golds
+from benchmarks.recalc import kept_cells
 from judge.core.submission import Origin
 from judge.recalc.select import OFFICE_ROOT, open_recalculator
 from judge.sandbox import open_sandbox

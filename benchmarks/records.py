@@ -1,0 +1,352 @@
+"""The records by which engines are believed, and how right the cascade is with them.
+
+    python -m benchmarks.records SUITE --corpus FOLDER --corpus FOLDER --write --folds 10
+
+Every formula cell of the golds of a suite, of the battery, and of the workbooks of some folders
+(saved by Excel) is computed by every engine with nothing trusted. The outcome, held against Excel's
+values, is the table of records (``judge/recalc/trust.json``, which ``--write`` writes). Then the
+cascade computes all of it with the table of the package (``plain``), with ``--folds`` once more,
+each file with a table that was made without the fold to which it belongs, and with
+``--without-each`` once more without each engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from benchmarks.battery import PLACE, PLACE_RANGE, probes
+from benchmarks.evidence import Sample, fold_of, samples_of, trust_data
+from benchmarks.golds import Gold, agrees, golds, read_gold, stale_golds
+from benchmarks.remembered import RememberedEngine
+from judge.core.submission import Origin
+from judge.errors import JudgeError
+from judge.formulas.traits import traits
+from judge.recalc.contract import Engine
+from judge.recalc.explaining import address
+from judge.recalc.names import FORMULAS
+from judge.recalc.policy import Recalculator
+from judge.recalc.select import available_engines, make_engines
+from judge.recalc.trust import TrustTable, read_table, trust_table
+from judge.sandbox import open_sandbox
+from judge.workbook.cell import CellRef, CellValue, ComputedValues, ErrorValue
+from judge.workbook.dependency import FormulaIndex
+from judge.workbook.number_formats import to_serial
+from judge.workbook.reader import open_workbook, sheet_formulas
+
+TRUST = Path(__file__).parent.parent / "judge" / "recalc" / "trust.json"
+GOLDS = "golds"
+BATTERY = "battery"
+EMPTY = read_table({"measured_with": {}, "functions": {}})
+
+Counts = Counter[tuple[str, str]]
+"""Source and outcome, or source and engine -> cells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A workbook with values of Excel's.
+
+    Attributes:
+        corpus: the collection that it is from.
+        source: the corpus and the file, or the task of which the file is one case.
+        gold: its formula cells with Excel's values.
+        package: what is computed.
+        counted: the cells that count: none of which the formula itself is volatile, and of golds
+            and the battery none that depends on such a cell.
+        accepts: whether a value of a cell is Excel's.
+    """
+
+    corpus: str
+    source: str
+    gold: Gold
+    package: bytes
+    counted: AbstractSet[CellRef]
+    accepts: Callable[[CellRef, CellValue], bool]
+
+
+def is_excels(expected: CellValue, actual: CellValue) -> bool:
+    """Whether a value is Excel's: numbers to a millionth, errors by their code, blank as ""."""
+    if isinstance(expected, ErrorValue) or isinstance(actual, ErrorValue):
+        return expected == actual
+    if expected is None or actual is None:
+        return (expected or 0) in (0, "") and (actual or 0) in (0, "")
+    if isinstance(expected, bool) or isinstance(actual, bool):
+        return expected is actual
+    if isinstance(expected, str) or isinstance(actual, str):
+        return expected == actual
+    first, second = _number(expected), _number(actual)
+    return abs(first - second) <= max(1e-9, 1e-6 * max(abs(first), abs(second)))
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else to_serial(value)
+
+
+def of_folder(folder: Path) -> Iterator[Measured]:
+    """The workbooks of a folder."""
+    for path in sorted(folder.rglob("*.xlsx")):
+        with contextlib.suppress(JudgeError):
+            gold = read_gold(path.name, open_workbook(path), ())
+            if gold is not None:
+                source = f"{folder.name}/{path.relative_to(folder)}"
+                counted = {
+                    ref
+                    for ref, cell in gold.cells.items()
+                    if not traits(cell.formula or "").volatile
+                }
+                accepts = _strictly(gold)
+                yield Measured(folder.name, source, gold, path.read_bytes(), counted, accepts)
+
+
+def _strictly(gold: Gold) -> Callable[[CellRef, CellValue], bool]:
+    return lambda ref, value: is_excels(gold.expected[ref], value)
+
+
+def of_suite(suite: Path) -> Iterator[Measured]:
+    """The golds of a suite; the cases of a task are one source."""
+    stale = stale_golds()
+    for gold in golds(suite):
+        if gold.name not in stale:
+            source = f"{GOLDS}/{gold.name.split('_')[1]}"
+            counted = gold.expected.keys() - gold.volatile
+            yield Measured(GOLDS, source, gold, gold.stripped, counted, _as_published(gold))
+
+
+def _as_published(gold: Gold) -> Callable[[CellRef, CellValue], bool]:
+    return lambda ref, value: agrees(gold.expected[ref], value)
+
+
+def of_battery() -> Iterator[Measured]:
+    """The formulas of the battery; those of one page are one source."""
+    for number, probe in enumerate(probes()):
+        package = probe.workbook()
+        workbook = open_workbook(package)
+        (sheet,) = workbook.sheet_names
+        cells = list(sheet_formulas(workbook, sheet))
+        gold = Gold(
+            name=f"{probe.page} {number}",
+            stripped=package,
+            cells={CellRef(sheet, cell.row, cell.column): cell for cell in cells},
+            expected={PLACE: probe.expected},
+            volatile=frozenset(),
+            answer=frozenset(),
+            ranges=(PLACE_RANGE,),
+            index=FormulaIndex(workbook.sheet_names, {sheet: cells}.__getitem__),
+            date_1904=False,
+        )
+        source = f"{BATTERY}/{probe.page}"
+        accepts = _accepted_by(probe.accepts)
+        yield Measured(BATTERY, source, gold, package, gold.expected.keys(), accepts)
+
+
+def _accepted_by(accepts: Callable[[CellValue], bool]) -> Callable[[CellRef, CellValue], bool]:
+    return lambda _, value: accepts(value)
+
+
+def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[list[Sample], Counts]:
+    """Every engine's answers for every cell as samples, and how many cells each one has right."""
+    recalculator = Recalculator(engines, trust=EMPTY)
+    samples: list[Sample] = []
+    alone: Counts = Counter()
+    for item in measured:
+        heard = recalculator.hear(
+            open_workbook(item.package), item.gold.ranges, origin=Origin.SOLUTION
+        )
+        samples += samples_of(item.gold, heard, item.source, item.accepts)
+        for ref in item.counted:
+            words = heard[ref].typed if ref in heard else {}
+            right = [name for name, word in words.items() if item.accepts(ref, word)]
+            for name in (*right, *(["any"] if right else []), "cells"):
+                alone[item.source, name] += 1
+        print(f"{item.source}: {len(heard)} cells", file=sys.stderr, flush=True)
+    return samples, alone
+
+
+def judged(
+    measured: Iterable[Measured], tables: Callable[[str], Recalculator], misses: TextIO | None
+) -> Counts:
+    """How many cells of each source the cascade has right, wrong, and open.
+
+    Args:
+        measured: the workbooks.
+        tables: source -> a recalculator with the records for it.
+        misses: where every cell that is not right is written, a line of JSON each.
+    """
+    counts: Counts = Counter()
+    for item in measured:
+        workbook = open_workbook(item.package)
+        computed = tables(item.source).fill(workbook, item.gold.ranges, origin=Origin.SOLUTION)
+        for ref in item.counted:
+            if ref not in computed.values:
+                outcome = "open"
+            elif item.accepts(ref, computed.values[ref]):
+                outcome = "right"
+            else:
+                outcome = "wrong"
+            if misses is not None and outcome != "right":
+                misses.write(_as_line(item, ref, computed) + "\n")
+            counts[item.source, outcome] += 1
+            counts[item.source, "cells"] += 1
+    return counts
+
+
+def _as_line(item: Measured, ref: CellRef, computed: ComputedValues) -> str:
+    cell = [item.source, item.gold.name, address(ref), item.gold.cells[ref].formula]
+    value = repr(computed.values.get(ref))
+    return json.dumps(
+        [*cell, repr(item.gold.expected[ref]), value, computed.not_calculated.get(ref)]
+    )
+
+
+def main() -> None:
+    arguments = _arguments()
+
+    def measured() -> Iterator[Measured]:
+        for folder in arguments.corpus:
+            yield from of_folder(folder)
+        if arguments.suite:
+            yield from of_suite(arguments.suite)
+        yield from of_battery()
+
+    with contextlib.ExitStack() as stack:
+        kept_in = arguments.answers or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        sandbox = stack.enter_context(contextlib.closing(open_sandbox(arguments.sandbox)))
+        names = [name for name in available_engines(sandbox) if name != FORMULAS]
+        engines = [RememberedEngine(each, kept_in) for each in make_engines(sandbox, tuple(names))]
+        for engine in engines:
+            stack.callback(engine.close)
+        versions = {engine.name: engine.version for engine in engines}
+        samples, alone = record(measured(), engines)
+        table = trust_table()
+        if arguments.write:
+            data = {"corpora": _sizes(alone), **trust_data(samples, versions)}
+            TRUST.write_text(as_text(data), encoding="utf-8")
+            table = read_table(data)
+        misses = None
+        if arguments.misses is not None:
+            misses = stack.enter_context(arguments.misses.open("w", encoding="utf-8"))
+        report = {"plain": judged(measured(), _always(engines, table), misses)}
+        if arguments.folds:
+            folds = arguments.folds
+            tables = {
+                fold: Recalculator(engines, trust=table)
+                for fold, table in _without_folds(samples, versions, folds)
+            }
+            report["folds"] = judged(
+                measured(), lambda source: tables[fold_of(source, folds)], None
+            )
+        for name in names if arguments.without_each else ():
+            rest = [engine for engine in engines if engine.name != name]
+            report[f"without {name}"] = judged(measured(), _always(rest, table), None)
+    print_report(report, alone, names)
+
+
+def _always(engines: Sequence[Engine], table: TrustTable) -> Callable[[str], Recalculator]:
+    recalculator = Recalculator(engines, trust=table)
+    return lambda _: recalculator
+
+
+def _without_folds(
+    samples: Sequence[Sample], versions: Mapping[str, str], folds: int
+) -> Iterator[tuple[int, TrustTable]]:
+    """Each fold with the records that are made without it."""
+    for fold in range(folds):
+        others = [sample for sample in samples if fold_of(sample.source, folds) != fold]
+        yield fold, read_table(trust_data(others, versions))
+
+
+def _sizes(alone: Counts) -> dict[str, dict[str, int]]:
+    """The sources and cells of each corpus."""
+    sizes: dict[str, dict[str, int]] = defaultdict(lambda: {"sources": 0, "cells": 0})
+    for (source, what), cells in sorted(alone.items()):
+        if what == "cells":
+            size = sizes[source.partition("/")[0]]
+            size["sources"] += 1
+            size["cells"] += cells
+    return sizes
+
+
+def as_text(data: Mapping[str, Any]) -> str:
+    """The table as it stands in the package: a function or a shape on a line."""
+    blocks = [f' "{part}": {json.dumps(data[part])}' for part in ("measured_with", "corpora")]
+    for part in ("functions", "shapes"):
+        lines = (
+            f"  {json.dumps(name)}: {json.dumps(records, separators=(',', ':'))}"
+            for name, records in data[part].items()
+        )
+        blocks.append(f' "{part}": {{\n' + ",\n".join(lines) + "\n }")
+    return "{\n" + ",\n".join(blocks) + "\n}\n"
+
+
+def rows_of(sources: Mapping[str, int]) -> dict[str, list[str]]:
+    """The rows of a report: corpora and their folders, each with its sources.
+
+    Where one file has more than a third of the cells of a corpus, there is a row without it.
+
+    Args:
+        sources: source -> its cells.
+    """
+    rows: dict[str, list[str]] = defaultdict(list)
+    for source in sorted(sources):
+        parts = source.split("/")
+        for depth in range(1, len(parts)):
+            rows["/".join(parts[:depth])].append(source)
+    for corpus in [row for row in rows if "/" not in row]:
+        cells = {source: sources[source] for source in rows[corpus]}
+        largest = max(cells, key=lambda source: cells[source])
+        if cells[largest] > sum(cells.values()) / 3 and len(cells) > 1:
+            name = f"{corpus} without {largest.rpartition('/')[2]}"
+            rows[name] = [source for source in rows[corpus] if source != largest]
+    return dict(sorted(rows.items(), key=lambda row: (row[0].count("/"), row[0])))
+
+
+def print_report(report: Mapping[str, Counts], alone: Counts, engines: Sequence[str]) -> None:
+    """The shares of right cells by corpus and folder; the wrong and open cells of each way."""
+    plain = report["plain"]
+    sources = {source: cells for (source, what), cells in plain.items() if what == "cells"}
+    ways = [*engines, "any"]
+    print("| | cells |", " | ".join([*(f"{way} (wrong, open)" for way in report), *ways]), "|")
+    print("|---|" + "---|" * (len(report) + len(ways) + 1))
+    for row, below in rows_of(sources).items():
+        cells = sum(sources[source] for source in below)
+        shares = [
+            _with_misses(*(_sum(counts, below, end) for end in ("right", "wrong", "open")))
+            for counts in report.values()
+        ]
+        shares += [f"{_sum(alone, below, way) / cells:.2%}" for way in ways]
+        print(f"| {row} | {cells:,} |", " | ".join(shares), "|")
+
+
+def _sum(counts: Counts, sources: Sequence[str], end: str) -> int:
+    return sum(counts[source, end] for source in sources)
+
+
+def _with_misses(right: int, wrong: int, undecided: int) -> str:
+    return f"{right / (right + wrong + undecided):.4%} ({wrong}, {undecided})"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("suite", type=Path, nargs="?")
+    parser.add_argument("--corpus", type=Path, action="append", default=[])
+    parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--write", action="store_true", help="write judge/recalc/trust.json first")
+    parser.add_argument("--folds", type=int, default=0, metavar="N")
+    parser.add_argument("--without-each", action="store_true", help="without each engine as well")
+    parser.add_argument("--misses", type=Path, help="where cells that are not right are listed")
+    parser.add_argument("--answers", type=Path, help="where answers of engines stay for later runs")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

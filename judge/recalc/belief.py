@@ -1,0 +1,213 @@
+"""The rule of belief: which of the values that engines give for a cell is taken. Pure.
+
+1. A word is a value or an error that an engine gives for a cell, unless it only shows that the
+   engine lacks something.
+2. Of each engine there is a record: how often it was right, by function and by shape of its
+   arguments, values and errors apart. A small record is filled up from the next larger one. The
+   weakest call of a formula counts.
+3. A word weighs the logarithm of its odds to be right, so a word that is more often wrong than
+   right counts against its value.
+4. Engines that agree are independent witnesses: their weights add up.
+5. An engine has no word in a cell that reads one in which it was overruled.
+6. The heaviest value is taken. Without weight, without a lead over the next one, or said by one
+   engine alone that was never measured with a function of the formula, none is taken.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from itertools import product
+
+from judge.formulas.references import Reference
+from judge.formulas.shapes import Call
+from judge.recalc.agreement import same_value, with_logical
+from judge.recalc.names import LIBREOFFICE
+from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
+
+MIN_CHANCE = 0.02
+MAX_CHANCE = 0.998
+"""No record makes a word weigh more than these do."""
+
+LEAD = 0.05
+"""How much heavier a value has to be than the next one."""
+
+_WITNESSES = (LIBREOFFICE, *PAIR_ENGINES)
+
+Words = Mapping[str, CellValue]
+"""Engine -> what it gives for a cell."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """A value that some engines say.
+
+    Attributes:
+        value: what they say.
+        engines: which they are.
+        weight: the sum of their weights.
+    """
+
+    value: CellValue
+    engines: list[str] = field(default_factory=list)
+    weight: float = 0.0
+
+
+def is_error(word: CellValue, instead: CellValue) -> bool:
+    """Whether a word is an error, or stands for one.
+
+    Args:
+        word: the word.
+        instead: what the formula gives instead of an error; None if it gives the error.
+    """
+    return isinstance(word, ErrorValue) or (instead is not None and same_value(word, instead))
+
+
+def weight(
+    trust: TrustTable,
+    engine: str,
+    calls: Sequence[Call],
+    word: CellValue,
+    instead: CellValue = None,
+) -> float:
+    """How much a word of an engine weighs."""
+    chance = trust.chance(engine, calls, is_error=is_error(word, instead))
+    chance = min(max(chance, MIN_CHANCE), MAX_CHANCE)
+    return math.log(chance / (1 - chance))
+
+
+def verdicts(words: Words, weights: Mapping[str, float]) -> list[Verdict]:
+    """The different values among some words, the heaviest first."""
+    found: list[Verdict] = []
+    # LibreOffice may lose that a 1 is TRUE, so it joins the others.
+    for engine in sorted(words, key=lambda name: name == LIBREOFFICE):
+        word = words[engine]
+        verdict = next((each for each in found if same_value(each.value, word)), None)
+        if verdict is None and engine == LIBREOFFICE:
+            verdict = next(
+                (each for each in found if same_value(with_logical(word, each.value), each.value)),
+                None,
+            )
+        if verdict is None:
+            verdict = Verdict(word)
+            found.append(verdict)
+        verdict.engines.append(engine)
+        verdict.weight += weights[engine]
+    return sorted(found, key=lambda each: -each.weight)
+
+
+def believe(
+    words: Words, calls: Sequence[Call], trust: TrustTable, instead: CellValue = None
+) -> Verdict | None:
+    """The value that is taken; None if none is.
+
+    Args:
+        words: what the engines say, those without a value left out.
+        calls: what the formula calls.
+        trust: the records.
+        instead: what the formula gives instead of an error, by
+            :func:`judge.formulas.shapes.fallback`.
+    """
+    weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
+    found = verdicts(words, weights)
+    if any(call.is_of_arrays for call in calls):
+        for verdict in found:
+            if set(verdict.engines) == set(PAIR_ENGINES):
+                verdict.weight = min(
+                    verdict.weight, weight(trust, PAIR, calls, verdict.value, instead)
+                )
+        found.sort(key=lambda each: -each.weight)
+    if not found:
+        return None
+    first = found[0]
+    if len(found) == 1 and _is_unanimous(first, instead):
+        return first
+    if first.weight <= 0:
+        return None
+    if len(found) > 1 and first.weight - found[1].weight < LEAD:
+        return None
+    if len(first.engines) == 1 and not trust.is_measured(first.engines[0], calls):
+        return None
+    return first
+
+
+def _is_unanimous(verdict: Verdict, instead: CellValue) -> bool:
+    """Whether LibreOffice and a quick engine agree on a value, or all three on an error."""
+    enough = len(_WITNESSES) if is_error(verdict.value, instead) else 2
+    return LIBREOFFICE in verdict.engines and len(verdict.engines) >= enough
+
+
+def possible_words(
+    words: Mapping[str, CellValue], missing: Iterable[str]
+) -> Iterator[dict[str, CellValue]]:
+    """The words of all engines, for every kind of word that the missing ones could still have.
+
+    It may have no word, that of another engine, or a new one of any kind.
+    """
+    names = sorted(missing)
+    present: list[CellValue] = [*words.values()]
+    logical: list[CellValue] = [True, 1, False, 0]
+    for pair in (logical[:2], logical[2:]):
+        if any(same_value(word, each) for word in present for each in pair):
+            present.extend(pair)
+    kinds = [None, *present, *(new for number in range(len(names)) for new in _new(number))]
+    for added in product(kinds, repeat=len(names)):
+        yield {
+            **words,
+            **{name: word for name, word in zip(names, added, strict=True) if word is not None},
+        }
+
+
+def _new(number: int) -> tuple[CellValue, ...]:
+    """Text and an error that no engine gives."""
+    return f"\0new {number}", ErrorValue(f"#NEW{number}!")
+
+
+class Overruled:
+    """The cells in which engines were overruled, so that what reads them says nothing of theirs."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str, int], list[int]] = defaultdict(list)
+        self._columns: dict[tuple[str, str], set[int]] = defaultdict(set)
+        self._engines: set[str] = set()
+
+    def add(self, engine: str, ref: CellRef) -> None:
+        """Notes that an engine was overruled in a cell."""
+        self._engines.add(engine)
+        self._columns[engine, ref.sheet].add(ref.column)
+        bisect.insort(self._rows[engine, ref.sheet, ref.column], ref.row)
+
+    def reading(
+        self, home: str, reads: Sequence[Reference], named: Callable[[str], str | None]
+    ) -> AbstractSet[str]:
+        """The engines that were overruled in a cell of some rectangles.
+
+        Args:
+            home: the sheet of the formula.
+            reads: the rectangles.
+            named: the real name of a sheet.
+        """
+        return {
+            engine
+            for engine in self._engines
+            if any(self._holds(engine, home, read, named) for read in reads)
+        }
+
+    def _holds(
+        self, engine: str, home: str, read: Reference, named: Callable[[str], str | None]
+    ) -> bool:
+        sheet = home if read.sheet is None else named(read.sheet)
+        if sheet is None:
+            return False
+        for column in self._columns.get((engine, sheet), ()):
+            if read.min_column <= column <= read.max_column:
+                rows = self._rows[engine, sheet, column]
+                at = bisect.bisect_left(rows, read.min_row)
+                if at < len(rows) and rows[at] <= read.max_row:
+                    return True
+        return False
