@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.cli.infer import infer
+from judge.errors import UsageError
 from judge.inference.chat import ChatReply, Message, ToolCall, read_reply, reply_of_json
 from judge.inference.conversation import Conversation, converse
 from judge.inference.execution import Execution
@@ -299,3 +302,22 @@ def test_a_scripted_model_solves_sample_tasks_with_tools(
     assert scored.returncode == 0, scored.stderr
     report = json.loads((out / "report.json").read_text())
     assert report["overall"]["hard_restriction"] == 1.0
+
+
+def test_a_dry_run_shows_the_tools_and_their_cost(tmp_path: Path) -> None:
+    options = ["-m", "gpt-4o", "--mode", "tools", "--dry-run", "--limit", "1"]
+    shown = CliRunner().invoke(infer, [*options, "--out", str(tmp_path / "o")])
+    assert shown.exit_code == 0, shown.output
+    assert re.search(r"tools, about [\d,]+ tokens in each request:", shown.output)
+    assert "  submit(program): " in shown.output
+    document = CliRunner().invoke(infer, [*options, "--out", str(tmp_path / "o"), "--json"])
+    dry = json.loads(document.stdout)
+    assert dry["tools"] == definitions()
+    assert dry["prompt_tokens"][0] == dry["prompts"][0]["tokens"] + dry["tool_tokens"]
+
+
+def test_typed_answers_are_not_asked_for_with_tools(tmp_path: Path) -> None:
+    options = ["-m", "gpt-4o", "--mode", "tools", "--dry-run", "--out", str(tmp_path / "o")]
+    refused = CliRunner().invoke(infer, [*options, "--dataset", "sample-typed"])
+    assert isinstance(refused.exception, UsageError)
+    assert "--mode tools is for tasks whose answer is a workbook" in refused.exception.message
