@@ -37,8 +37,9 @@ class InferOptions:
         out: results directory [``results/<model>-<mode>-<time>``].
         ids: task ids to ask about [all].
         limit: ask about only that many tasks, in suite order [all].
-        mode: ``single`` (one round), ``multi`` (several), ``text`` (values for programs) or
-            ``desktop`` (mouse and keyboard, in LibreOffice Calc) [single].
+        mode: ``single`` (one round), ``multi`` (several), ``text`` (values for programs),
+            ``tools`` (calls of tools) or ``desktop`` (mouse and keyboard, in LibreOffice Calc)
+            [single].
         feedback: what a round of ``multi`` gets: ``row-exec``, ``react-exec`` or
             ``row-react-exec`` [row-react-exec].
         rounds: most rounds of ``multi`` [5; 10 for typed answers], most turns of ``desktop`` [15].

@@ -46,6 +46,7 @@ from judge.inference.documents import DocumentFolder
 from judge.inference.plan import Assignment, Background, InferencePlan, SuiteReference, TypedMode
 from judge.inference.prompt import Template, load_feedback, load_template, load_user_template
 from judge.inference.started import StartedRuns
+from judge.inference.tool_calls import TOOLS
 from judge.suites import load_suite
 from judge.suites.locate import whole_source
 
@@ -372,7 +373,7 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
         desktop=desktop,
         params=request_params(options),
         samples=options.samples or 1,
-        session=bool(options.session),
+        session=bool(options.session) or options.mode == TOOLS,
         explicit_stop=options.stop == "explicit",
         execution_feedback=options.execution_feedback is not False,
         background=background_of(options, assignments),
@@ -390,6 +391,12 @@ def _way(
     assert options.mode is not None
     setting = changed(load_setting(options.mode, options.feedback), options)
     check_combinations(options, setting.executes)
+    if options.mode == TOOLS and not all(each.question.answer.is_file for each in assignments):
+        raise UsageError(
+            "--mode tools is for tasks whose answer is a workbook, and some of these have a typed "
+            "answer",
+            hint="Choose tasks with --ids, or use --mode multi.",
+        )
     typed = typed_mode(options, assignments)
     template = template_for(options, setting)
     if typed is not None and all(

@@ -434,6 +434,12 @@ def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
     for prompt in dry.prompts:
         if prompt.problem:
             click.echo(f"no prompt for task {prompt.task_id}: {prompt.problem}")
+    if plan.tool_tokens:
+        click.echo(f"tools, about {plan.tool_tokens:,} tokens in each request:")
+        for each in plan.tool_definitions:
+            function = each["function"]
+            names = ", ".join(function["parameters"]["properties"])
+            click.echo(f"  {function['name']}({names}): {function['description']}")
     click.echo(f"calls: {_span(dry.calls)}")
     click.echo(f"tokens in prompts: about {_span(dry.prompt_tokens)}")
     click.echo(f"tokens in replies: about {_span(dry.completion_tokens)}")

@@ -13,10 +13,10 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Any, Protocol, TypedDict
+from typing import Any, NotRequired, Protocol, TypedDict
 
 from judge.core.conversation import Content, pictures_in
 from judge.inference.pictures import PictureStore, has_pictures, sent_content
@@ -30,6 +30,23 @@ class Message(TypedDict):
 
     role: str
     content: Content
+    tool_calls: NotRequired[list[dict[str, Any]]]
+    tool_call_id: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool, exactly as the server sent it.
+
+    Attributes:
+        id: its identifier; empty if it has none.
+        name: the name of the tool.
+        arguments: what should be an object as JSON.
+    """
+
+    id: str
+    name: str
+    arguments: str
 
 
 class CallError(Exception):
@@ -140,6 +157,7 @@ class ChatReply:
         reasoning: reasoning that the server gave separately from the text.
         model: the model that answered, as the server names it.
         cached: whether the reply came from the cache, so that no request was sent.
+        calls: the calls of tools; :attr:`text` repeats them if the message has no text.
     """
 
     text: str
@@ -153,6 +171,7 @@ class ChatReply:
     reasoning: str | None = None
     model: str | None = None
     cached: bool = False
+    calls: tuple[ToolCall, ...] = ()
 
     @property
     def is_truncated(self) -> bool:
@@ -161,7 +180,11 @@ class ChatReply:
 
     def to_json(self) -> dict[str, Any]:
         """The reply as a JSON object that :func:`reply_of_json` reads back."""
-        return {name: getattr(self, name) for name in _REPLY_FIELDS} | {"faults": list(self.faults)}
+        document = {name: getattr(self, name) for name in _REPLY_FIELDS}
+        document |= {"faults": list(self.faults), "calls": [asdict(call) for call in self.calls]}
+        if not self.calls:
+            del document["calls"]
+        return document
 
 
 _REPLY_FIELDS = tuple(one.name for one in fields(ChatReply))
@@ -175,6 +198,12 @@ def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
     """
     values = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
     values["faults"] = tuple(map(str, values.get("faults") or ()))
+    calls = values.get("calls") or ()
+    values["calls"] = tuple(
+        ToolCall(*(str(call.get(name, "")) for name in ("id", "name", "arguments")))
+        for call in calls
+        if isinstance(call, dict)
+    )
     for name, value in values.items():
         if type(value) not in _REPLY_TYPES[name]:
             raise TypeError(f"{name} of a reply is {str(value)[:80]!r}")
@@ -194,6 +223,7 @@ _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "reasoning": (str, type(None)),
         "model": (str, type(None)),
         "cached": (bool,),
+        "calls": (tuple,),
     }
 )
 
@@ -337,7 +367,33 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
         latency_s=latency_s,
         reasoning=_text_or_none(reasoning),
         model=_text_or_none(document.get("model")),
+        calls=_calls_of(message),
     )
+
+
+_MAX_CALLS_READ = 256
+
+
+def _calls_of(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    """The calls of a message; what is not of their form counts as empty text."""
+    calls = message.get("tool_calls")
+    found = []
+    for call in calls[:_MAX_CALLS_READ] if isinstance(calls, list) else ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict):
+            continue
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):  # some servers send the object itself
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        found.append(
+            ToolCall(
+                *(
+                    writable(value) if isinstance(value, str) else ""
+                    for value in (call.get("id"), function.get("name"), arguments)
+                )
+            )
+        )
+    return tuple(found)
 
 
 def _text_of(message: Mapping[str, Any]) -> str:
@@ -352,6 +408,7 @@ def _text_of(message: Mapping[str, Any]) -> str:
         return "\n".join(
             f"<tool_call>{json.dumps(call.get('function', {}), ensure_ascii=False)}</tool_call>"
             for call in calls
+            if isinstance(call, dict)
         )
     return content or ""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Mode = Literal["single", "multi", "text", "desktop"]
+Mode = Literal["single", "multi", "text", "tools", "desktop"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 Feedback = Literal["row-exec", "react-exec", "row-react-exec"]

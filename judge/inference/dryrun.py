@@ -63,6 +63,7 @@ class DryRun:
 
     def to_json(self, plan: InferencePlan) -> dict[str, Any]:
         """The plan and its figures as a JSON object; docs/inference.md describes the fields."""
+        tools = plan.tool_definitions
         return {
             "model": plan.model.name,
             "suite": plan.suite.name,
@@ -83,6 +84,7 @@ class DryRun:
             "completion_tokens": list(self.completion_tokens),
             "cost_usd": None if self.cost is None else list(self.cost),
             "over_length": list(self.over_length),
+            **({"tools": tools, "tool_tokens": plan.tool_tokens} if tools else {}),
         }
 
 
@@ -100,7 +102,7 @@ def dry_run(plan: InferencePlan) -> DryRun:
     )
     shown = [prompt for prompt in prompts if prompt.text is not None]
     calls = len(shown) * plan.samples
-    once = sum(prompt.tokens for prompt in shown) * plan.samples
+    once = sum(prompt.tokens + plan.tool_tokens for prompt in shown) * plan.samples
     all_rounds = once * rounds
     if plan.desktop is None:
         growth = reply + _EXPECTED_FEEDBACK_TOKENS

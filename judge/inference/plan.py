@@ -12,11 +12,14 @@ from judge.core.limits import Limits
 from judge.core.records.runs import InferenceIdentity, PromptContent, RunDocument
 from judge.core.task import TaskQuestion
 from judge.errors import StoreError
+from judge.files.documents import dump_json
+from judge.inference.chat import estimate_tokens
 from judge.inference.config import ModelSpec, Setting, TypedSetting, public_url
 from judge.inference.content import ContentLimits
 from judge.inference.desktop.setting import DesktopMode
 from judge.inference.documents import DocumentFolder, Excerpt
 from judge.inference.prompt import Feedback, Template, load_feedback
+from judge.inference.tool_calls import TOOLS, definitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +220,19 @@ class InferencePlan:
             **({} if bound is None else {"max_tokens": bound}),
             **self.model.params,
             **self.params,
+            **({"tools": definitions()} if setting.name == TOOLS else {}),
         }
+
+    @property
+    def tool_definitions(self) -> list[dict[str, Any]]:
+        """The tools that every request offers; none in all settings but that of tools."""
+        return definitions() if self.setting.name == TOOLS else []
+
+    @property
+    def tool_tokens(self) -> int:
+        """An estimate of the tokens that the definitions of tools take in every request."""
+        tools = self.tool_definitions
+        return estimate_tokens(dump_json(tools)) if tools else 0
 
     def params_of(self, question: TaskQuestion) -> dict[str, Any]:
         """Request parameters for a task."""

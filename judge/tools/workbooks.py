@@ -12,7 +12,6 @@ from judge.errors import UsageError, WorkbookError
 from judge.recalc.library import Recalculation, ranges_of
 from judge.recalc.rewrite import with_values
 from judge.tools.contract import Tool, ToolFaultError
-from judge.tools.folder import ToolFolder
 from judge.workbook.address import (
     COLUMN_BITS,
     COLUMN_MASK,
@@ -54,6 +53,24 @@ class Calculates(Protocol):
         ...
 
 
+class HoldsWorkbooks(Protocol):
+    """Where tools read and write workbooks; :class:`judge.tools.folder.ToolFolder` is one."""
+
+    read_only: bool
+
+    def names(self) -> list[tuple[str, int]]:
+        """Names of the workbooks, and their bytes."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a workbook."""
+        ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a workbook."""
+        ...
+
+
 _PATH = {"type": "string", "description": "Path of the workbook within the folder."}
 _RANGE = {"type": "string", "description": "Cells, such as Sheet1!A1:D20."}
 _VALUE = {
@@ -71,7 +88,7 @@ class WorkbookTools:
         calculator: opens what computes formulas; called once, when the first call needs it.
     """
 
-    def __init__(self, folder: ToolFolder, calculator: Callable[[], Calculates]) -> None:
+    def __init__(self, folder: HoldsWorkbooks, calculator: Callable[[], Calculates]) -> None:
         self._folder = folder
         self._open_calculator = calculator
         self._calculator: Calculates | None = None
