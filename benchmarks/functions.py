@@ -25,16 +25,16 @@ SHOWN_FAULTS = 4
 INTRODUCTION = """\
 # Functions
 
-Whom to trust with what: for every function that was measured, how many cells each engine had right,
-out of those in which it had a value or an error. The cells are those of golds, of the
-[battery](battery.md) and of workbooks saved by Excel; a formula that was filled down counts as ten at
-most, and a mistake is laid at the call that makes it ([recalculation](recalculation.md)). An engine
-without figures had no value.
+For every function that was measured, this page shows how many cells each engine had right, out of
+those in which it had a value or an error. The cells are those of golds, of the
+[battery](battery.md) and of workbooks saved by Excel. A formula that was filled down counts as ten
+at most, and a mistake counts against the call that makes it ([recalculation](recalculation.md)).
+An engine without figures had no value.
 
 "Agree" counts the cells in which IronCalc and formualizer agree. "For arrays" is a call that gets a
-computed array, or several values where it takes one. Faults are shapes of arguments, with their letters
-as in [recalculation](recalculation.md#the-rule-of-belief), in which an engine is right in less than nine
-of ten cells; the worst are shown, `judge engines FUNCTION` prints all.
+computed array, or several values where it takes one. Faults are shapes of arguments, with the
+letters of [recalculation](recalculation.md#the-rule-of-belief), in which an engine is right in less
+than nine of ten cells. The worst are shown; `judge engines FUNCTION` prints all.
 
 This page is written by
 
@@ -62,7 +62,7 @@ def page(table: TrustTable) -> str:
         "",
         "## Checked by hand",
         "",
-        "These entries were held against Microsoft's reference of the function by a person.",
+        "These entries were compared with Microsoft's reference of the function by a person.",
         "",
         "| function | what the reference says |",
         "|---|---|",
@@ -82,7 +82,7 @@ def _count(record: Record) -> str:
 def _faults(table: TrustTable, name: str) -> str:
     found = sorted(_wrong_shapes(table.shapes, name))[:SHOWN_FAULTS]
     return "; ".join(
-        f"{engine}: `{shape.replace('|', '¦')}` {_count(record)}"
+        f"{engine}: `{shape.replace(OF_ARRAYS, '')}` {_count(record)}"
         for _, shape, engine, record in found
     )
 
