@@ -58,7 +58,7 @@ from judge.suites.layouts import (
     outputs_in,
     programs_in,
 )
-from judge.suites.locate import whole_source
+from judge.suites.locate import locate_suite, whole_source
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (
     SubmissionFacts,
@@ -110,6 +110,13 @@ def find_runs(results: Path, options: ScoreOptions) -> list[Path]:
     return runs or [results]
 
 
+def _has_folder_answers(options: ScoreOptions) -> bool:
+    """Whether answers to the suite of the command may be folders, with any names in them."""
+    if options.dataset is None:
+        return False
+    return locate_suite(str(options.dataset)).format.has_folder_answers
+
+
 def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     """Finds out if a path is a run, solutions or finished outputs, and where its run goes."""
     out = as_path(options.out)
@@ -136,7 +143,8 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
     layout = layout_of(results, options.outputs, options.programs)
     if layout.programs:
         return RunToScore(run, solutions=results, outputs=None, fresh=True, layout=layout)
-    if layout.kind != NAMES or any(is_output_name(path.name) for path in regular_files(results)):
+    named = (is_output_name(path.name) for path in regular_files(results))
+    if layout.kind != NAMES or _has_folder_answers(options) or any(named):
         return RunToScore(run, solutions=None, outputs=results, fresh=True, layout=layout)
     raise UsageError(
         f"{results}: holds neither runs nor output workbooks",

@@ -158,12 +158,14 @@ class SuiteFormat(ABC):
             several, a pattern for messages; :attr:`Contents.definitions` names them.
         file_suffixes: how names of inputs and outputs end, such as ``.xlsx``; in lower case.
         output_pattern: how finished outputs are named, for messages.
+        has_folder_answers: whether :meth:`folder_answers` may find any.
     """
 
     names: tuple[str, ...]
     definition: str
     file_suffixes: tuple[str, ...]
     output_pattern: str = "none: its answers are values, in the text of a reply"
+    has_folder_answers: bool = False
 
     @abstractmethod
     def recognises(self, root: Path) -> bool:

@@ -48,6 +48,7 @@ class ChecklistFormat(SuiteFormat):
     file_suffixes: tuple[str, ...] = (".xlsx",)
     output_pattern = "{id}.xlsx, or a folder {id} with the files of an answer"
     folders: tuple[str, ...] = ("tasks",)
+    has_folder_answers = True
 
     def tasks_folder(self, root: Path) -> Path | None:
         """The folder that holds the tasks of a suite; None if there is none."""

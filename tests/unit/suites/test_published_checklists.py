@@ -11,9 +11,11 @@ from typing import Any
 import openpyxl
 import pytest
 
+from judge.api.options import ScoreOptions
+from judge.api.scoring import run_to_score
 from judge.core.submission import AnswerForm
 from judge.core.task import LEFT_OUT_OPTION
-from judge.errors import SubmissionError, SuiteError
+from judge.errors import SubmissionError, SuiteError, UsageError
 from judge.files.packed_folder import unpacked
 from judge.suites.answer_files import read_answer
 from judge.suites.load import load_suite
@@ -260,3 +262,12 @@ def test_tasks_on_windows_are_left_out_without_their_workbooks(tmp_path: Path) -
     assert (suite.format, task.reason_left_out()) == ("waa-v2", None)
     items: Any = task.checker.options["items"]
     assert [item["check"]["type"] for item in items] == ["sheet_name", "freeze"]
+
+
+def test_a_folder_of_folders_is_scored_if_the_suite_has_such_answers(tmp_path: Path) -> None:
+    suite = officebench(tmp_path / "suite")
+    run = write(tmp_path / "run", {"1-2/0/data/new.txt": "x"})
+    source = run_to_score(run, ScoreOptions(dataset=suite))
+    assert (source.outputs, source.fresh) == (run, True)
+    with pytest.raises(UsageError, match="neither runs nor output workbooks"):
+        run_to_score(run, ScoreOptions())
