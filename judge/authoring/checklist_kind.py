@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from judge.authoring.kinds import PROPOSED
 from judge.authoring.proposals.items import propose_items
 from judge.authoring.proposals.propose import Proposals, rule_lists
 from judge.authoring.rules_kind import Definition, RulesFields, RulesKind
@@ -13,9 +14,6 @@ from judge.compare.checklists.items import NAME as CHECKER
 from judge.compare.registry import check_options
 from judge.core.task import CheckerSpec
 from judge.errors import UsageError
-
-PROPOSED = "proposed"
-"""In place of a file: items are proposed from the gold and the instruction."""
 
 
 class ChecklistKind(RulesKind):

@@ -30,6 +30,9 @@ _HOMES = {
 }
 """Name of a kind -> the module that defines it as ``KIND``."""
 
+PROPOSED = "proposed"
+"""In place of a file with items: they are proposed from the gold and the instruction."""
+
 Record = dict[str, Any]
 """A task as the definition of its suite has it."""
 

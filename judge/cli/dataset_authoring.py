@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge import api
-from judge.authoring.checklist_kind import PROPOSED
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
-from judge.authoring.kinds import DraftTask, given_options, kind_named, kind_names
+from judge.authoring.kinds import PROPOSED, DraftTask, given_options, kind_named, kind_names
 from judge.authoring.review import Standing, State
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
