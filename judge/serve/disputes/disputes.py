@@ -1,7 +1,7 @@
 """Disputes: somebody says that a verdict is wrong because the suite is.
 
 Disputes of one case are one suspect, which reviewers decide (:mod:`judge.serve.disputes.review`).
-Whoever disputes can take it back until a reviewer has opened it.
+The account can take it back until a reviewer has opened it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ UNDECIDED = (DisputeState.OPEN, DisputeState.SUSPECT)
 
 
 class DisputeKind(enum.StrEnum):
-    """What is said to be wrong."""
+    """What is wrong, by a dispute."""
 
     GOLD = "gold"
     """The gold is not what the question asks for."""
@@ -53,7 +53,7 @@ class Claim:
         case: number of the case.
         kind: what is wrong.
         claim: what is right instead.
-        evidence: why; empty if nothing is said.
+        evidence: why; can be empty.
         submission: id of the submission whose verdict it is; None for a task of a public split.
         suite: name or id of the suite, without a submission.
     """

@@ -252,7 +252,7 @@ def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
 
     Returns:
         For each range of the answer and each workbook ``name``, ``sheet``, ``columns``, ``rows``
-        (number, and for each cell its text and whether it is asked for) and ``more``.
+        (number, and for each cell its text and whether it is part of the answer) and ``more``.
     """
     case = next((one for one in task.cases if one.number == number), None)
     if case is None:

@@ -1,8 +1,8 @@
 """Reviewers decide about the disputes of a case, blind to each other.
 
-As many reviewers as the suite wants have to agree: two where it says so, otherwise one. What one of
-them found is shown to nobody else before the disputes are decided. Nobody decides about a dispute
-of a team of their own, and no contestant of an open phase reviews its suite.
+As many reviewers as the suite wants have to agree: two where it says so, otherwise one. What one
+of them found stays hidden from all others until the disputes are decided. Nobody decides about a
+dispute of a team of their own, and no contestant of an open phase reviews its suite.
 """
 
 from __future__ import annotations

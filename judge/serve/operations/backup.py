@@ -1,7 +1,7 @@
 """Backups of a running server, and a server from a backup.
 
 The database comes first (SQLite's backup API, or ``pg_dump``), then the files that its rows name.
-Files are on disk before the rows that name them, and no row is removed, so whatever the copy of the
+Files are on disk before the rows that name them, and no row is deleted, so whatever the copy of the
 database names is there to be copied. A backup holds golds, keys and programs: guard it as the data
 folder.
 """
@@ -67,7 +67,7 @@ def back_up(database: Database, folder: DataFolder, target: Path) -> Backup:
         StoreError: it cannot be written, or ``pg_dump`` fails.
     """
     if target.exists():
-        raise UsageError(f"{target}: is there already", hint="Name a file that is not there yet.")
+        raise UsageError(f"{target}: already exists", hint="Name another file.")
     with (
         naming_what_is_written(target, StoreError),
         tempfile.TemporaryDirectory(dir=folder.temporary(), prefix="backup-") as scratch,
@@ -158,7 +158,7 @@ def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Data
 
     Raises:
         UsageError: the folder is in use, or the database is of another kind.
-        StoreError: it is no backup, or it cannot be restored.
+        StoreError: it is not a backup, or it cannot be restored.
     """
     if folder.path.exists() and any(folder.path.iterdir()):
         raise UsageError(f"{folder.path}: is not empty", hint="Restore into a new folder.")

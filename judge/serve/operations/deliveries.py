@@ -140,7 +140,7 @@ def hosts_of(connection: sa.Connection) -> list[str]:
 
 
 def plan(database: Database) -> int:
-    """Makes the deliveries of events that no webhook has been told about.
+    """Makes the deliveries of new events.
 
     Returns:
         How many were made.
@@ -201,7 +201,7 @@ def _teams(connection: sa.Connection, account: str) -> list[str]:
 
 
 def _concerns(connection: sa.Connection, event: Mapping[str, Any], teams: list[str]) -> bool:
-    """Whether an account is told of an event: of what is its own, and of public boards."""
+    """Whether an event concerns an account: its own objects, and public boards."""
     match event["kind"]:
         case "submission.judged":
             judging = (event["detail"] or {}).get("judging")

@@ -91,7 +91,7 @@ class Metrics:
         self.registry.register(_OfDatabase(server))
 
     def answered(self, request: Request, status: int, seconds: float) -> None:
-        """Counts a request that was answered, by the route, never by the path that was asked for.
+        """Counts a request that was answered, by the route, never by its path.
 
         Those that wait on purpose are counted and not measured.
         """

@@ -36,6 +36,7 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database, first_row
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Kind
+from judge.suites.folders import regular_files
 from judge.suites.layouts import Layout
 
 _KEPT_SCORERS = 4
@@ -52,14 +53,14 @@ class Work:
         options: of the conditions.
         before: id of the judging that counts now, for rejudgings; None otherwise, and where the
             rejudging wants every case judged afresh.
-        anew: tasks of which nothing on record is taken over.
+        afresh: tasks of which nothing on record is taken over.
     """
 
     submission: Mapping[str, Any]
     revision: dict[str, Any]
     options: dict[str, Any]
     before: str | None
-    anew: frozenset[str] = frozenset()
+    afresh: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +162,8 @@ class Scorers:
         options = score_options(
             work.options, dataset=place, corrections=corrections, **self._shared
         )
-        rules, name = repr(sorted(work.options.items())), f"{work.options}{place}"
+        rules = repr(sorted(work.options.items()))
+        name = f"{work.options}{place}{_signature(place)}"  # one that was changed is loaded again
         with self._lock:
             if rules not in self._resources:
                 self._resources[rules] = JudgingResources(
@@ -181,6 +183,15 @@ class Scorers:
                 hint="Add the suite again, as a new revision.",
             )
         return scorer
+
+
+def _signature(place: Path) -> str:
+    """What changes when a file of a suite is changed, without reading one: sizes and times."""
+    digest = hashlib.sha256()
+    for path in regular_files(place):
+        status = path.stat()
+        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
 
 
 def work_of(database: Database, claim: Claim) -> Work:
@@ -204,10 +215,10 @@ def work_of(database: Database, claim: Claim) -> Work:
         )
     assert revision is not None
     before: str | None = None
-    anew: frozenset[str] = frozenset()
+    afresh: frozenset[str] = frozenset()
     if scope is not None and not scope["afresh"] and submission["current_judging"] != claim.id:
-        before, anew = submission["current_judging"], frozenset(scope["tasks"])
-    return Work(submission, revision, conditions["document"]["options"], before, anew)
+        before, afresh = submission["current_judging"], frozenset(scope["tasks"])
+    return Work(submission, revision, conditions["document"]["options"], before, afresh)
 
 
 def judge(
@@ -232,7 +243,7 @@ def judge(
     """
     results = folder.results(claim.id)
     if work.before is not None and not results.exists():
-        _seed(folder, work.before, results, work.anew)
+        _seed(folder, work.before, results, work.afresh)
     scorer = scorers.scorer(work)
     body = folder.body(work.submission["sha256"])
     if work.submission["kind"] == Kind.WORKBOOKS:
@@ -285,7 +296,7 @@ def _verdicts(
     return [rows[key] for key in sorted(rows)]
 
 
-def _seed(folder: DataFolder, before: str, results: Path, anew: frozenset[str]) -> None:
+def _seed(folder: DataFolder, before: str, results: Path, afresh: frozenset[str]) -> None:
     """Puts what is on record of a judging where another one begins; whole, or not at all."""
     source = folder.results(before)
     scratch = folder.temporary() / results.name
@@ -297,11 +308,11 @@ def _seed(folder: DataFolder, before: str, results: Path, anew: frozenset[str]) 
                 shutil.copytree(source / name, scratch / name, copy_function=_linked)
             elif (source / name).is_file():
                 shutil.copyfile(source / name, scratch / name)
-        if anew:
+        if afresh:
             with RunDirectory(scratch) as store:
                 records = list(store.read_records(CASES_FILE))
                 store.replace_records(
-                    CASES_FILE, [record for record in records if str(record["task"]) not in anew]
+                    CASES_FILE, [record for record in records if str(record["task"]) not in afresh]
                 )
         scratch.replace(results)
 

@@ -2,8 +2,9 @@
 
 Service is shared by cases: the account that was served least comes first. A judging that is under
 way has a lease, a random word; ending it takes the lease, and without it nothing is written.
-Leases do not depend on the time of day: their holder raises a counter, and :mod:`judge.serve.queue.watching`
-takes back those whose counter stands still. Locks are taken in the order account, then judging.
+Leases do not depend on the time of day: their holder raises a counter, and
+:mod:`judge.serve.queue.watching` takes back those whose counter stands still. Locks are taken in
+the order account, then judging.
 """
 
 from __future__ import annotations

@@ -51,9 +51,9 @@ class Scope:
     Attributes:
         of: which submissions.
         ids: ids of phases, boards or submissions, or names of dispatchers; empty for all.
-        tasks: tasks whose cases are judged anew, even if nothing that they depend on has changed;
+        tasks: tasks whose cases are judged again, even if nothing that they depend on has changed;
             for all other cases, what is on record is copied where both keys are unchanged.
-        afresh: whether every case is judged anew, as after a fault of a dispatcher.
+        afresh: whether every case is judged from the start, as after a fault of a dispatcher.
     """
 
     of: Of = Of.ALL
@@ -223,7 +223,7 @@ def start(transaction: Transaction, rejudging: str) -> None:
     """Has every submission of a draft judged under its conditions.
 
     Raises:
-        Problem: 409, it is no draft any more.
+        Problem: 409, it is not a draft.
     """
     row = _locked(transaction, rejudging)
     _require_state(row, RejudgingState.DRAFT)
@@ -275,7 +275,7 @@ def add_members(transaction: Transaction, row: Mapping[str, Any]) -> int:
 
 
 def _queue(transaction: Transaction, row: Mapping[str, Any], submission: Mapping[str, Any]) -> str:
-    """A judging of a member, which takes the turn of whoever opened the rejudging."""
+    """A judging of a member, which takes the turn of the account that opened the rejudging."""
     return enqueue(
         transaction,
         submission=submission["id"],
@@ -357,7 +357,7 @@ def progress_of(connection: sa.Connection, rejudging: str) -> Progress:
 
 
 def retry_failed(transaction: Transaction, rejudging: str) -> int:
-    """Queues the members anew that failed.
+    """Queues again the members that failed.
 
     Returns:
         How many there were.

@@ -178,7 +178,7 @@ def post_start(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, 
 
 @router.post("/rejudgings/{rejudging}:retry", dependencies=[rate("change")])
 def post_retry(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """Queues the members anew that failed."""
+    """Queues again the members that failed."""
     return act(server, caller, rejudging, "retry")
 
 

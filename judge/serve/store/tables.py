@@ -2,7 +2,7 @@
 
 Identifiers are those of :mod:`judge.serve.store.ids`, with the prefix in the comment of their
 table. Times are strings in UTC of the database's clock (:class:`Now`), for people alone: leases
-count by beats. Feedback levels, states and lanes are words, declared in :mod:`judge.serve.store.words`.
+count by beats. Feedback levels, states and lanes are words of :mod:`judge.serve.store.words`.
 """
 
 from __future__ import annotations
