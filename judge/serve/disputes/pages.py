@@ -306,4 +306,6 @@ def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
 
 
 def _text(cell: Cell | None) -> str:
-    return "" if cell is None or cell.value is None else str(cell.value)[:200]
+    if cell is None or cell.value is None:
+        return ""
+    return str(cell.value)[:200].removesuffix(" 00:00:00")
