@@ -25,7 +25,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +114,13 @@ def prepare(server: Server) -> list[str]:
     return tokens
 
 
-def hand_in(url: str, tokens: list[str], lines: list[Any], folder: Path, ids: list[str]) -> None:
-    """Hands everything in, each as often as it takes."""
+def hand_in(
+    url: str, tokens: list[str], lines: list[Any], folder: Path, share: Callable[[], float]
+) -> None:
+    """Hands everything in, each as often as it takes, spread over the kills that are to come."""
     for place, (record, _) in enumerate(lines):
+        while share() < place / len(lines):
+            time.sleep(0.05)
         path = folder / f"{place}.jsonl"
         kept = {name: record[name] for name in ("id", "solution", "input_path", "output_path")}
         path.write_text(json.dumps(kept) + "\n")
@@ -124,7 +128,7 @@ def hand_in(url: str, tokens: list[str], lines: list[Any], folder: Path, ids: li
             with contextlib.closing(Client(url, tokens[place % ACCOUNTS])) as client:
                 try:
                     claims = {"note": f"number {place}", "system": f"system {place % ACCOUNTS}"}
-                    ids.append(client.submit(Handed(path, "open", claims))["id"])
+                    client.submit(Handed(path, "open", claims))
                     break
                 except JudgeError:
                     time.sleep(0.2)
@@ -154,12 +158,16 @@ def run(place: PlaceOptions, number: int, kills: int, seed: int, *, log: Path) -
         server = Part("server", [*judge, "serve", "api", *where, *listen], "Ctrl-C", log)
         with made.server.database.writing(ACTOR) as transaction:
             made.server.shared["boards"].add(transaction, NewBoard("board", "open"))
-        ended, ids = threading.Event(), list[str]()
+        ended = threading.Event()
         parts = [dispatcher, server]
         killer = threading.Thread(target=killing, args=(parts, random.Random(seed), kills, ended))
         begun = time.monotonic()
         killer.start()
-        hand_in(f"http://127.0.0.1:{port}", tokens, lines, Path(name), ids)
+
+        def share() -> float:
+            return sum(part.kills for part in parts) / (len(parts) * kills) if kills else 1.0
+
+        hand_in(f"http://127.0.0.1:{port}", tokens, lines, Path(name), share)
         killer.join()
         wait_until_judged(made.server)
         seconds = time.monotonic() - begun
