@@ -42,6 +42,8 @@ demo: setup
 	    $(JUDGE) desktop profit --steps dataset/sample-desktop/steps/profit.yaml \
 	        --sandbox bubblewrap; \
 	else echo "no desktop here, so no episode on one: $(JUDGE) sandbox build --desktop"; fi
+	@echo "as an online judge, with a board of the sample submissions (docs/serve.md):"
+	@echo "    make setup-dev && $(JUDGE) serve --demo"
 
 test: setup-dev
 	scripts/with-test-machine $(PYTEST) -n auto $(PYTEST_FLAGS)

@@ -164,10 +164,8 @@ def check_workbooks(paths: Sequence[Path]) -> int:
                 wrong += 1
                 print(f"wrong: {path.name} {address(ref)} {cell.formula}: {read!r}, {expected!r}")
     spent = time.process_time() - started
-    print(
-        f"{len(paths)} workbooks, {computed_cells} cells computed here, {wrong} wrong, "
-        f"{spent:.1f} s"
-    )
+    counts = f"{len(paths)} workbooks, {computed_cells} cells computed here, {wrong} wrong"
+    print(f"{counts}, {spent:.1f} s of processor time")
     return 1 if wrong else 0
 
 

@@ -82,6 +82,9 @@ from judge.suites.submissions import load_submissions as load_submissions
 from judge.suspects.model import document_of as document_of
 from judge.suspects.model import read_suspects as read_suspects
 from judge.suspects.model import write_suspects as write_suspects
+from judge.tools.folder import ToolFolder as ToolFolder
+from judge.tools.mcp import ToolServer as ToolServer
+from judge.tools.workbooks import WorkbookTools as WorkbookTools
 from judge.web.local_page import redirect_to as redirect_to
 from judge.workbook.facts.book import BookFacts as BookFacts
 from judge.workbook.facts.render import facts_to_json as facts_to_json

@@ -20,7 +20,7 @@ from rich import progress
 
 from judge import api
 from judge.api.infer_options import InferOptions
-from judge.cli import dataset_authoring
+from judge.cli import checklists, dataset_authoring
 from judge.cli.help import HelpCommand, HelpGroup
 from judge.cli.options import (
     by_option,
@@ -481,6 +481,8 @@ for _command in (
     dataset_authoring.edit_task,
     dataset_authoring.review,
     dataset_authoring.export,
+    checklists.export_rewardkit,
+    checklists.import_rewardkit,
     triage,
 ):
     dataset.add_command(_command)

@@ -47,7 +47,8 @@ harbor_options = together(
     option("--agent-image", help="With harbor: image in which agents work, used as it is."),
     option(
         "--verifier-image",
-        help="With harbor: image of the verifiers. [that of `judge sandbox build --verifier`]",
+        help="With harbor and codabench: image that judges. "
+        "[that of `judge sandbox build --verifier`]",
     ),
 )
 """The options that belong to the format."""
@@ -456,10 +457,11 @@ def review(
 @option(
     "--format",
     "form",
-    type=OneOf(["suite", "dataset-card", "harbor"]),
+    type=OneOf(["suite", "dataset-card", "harbor", "codabench", "huggingface"]),
     default="suite",
     show_default=True,
-    help="A suite to judge with, a dataset folder with a card and no golds, or tasks of Harbor.",
+    help="A suite to judge with, a dataset folder with a card and no golds, tasks of Harbor, a "
+    "bundle of Codabench, or eval.yaml of Hugging Face.",
 )
 @harbor_options
 @option("--licence", help="Licence of the data, for the card. [that of a published suite]")
@@ -476,13 +478,23 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
     licence, source and counts, next to the inputs and an index of the tasks in Parquet.
 
     With --format harbor, each task is a folder that the agent framework Harbor runs, with a
-    verifier that judges offline (docs/agents.md).
+    verifier that judges offline (docs/agents.md). With --format codabench, TARGET is a .zip for
+    Codabench, with the golds for the workers of its queue; with --format huggingface, it is the
+    eval.yaml of a data set there (docs/leaderboards.md).
     """
     licence, source = options.pop("licence"), options.pop("source")
     images = options.pop("agent_image"), options.pop("verifier_image")
     corrections = read_corrections(options)
+    if form == "codabench" and images[0] is None:
+        _refuse_others(form, state, corrections, source)
+        _export_codabench(suite, target, images[1], licence)
+        return
     if form != "harbor" and any(images):
         raise UsageError("--agent-image and --verifier-image belong to --format harbor")
+    if form == "huggingface":
+        _refuse_others(form, state, corrections, licence, source)
+        _export_eval_yaml(suite, target)
+        return
     if form == "harbor":
         if any((state, corrections, licence, source)):
             raise UsageError(
@@ -512,6 +524,34 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
     chosen = choose(tasks, State(state))
     cases = export_suite(draft, chosen, target)
     click.echo(f"{target}: {len(chosen)} of {len(tasks)} tasks, {cases} cases")
+
+
+def _refuse_others(form: str, *given: object) -> None:
+    if any(given):
+        raise UsageError(
+            f"--format {form} takes a finished suite as it is",
+            hint="Leave --state, --corrections, --source and, but for codabench, --licence out.",
+        )
+
+
+def _export_codabench(suite: str, target: Path, image: str | None, licence: str | None) -> None:
+    from judge.authoring.codabench import export_codabench  # noqa: PLC0415  for a quick --help
+
+    image = image or api.verifier_tag()
+    made = export_codabench(load_suite(suite), image, target, licence=licence)
+    click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases; scored in {image}")
+    click.echo("It holds the golds: give it to Codabench alone, and to no contestant.", err=True)
+
+
+def _export_eval_yaml(suite: str, target: Path) -> None:
+    from judge.authoring.codabench import eval_yaml  # noqa: PLC0415  for a quick --help
+
+    text = eval_yaml(load_suite(suite))
+    if target.exists():
+        raise UsageError(f"{target} already exists", hint="Name another one, or move it away.")
+    with naming_what_is_written(target):
+        write_whole(target, text.encode(), mode=0o644)
+    click.echo(str(target))
 
 
 def _export_card(suite: str, target: Path, licence: str | None, source: str | None) -> None:

@@ -57,6 +57,11 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "verify_result",
             "Check a signed result of a server, offline.",
         ),
+        "checklist": (
+            "judge.cli.checklist",
+            "checklist",
+            "Have models or people mark items of checklists.",
+        ),
     },
     "Suites": {
         "dataset": (
@@ -81,6 +86,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
         "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
+        "mcp": ("judge.cli.mcp", "mcp", "Offer tools for workbooks as an MCP server."),
     },
     "This machine": {
         "sandbox": ("judge.cli.sandbox", "sandbox", "Build and inspect the sandbox."),

@@ -48,7 +48,10 @@ HTML_FILE = "report.html"
 @option(
     "--table",
     type=OneOf(
-        ["scores", "paper", "tasks", "cases", "episodes", "settings", "histogram", "endings"]
+        [
+            *("scores", "paper", "tasks", "cases", "items"),
+            *("episodes", "settings", "histogram", "endings"),
+        ]
     ),
     default="scores",
     show_default=True,

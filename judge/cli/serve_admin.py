@@ -277,12 +277,18 @@ def phase_add(name: str, suite: str, **options: Any) -> None:
 def phase_set(name: str, state: str, **options: Any) -> None:
     """Open, close or publish a phase by hand, or leave it to its times again."""
     with server_of(options) as server:
-        from judge.serve.catalog import set_phase_state  # noqa: PLC0415  as above
+        import sqlalchemy as sa  # noqa: PLC0415  as above
+
+        from judge.serve.catalog import set_phase_state  # noqa: PLC0415
+        from judge.serve.store import tables as t  # noqa: PLC0415
         from judge.serve.store.words import PhaseState  # noqa: PLC0415
 
         chosen = None if state == "by-time" else PhaseState(state)
         with server.database.writing(acting()) as transaction:
             set_phase_state(transaction, name, chosen)
+            row = transaction.one(sa.select(t.phase.c.id).where(t.phase.c.name == name))
+            assert row is not None, "its state was set"
+            server.shared["boards"].renew(transaction, row["id"], f"the phase is {state}")
 
 
 @phase.command("list", examples=("serve admin phase list",))
@@ -309,6 +315,7 @@ def board() -> None:
     show_default=True,
     help="Which submission of an account counts.",
 )
+@option("--frozen-at", metavar="TIME", help="From when the public sees that moment's version.")
 @_PLACE
 def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
     """Add the board NAME of PHASE; its conditions are those of now."""
@@ -319,6 +326,29 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
         new = NewBoard(name, phase, metric=Metric(metric), **options)
         with server.database.writing(acting()) as transaction:
             click.echo(server.shared["boards"].add(transaction, new))
+
+
+@admin.command(examples=("serve admin leak budget --submissions 150",))
+@click.argument("suite")
+@option(
+    "--submissions",
+    type=click.IntRange(1, 1_000_000),
+    default=150,
+    show_default=True,
+    help="That a team can make in a phase.",
+)
+@_PLACE
+def leak(suite: str, submissions: int, **options: Any) -> None:
+    """Say what each feedback level can give away of a suite's splits.
+
+    In bits, at most: of one submission, and of all submissions of a team in a phase; and how many
+    golds can be guessed (docs/leaderboards.md).
+    """
+    with server_of(options) as server:
+        from judge.serve.boards.guesses import leak_lines  # noqa: PLC0415  as above
+
+        for line in leak_lines(server, suite, submissions):
+            click.echo(line)
 
 
 @admin.command(examples=("serve admin maintenance on --message 'back at noon'",))

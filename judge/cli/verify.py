@@ -232,7 +232,7 @@ def _print(checks: Sequence[CaseCheck]) -> None:
     if unchanged:
         click.echo(f"  {', '.join(unchanged)}")
     _print_items(checks)
-    _print_dynamic([check for check in checks if check.dynamic is not None])
+    print_dynamic([check for check in checks if check.dynamic is not None])
     noted = {check.task_id for check in checks if check.notes}
     click.echo(f"tasks whose answer position was read with a note: {len(noted)}")
 
@@ -256,7 +256,7 @@ def _print_items(checks: Sequence[CaseCheck]) -> None:
             click.echo(f"  task {check.task_id} case {check.case}: {', '.join(ids)}")
 
 
-def _print_dynamic(checks: Sequence[CaseCheck]) -> None:
+def print_dynamic(checks: Sequence[CaseCheck]) -> None:
     """Tasks whose answers can be measured by changing inputs, and why others cannot."""
     if not checks:
         return

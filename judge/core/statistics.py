@@ -81,6 +81,34 @@ def wilson(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Estimat
     return Estimate(share, low, high, n, "wilson")
 
 
+def cohens_kappa(pairs: Sequence[tuple[bool, bool]], *, confidence: float = CONFIDENCE) -> Estimate:
+    """Cohen's kappa of two raters, with the interval of its large-sample standard error.
+
+    Source: J. Cohen, Educational and Psychological Measurement 20 (1960), 37-46.
+
+    Args:
+        pairs: what both say about each item.
+        confidence: of the interval.
+
+    Returns:
+        No value without items, or if both raters always say the same one thing, where chance alone
+        agrees wholly.
+    """
+    n = len(pairs)
+    if not n:
+        return NOTHING_OBSERVED
+    observed = sum(first == second for first, second in pairs) / n
+    first_yes = sum(first for first, _ in pairs) / n
+    second_yes = sum(second for _, second in pairs) / n
+    by_chance = first_yes * second_yes + (1 - first_yes) * (1 - second_yes)
+    if by_chance == 1:
+        return Estimate(None, None, None, n, "")
+    kappa = (observed - by_chance) / (1 - by_chance)
+    error = math.sqrt(observed * (1 - observed) / n) / (1 - by_chance)
+    reach = _quantile(confidence) * error
+    return Estimate(kappa, max(-1.0, kappa - reach), min(1.0, kappa + reach), n, "large sample")
+
+
 def mean_interval(
     values: Sequence[float],
     *,

@@ -16,7 +16,7 @@ from judge.formulas.references import Area, Reference, reference
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A number, a text, or a logical value."""
+    """A number, a string, or a logical value."""
 
     value: float | str | bool
 

@@ -189,7 +189,7 @@ def _own_answers(task: Task, gold: Gold) -> list[Answer]:
 
 
 def _inputs_of(task: Task, case: TestCase) -> Answer:
-    """The inputs as an answer: the first where a workbook is asked for, otherwise all of them."""
+    """The inputs as an answer: the first if the answer is a workbook, otherwise all of them."""
     inputs = case.inputs[:1] if task.answer is AnswerForm.WORKBOOK else case.inputs
     files = []
     for source in inputs:

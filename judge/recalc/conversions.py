@@ -152,7 +152,7 @@ _PLAIN_TEXT = re.compile(r"[\x20-\x7e]*")
 
 
 def text_number(text: str) -> float | None:
-    """The number that Excel reads in a text where it expects a number.
+    """The number that Excel reads in a string where it expects a number.
 
     Returns:
         The number; None where it is ``#VALUE!``.
@@ -175,7 +175,7 @@ def text_number(text: str) -> float | None:
 
 
 def _signed(text: str) -> float | None:
-    """A number with signs, a currency, a percent sign; None if it is none."""
+    """A number with signs, a currency, a percent sign; None if it is not one."""
     rest, negative = text, False
     if rest.startswith("(") and rest.endswith(")"):
         rest, negative = rest[1:-1].strip(" "), True

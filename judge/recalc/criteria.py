@@ -27,7 +27,7 @@ class Criterion:
 
     Attributes:
         operator: ``=``, ``<>``, ``<``, ``<=``, ``>`` or ``>=``.
-        operand: a number, a text in lower case, a logical value or an error to compare with; None
+        operand: a number, a string in lower case, a logical value or an error to compare with; None
             for ``=`` and ``<>`` alone.
         pattern: whether the operand is a pattern with ``*``, ``?`` or ``~``.
     """
@@ -95,10 +95,10 @@ class Cells:
         return self.rows * self.columns
 
     def equal_to(self, operand: float | str) -> frozenset[Place]:
-        """The cells that are equal to a number, or to a text in lower case.
+        """The cells that are equal to a number, or to a string in lower case.
 
         Raises:
-            UnsureError: it is not documented which number a text in a cell is.
+            UnsureError: it is not documented which number the text of a cell is.
         """
         if self._equal is None:
             self._equal = self._by_value()
@@ -230,7 +230,7 @@ _ORDERED = re.compile(r"[a-z]*|[0-9]*")
 
 
 def text_order(first: str, second: str, operator: str) -> bool:
-    """Whether an order holds between two texts, letters in upper or lower case.
+    """Whether an order holds between two strings, letters in upper or lower case.
 
     Raises:
         UnsureError: the order of other characters depends on the region.
@@ -242,7 +242,7 @@ def text_order(first: str, second: str, operator: str) -> bool:
 
 
 def fits(text: str, pattern: str) -> bool:
-    """Whether a text fits a pattern with ``*``, ``?`` and ``~``; takes their lengths multiplied."""
+    """Whether a string fits a pattern with ``*``, ``?`` and ``~``; takes the product of lengths."""
     parts = _pattern_parts(pattern)
     at = place = 0
     star, resumed = -1, 0

@@ -72,7 +72,7 @@ class _Section:
 
 
 def formatted(value: float | str, code: str) -> str:
-    """A number or a text as a number format shows it.
+    """A number or a string as a number format shows it.
 
     Raises:
         UnsureError: the format is not documented, depends on the region, or shows no such value.

@@ -89,6 +89,8 @@ class OwnValues:
         value, converted = self._formula(ref, cell)
         if not converted:
             raise UnsureError
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+            return int(value)  # as the reader and the engines' services have it
         return 0 if value is None else value
 
     def _formula(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
@@ -245,7 +247,7 @@ def followed_values(
     Args:
         workbook: an open workbook.
         index: its formulas.
-        cells: the formula cells that are asked for.
+        cells: the requested formula cells.
         walk: all formula cells that these depend on; None if they are not known.
 
     Returns:
@@ -281,7 +283,7 @@ def own_values(
         index: its formulas.
         cells: formula cells.
         believed: values of formula cells that are known from elsewhere.
-        suspects: cells that are looked at even if no function of theirs converts anything.
+        suspects: cells that are tried even if no function of theirs converts anything.
 
     Returns:
         Cell -> value, dates and times as serial numbers.

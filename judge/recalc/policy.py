@@ -572,7 +572,7 @@ def _is_alone(cell: WantedCell) -> bool:
 
 
 _NO_VALUE = ErrorValue("#VALUE!")
-"""Stands for a missing value where errors are looked for."""
+"""Stands for a missing value where errors are searched."""
 
 
 _NOBODY = "no calculation engine is available"

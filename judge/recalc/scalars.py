@@ -58,7 +58,7 @@ class Evaluation:
         functions: name -> function; names as the file has them, with prefixes.
 
     Attributes:
-        converted: whether the value rests on a conversion that engines do differently.
+        converted: whether the value depends on a conversion that engines do differently.
     """
 
     def __init__(self, values: Values, functions: Mapping[str, Function]) -> None:
@@ -113,7 +113,7 @@ class Evaluation:
         return joined
 
     def text(self, value: Scalar) -> str:
-        """A value that is no error as text."""
+        """A value as text; errors have none."""
         if value is None:
             return ""
         if isinstance(value, bool):

@@ -141,7 +141,8 @@ def collateral_lines(report: CollateralReport) -> Iterator[str]:
     if report["median_damage"] is not None:
         line += f"; median {report['median_damage']:g}, largest {report['largest_damage']:,} cells"
     if report["cases_with_additions"]:
-        line += f"; not counted: {report['cases_with_additions']:,} outputs that only added cells"
+        line += f"; cells were added in {report['cases_with_additions']:,} outputs, "
+        line += "which is not damage"
     if report["not_examined"]:
         line += f"; {report['not_examined']:,} outputs could not be examined"
     yield line

@@ -48,6 +48,9 @@ PAGE_ROUTES = (
     "judge.serve.pages.boards",
     "judge.serve.pages.submissions",
     "judge.serve.pages.account",
+    "judge.serve.disputes.pages",
+    "judge.serve.rejudging.pages",
+    "judge.serve.operations.pages",
 )
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)

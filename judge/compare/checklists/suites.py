@@ -20,6 +20,7 @@ SUITES: dict[str, str] = {
     "ib-bench": "judge.compare.checklists.published.ib_bench:SUITE",
     "officebench": "judge.compare.checklists.published.officebench:SUITE",
     "opencomputer": "judge.compare.checklists.published.opencomputer:SUITE",
+    "rewardkit": "judge.compare.checklists.rewardkit:SUITE",
     "skillsbench": "judge.compare.checklists.published.skillsbench:SUITE",
     "waa-v2": "judge.compare.checklists.published.waa:SUITE",
 }

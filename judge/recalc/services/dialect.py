@@ -240,7 +240,7 @@ def regex_replace(arguments: list[str]) -> str | None:
 
 
 def sure_level(arguments: list[str]) -> str | None:
-    """LibreOffice ends if the confidence level is a text, and has no value if it is several."""
+    """LibreOffice ends if the confidence level is text, so it gets no array of levels."""
     if len(arguments) < 4 or not arguments[3].strip():
         return None
     if ":" in arguments[3] or "{" in arguments[3]:

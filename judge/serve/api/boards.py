@@ -10,11 +10,13 @@ from typing import Annotated, Any
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Header, Path, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse
 
+from judge.files.yaml_documents import dump_yaml
 from judge.report.build import DEFAULT_METHOD
 from judge.report.paired import compare_pair
-from judge.serve.access.rights import Viewer, find, in_lists, visible_to
+from judge.serve.access.rights import Viewer, find, in_lists, require, visible_to
 from judge.serve.api.limits import matches, rate
 from judge.serve.api.results import SubmissionId, event_stream
 from judge.serve.boards.results import result_of
@@ -32,7 +34,7 @@ from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows, first_row
-from judge.serve.store.words import JudgingState, Level
+from judge.serve.store.words import JudgingState, Level, Scope
 
 router = APIRouter(tags=["boards"])
 
@@ -164,6 +166,70 @@ def get_comparison(
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         return comparison(connection, caller, row, a, b)
+
+
+class Choice(BaseModel):
+    """The submission that a board is to show."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    submission: Annotated[str, Field(max_length=40)]
+
+
+@router.post("/boards/{board}:choose", status_code=204, dependencies=[rate("change")])
+def choose_submission(board: BoardName, choice: Choice, caller: Caller, server: ThisServer) -> None:
+    """Has a board with the rule `chosen` show a submission of one's own team."""
+    require(caller, Scope.SUBMIT)
+    with server.database.writing(caller.actor()) as transaction:
+        row = find(transaction.connection, caller, t.board, board)
+        submission = find(transaction.connection, caller, t.submission, choice.submission)
+        if submission["account"] not in caller.teams:
+            raise Problem("forbidden", "Only the team that submitted it may do this.")
+        if row["rule"] != "chosen" or submission["phase"] != row["phase"]:
+            raise Problem("conflict", "The board shows no chosen submissions of this phase.")
+        boards_of(server).choose(transaction, row, submission)
+
+
+@router.get("/boards/{board}/entries/{entry}/eval-results", dependencies=[rate("read")])
+def get_eval_results(
+    board: BoardName,
+    entry: Annotated[str, Path(max_length=40)],
+    caller: Caller,
+    server: ThisServer,
+    dataset: Annotated[str, Query(max_length=200, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")],
+) -> Response:
+    """`.eval_results/sheetjudge.yaml` of a model on Hugging Face, from an entry of a board.
+
+    `dataset` is the data set's id there, whose `eval.yaml` is written by `judge dataset export`.
+    """
+    with server.database.reading() as connection:
+        row = find(connection, caller, t.board, board)
+        setting, document = entry_of(connection, caller, row, entry)
+    figures = {"soft_score": "soft", "hard_score": "hard"}
+    results = []
+    for task, name in figures.items():
+        estimate = document.get("scores", {}).get(name)
+        if estimate is None and name == row["metric"]:
+            estimate = document.get("shown_score")
+        if estimate is None or estimate["value"] is None:
+            continue
+        low, high = (100 * (estimate[end] or 0.0) for end in ("low", "high"))
+        results.append(
+            {
+                "dataset": {"id": dataset, "task_id": task},
+                "value": round(100 * estimate["value"], 2),
+                "date": document["date"],
+                "source": {
+                    "url": f"{server.options.public_url}/entries/{entry}",
+                    "name": row["title"],
+                },
+                "notes": f"conditions sha256:{setting.board['conditions']}; "
+                f"95 % interval {low:.1f} to {high:.1f}",
+            }
+        )
+    if not results:
+        raise Problem("forbidden", f"The feedback level of this phase is {setting.level}.")
+    return Response(dump_yaml(results), media_type="application/yaml")
 
 
 @router.get(

@@ -122,7 +122,7 @@ def get_task(
     loaded = suites.suite(revision).task(task)
     return {
         "id": loaded.id,
-        "question": loaded.question,
+        "question": loaded.question.instruction,
         "cases": len(loaded.cases),
         "answer": loaded.answer.value,
     }

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import sqlalchemy as sa
+
 from judge.compare.cells.answer_range import prepare
 from judge.core.task import Task
 from judge.errors import JudgeError
-from judge.serve.boards.feedback import Guessable, guessable, small_number
+from judge.serve.access.rights import split_level
+from judge.serve.boards.feedback import Guessable, gold_bits, guessable, leaks, small_number
+from judge.serve.catalog import LoadedSuites, revision_of, suite_named
+from judge.serve.context import Server
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
+from judge.serve.store.words import Level
 from judge.suites import Suite
 from judge.workbook.reader import open_workbook
 
@@ -36,6 +44,48 @@ def whole_numbers(suite: Suite) -> dict[str, int]:
         if number is not None:
             found[task] = number
     return found
+
+
+def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
+    """What ``judge serve admin leak`` prints.
+
+    Args:
+        server: the server.
+        name: of a suite.
+        submissions: of a team in a phase.
+
+    Raises:
+        UsageError: there is no such suite.
+    """
+    with server.database.reading() as connection:
+        row = suite_named(connection, name)
+        revision = revision_of(connection, row["current_revision"])
+        splits = all_rows(
+            connection,
+            sa.select(t.split).where(t.split.c.revision == revision["id"]).order_by(t.split.c.name),
+        )
+    suite = LoadedSuites(server.folder).suite(revision)
+    lines = []
+    for split in splits:
+        chosen = suite.select(split["tasks"])
+        level = split_level(row, split["name"])
+        lines.append(
+            f"{split['name']}: {len(split['tasks'])} tasks, {split['cases']} cases, level {level}"
+        )
+        for leak in leaks(len(split["tasks"]), split["cases"], submissions):
+            how = " with ladder and budget" if leak.bounded and leak.level is Level.SCORE else ""
+            how = " exact" if not leak.bounded and leak.level is Level.SCORE else how
+            lines.append(
+                f"  {leak.level}{how}: at most {leak.one:,.1f} bits in a submission, "
+                f"{leak.phase:,.0f} in {submissions}"
+            )
+        counts = count_guessable(chosen)
+        lines.append(
+            f"  golds that can be guessed: {counts.one_cell} of one cell, {counts.whole} of them "
+            f"whole numbers from 0 to 100; {counts.few} of at most ten cells with two values"
+        )
+    lines.append(f"one gold, by the budget: at most {gold_bits():.1f} bits in a phase")
+    return lines
 
 
 def _values(task: Task) -> tuple[object, ...]:

@@ -362,6 +362,31 @@ class Boards:
         data = canonical({**body, "signed": max(now, first)})
         return data, self._keys.sign(data, now)
 
+    def choose(
+        self, transaction: Transaction, board: Mapping[str, Any], submission: Mapping[str, Any]
+    ) -> None:
+        """Has a board with the rule ``chosen`` show this submission of its account.
+
+        Args:
+            transaction: in which it is chosen, and the board renewed.
+            board: its row.
+            submission: its row, to the board's phase.
+        """
+        of_account = sa.and_(
+            t.board_choice.c.board == board["id"],
+            t.board_choice.c.account == submission["account"],
+        )
+        transaction.execute(sa.delete(t.board_choice).where(of_account))
+        transaction.execute(
+            sa.insert(t.board_choice).values(
+                board=board["id"], account=submission["account"], submission=submission["id"]
+            )
+        )
+        transaction.event("board.chosen", board["id"], after=submission["id"])
+        self.new_version(
+            transaction, board, "a team chose another submission", only_if_changed=True
+        )
+
     def renew(self, transaction: Transaction, phase: str, why: str) -> list[str]:
         """Makes a new version of each board of a phase whose entries have changed.
 

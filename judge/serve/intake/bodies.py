@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shutil
 import zipfile
 from collections.abc import Collection, Iterator
@@ -16,9 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.errors import JudgeError, StoreError
-from judge.files.documents import MalformedError, parse_json
-from judge.files.json_lines import read_placed_lines
+from judge.errors import JudgeError, StoreError, SubmissionError
+from judge.files.json_lines import read_placed_json_lines
 from judge.files.writing import folder_beside, naming_what_is_written, sync_folder
 from judge.serve.problems import Problem
 from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
@@ -37,6 +37,7 @@ MAX_UNPACKED_BYTES = 2 << 30
 MAX_MEMBERS = 20_000
 _NESTED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz")
 _SHOWN = 2_000
+_MOST_ERRORS = 20
 
 LINES = "application/x-ndjson"
 PROGRAM = "text/x-python"
@@ -122,17 +123,14 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
 
 def _check_lines(path: Path) -> None:
     """Bounds on lines, and no files of another results directory."""
-    for number, _, raw in read_placed_lines(path, StoreError):
-        if number > MAX_LINES:
-            raise Problem("invalid", f"The file has more than {MAX_LINES:,} lines.")
-        if len(raw) > MAX_LINE_BYTES:
-            raise _at_line(number, f"the line is longer than {MAX_LINE_BYTES >> 20} MiB")
-        try:
-            record = parse_json(raw)
-        except MalformedError as error:
-            raise _at_line(number, f"not JSON: {error}"[:300]) from error
-        if isinstance(record, dict) and "outputs" in record:
-            raise _at_line(number, "finished workbooks are sent as a ZIP archive")
+    with _telling(path):
+        for number, _, length, record in read_placed_json_lines(path, SubmissionError, whole=True):
+            if number > MAX_LINES:
+                raise Problem("invalid", f"The file has more than {MAX_LINES:,} lines.")
+            if length > MAX_LINE_BYTES:
+                raise _at_line(number, f"the line is longer than {MAX_LINE_BYTES >> 20} MiB")
+            if "outputs" in record:
+                raise _at_line(number, "finished workbooks are sent as a ZIP archive")
 
 
 def _at_line(number: int, detail: str) -> Problem:
@@ -207,4 +205,6 @@ def _telling(path: Path) -> Iterator[None]:
         for place in (str(path), str(path.resolve()), str(path.parent)):
             text = text.replace(place, "the submission")
         hint = "" if error.hint is None else f" ({error.hint})"
-        raise Problem("invalid", (text + hint)[:_SHOWN]) from error
+        lines = re.findall(r"\bline (\d{1,6})\b:? ?([^\n]*)", text)[:_MOST_ERRORS]
+        errors = [{"line": int(line), "detail": detail[:300]} for line, detail in lines]
+        raise Problem("invalid", (text + hint)[:_SHOWN], errors) from error

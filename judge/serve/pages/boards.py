@@ -293,7 +293,8 @@ def _programs(folder: DataFolder, judging: str, task: str) -> list[tuple[int, st
     with RunDirectory(folder.results(judging)) as store:
         for record in store.read_records(SUBMISSIONS_FILE):
             one: Any = record
-            if str(one.get("task", one.get("id"))) == task:
-                text = one.get("code") or one.get("answer") or ""
-                programs.append((int(one.get("sample", 0)), str(text)[:100_000]))
+            if str(one.get("id")) == task:
+                text = one.get("solution") or one.get("answer") or one.get("response") or ""
+                if text:
+                    programs.append((int(one.get("sample", 0)), str(text)[:100_000]))
     return programs

@@ -11,6 +11,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from judge.serve.access.rights import Viewer, find, phase_state, visible_to
+from judge.serve.api.boards import Choice, choose_submission
 from judge.serve.api.limits import entity_tag, rate
 from judge.serve.api.results import cancel_submission, withdraw_submission
 from judge.serve.api.submissions import Claims, accept_body, kind_of_file
@@ -179,6 +180,14 @@ def submission_page(
         view = submission_view(connection, viewer, row)
         judging, level, phase = seen(connection, viewer, row)
         bounded = is_bounded_for(connection, viewer, phase)
+        boards = all_rows(
+            connection,
+            sa.select(t.board.c.name, t.board.c.title).where(
+                t.board.c.phase == phase["id"],
+                t.board.c.rule == "chosen",
+                visible_to(viewer, t.board),
+            ),
+        )
         verdicts = verdicts_view(connection, judging, level, bounded=bounded)
     return show(
         request,
@@ -187,6 +196,7 @@ def submission_page(
         "Submission",
         sub=view,
         verdicts=verdicts,
+        boards_of_choice=boards,
         is_own=row["account"] in viewer.teams,
         is_finished=is_finished(view),
         shows_verdicts=level.shows(Level.VERDICTS),
@@ -200,7 +210,11 @@ def submission_page(
 async def act_posted(
     submission: str, act: str, server: ThisServer, viewer: SignedIn, form: Posted
 ) -> Response:
-    """Cancels or withdraws a submission, at the version that the page showed."""
+    """Cancels or withdraws a submission, at the version that the page showed, or chooses it."""
+    if act == "choose":
+        choice = Choice(submission=submission)
+        await run_in_threadpool(choose_submission, field(form, "board", 80), choice, viewer, server)
+        return go(server, f"/submissions/{submission}")
     acts = {"cancel": cancel_submission, "withdraw": withdraw_submission}
     if act not in acts:
         raise Problem("not-found")

@@ -150,6 +150,31 @@ def test_what_is_told_with_a_verdict_changes_its_key_only_if_it_is_asked_for(
     assert comparison_key_of(kept) == comparison_key_of(asked[0])
 
 
+def test_the_other_cases_count_where_their_values_are_put_into_answers(tmp_path: Path) -> None:
+    cases = []
+    for number in (1, 2):
+        files = tmp_path / f"{number}_input.xlsx", tmp_path / f"{number}_gold.xlsx"
+        for file in files:
+            file.write_bytes(file.name.encode())
+        cases.append(TestCase.of_workbooks(number, *files))
+
+    def keys(**options: str) -> tuple[str, str]:
+        task = replace(task_of(cases[0], None, **options), cases=tuple(cases))
+        digests = FileDigests()
+        first, second = (
+            comparison_key(RUN_KEY, task, case, STANDARD, digests) for case in task.cases
+        )
+        return first, second
+
+    plain, damage, dynamic = keys(), keys(collateral="note"), keys(dynamic="note")
+    assert keys(collateral="off", dynamic="off")[0] != plain[0]
+    (tmp_path / "2_input.xlsx").write_bytes(b"changed")
+    assert keys() == plain
+    assert keys(collateral="note")[0] == damage[0]
+    assert keys(collateral="note")[1] != damage[1]
+    assert keys(dynamic="note")[0] != dynamic[0]
+
+
 def test_rules_that_changed_have_another_version() -> None:
     versions = {
         name: json.loads(get_profile(name).identity)["rules_version"]

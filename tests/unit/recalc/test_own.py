@@ -67,6 +67,7 @@ def test_cells_that_read_a_converted_one_see_its_value() -> None:
     cells = {"A1": '=COUNTIF(B1:B3,"<>5")', "A2": "=SUM(A1,1)", "B1": "5", "B2": 5}
     values, engine, _ = computed(cells, {1: 9, 2: 3})
     assert values == {1: 2, 2: 3}
+    assert isinstance(values[1], int)
     seen = open_workbook(engine.opened).cells(ALL)
     assert seen[1, 1].formula is None
     assert seen[1, 1].value == 2

@@ -121,6 +121,26 @@ def test_a_formula_that_is_asked_for(books: Path) -> None:
     assert "  no formula: the gold has 1 in the answer; the output has constants" in result.output
 
 
+def test_a_change_is_made_in_both_workbooks_before_they_are_compared(books: Path) -> None:
+    before = run(books, "other.xlsx", "--at", "A1", "--recalc", "never")
+    changed = ["--at", "A1", "--recalc", "never", "--change", "A1=5"]
+    assert (before.exit_code, run(books, "other.xlsx", *changed).exit_code) == (1, 0)
+    with pytest.raises(UsageError, match="is not CELL=VALUE"):
+        run(books, "same.xlsx", "--at", "A1", "--change", "A1")
+    with pytest.raises(WorkbookError, match="there is no sheet 'None'"):
+        run(books, "same.xlsx", "--at", "A1", "--change", "None!A1=3")
+    with pytest.raises(UsageError, match="--change belongs to --at"):
+        run(books, "same.xlsx", "--board", str(books / "gold.xlsx"), "--change", "A1=5")
+
+
+def test_collateral_damage_takes_the_input(books: Path) -> None:
+    with pytest.raises(UsageError, match="--collateral compares with the workbook"):
+        run(books, "other.xlsx", "--at", "A1", "--collateral", "note")
+    given = ["--at", "A1", "--input", str(books / "gold.xlsx"), "--collateral", "note", "--json"]
+    record = json.loads(run(books, "other.xlsx", *given).output)["collateral"]
+    assert (record["overwritten"], record["added"], record["damage"]) == (2, 1, 2)
+
+
 def test_an_engine_that_does_not_exist_is_refused_where_nothing_is_computed(books: Path) -> None:
     result = run(books, "same.xlsx", "--at", "A1:C1", "--engine", "abacus", catch=True)
     assert result.exit_code == 2

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+import yaml
 from click.testing import CliRunner
 
 from judge.cli.verify_result import verify_result as verify_result_command
@@ -385,3 +386,53 @@ def test_levels_three_and_four_with_the_suite_and_the_outputs(tmp_path: Path) ->
     (outputs / f"{tasks[0]}-1.xlsx").unlink()
     found = verify_result(file, dataset=str(SAMPLE), outputs=outputs)
     assert (found.level, found.broken) == (2, 3)
+
+
+def test_a_team_chooses_what_a_board_shows(tmp_path: Path) -> None:
+    world = World(tmp_path, Level.CELLS, rule="chosen")
+    first, second = world.submit("one", 20), world.submit("one", 10)
+    other = world.submit("two", 30)
+    assert world.get("/boards/main").json()["entries"] == []
+
+    def choose(submission: str) -> int:
+        answer = world.client.post(
+            "/v1/boards/main:choose",
+            json={"submission": submission},
+            headers={"Authorization": f"Bearer {world.tokens['one']}"},
+        )
+        return answer.status_code
+
+    assert choose(other) == 404  # another team's submission does not exist
+    for submission in (first, second):
+        assert choose(submission) == 204
+        (entry,) = world.get("/boards/main").json()["entries"]
+        assert entry["submission"] == submission
+
+
+def test_a_board_of_the_best_takes_no_choice(cells: World) -> None:
+    submission = cells.submit("one", 20)
+    answer = cells.client.post(
+        "/v1/boards/main:choose",
+        json={"submission": submission},
+        headers={"Authorization": f"Bearer {cells.tokens['one']}"},
+    )
+    assert answer.status_code == 409
+
+
+@pytest.mark.parametrize(("level", "tasks"), [(Level.CELLS, 2), (Level.SCORE, 1)])
+def test_eval_results_of_hugging_face(tmp_path: Path, level: Level, tasks: int) -> None:
+    world = World(tmp_path, level, hidden=level is Level.SCORE)
+    submission = world.submit("one", 20)
+    path = f"/boards/main/entries/{submission}/eval-results"
+    results = yaml.safe_load(world.get(f"{path}?dataset=org/data").text)
+    assert len(results) == tasks
+    assert results[-1]["dataset"] == {"id": "org/data", "task_id": "hard_score"}
+    assert results[-1]["value"] == 50.0
+    assert world.get(f"{path}?dataset=nothing").status_code == 422
+
+
+def test_of_a_level_without_scores_there_are_no_results(tmp_path: Path) -> None:
+    world = World(tmp_path, Level.NONE, hidden=True)
+    submission = world.submit("one", 20)
+    path = f"/boards/main/entries/{submission}/eval-results?dataset=org/data"
+    assert world.get(path).status_code == 403

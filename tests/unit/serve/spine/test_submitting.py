@@ -111,11 +111,11 @@ def test_the_quota_is_that_of_the_team(world: World) -> None:
     ("content_type", "content", "status", "words"),
     [
         ("application/x-ndjson", b"", 422, "empty"),
-        ("application/x-ndjson", b'{"id": 1,\n', 422, "Line 1"),
+        ("application/x-ndjson", b'{"id": 1,\n', 422, "line 1"),
         ("application/x-ndjson", b'{"id": "nothing", "response": "1"}\n', 422, "nothing"),
         ("application/x-ndjson", b'{"id": "trips", "outputs": {}}\n', 422, "ZIP"),
         ("application/x-ndjson", b"\xff\xfe\n", 422, ""),
-        ("application/x-ndjson", b"[" * 100_000 + b"\n", 422, "Line 1"),
+        ("application/x-ndjson", b"[" * 100_000 + b"\n", 422, "line 1"),
         ("text/x-python", b"print(1)", 422, "task"),
         ("application/zip", b"PK", 422, "refused"),
         ("multipart/form-data; boundary=x", b"nothing", 400, ""),

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""Two runs at a time on workers: over one session of a cluster, and over a session for each run.
+
+    .venv/bin/python benchmarks/cluster_sessions.py
+
+Prints for both the seconds until both runs are done, the processes of this command at the end, and
+whether the reports are those of threads. One session has two workers in all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import judge.api.resources as api_resources
+from judge.api.options import ScoreOptions
+from judge.api.progress import Silent
+from judge.api.resources import JudgingResources
+from judge.api.scoring import RunScorer, RunToScore
+
+TASKS = ("1003",)
+SAMPLE = Path(__file__).resolve().parent.parent / "dataset/sample/submissions.jsonl"
+
+
+def options(cluster: str | None) -> ScoreOptions:
+    """How both are judged."""
+    return ScoreOptions(dataset="sample", ids=TASKS, jobs=2, sandbox="bubblewrap", cluster=cluster)
+
+
+def score(scorer: RunScorer, folder: Path) -> bytes:
+    """The report of one run."""
+    scorer.score(RunToScore(folder, solutions=SAMPLE, outputs=None, fresh=True), lambda _: Silent())
+    return (folder / "report.json").read_bytes()
+
+
+def processes() -> int:
+    """How many processes of workers there are."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return sum("multiprocessing.spawn" in line for line in listed.stdout.splitlines())
+
+
+def two_runs(folder: Path, sessions: int) -> tuple[float, int, list[bytes]]:
+    """Seconds, worker processes and reports of two runs at a time."""
+    api_resources._tell = lambda _: None  # noqa: SLF001  workers that come and go are no news here
+    with contextlib.ExitStack() as stack:
+        chosen = options("local:2")
+        resources = [JudgingResources(chosen, stack) for _ in range(sessions)]
+        scorers = [RunScorer(chosen, one) for one in resources]
+        begun = time.perf_counter()
+        with ThreadPoolExecutor(2) as pool:
+            runs = [
+                pool.submit(score, scorers[place % sessions], folder / f"{sessions}-{place}")
+                for place in range(2)
+            ]
+            reports = [run.result() for run in runs]
+        return time.perf_counter() - begun, processes(), reports
+
+
+def main() -> None:
+    """Runs the command."""
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        threads = score(
+            RunScorer(options(None), JudgingResources(options(None), stack)), folder / "t"
+        )
+        for sessions, title in ((1, "one session"), (2, "a session for each run")):
+            seconds, workers, reports = two_runs(folder, sessions)
+            same = sum(report == threads for report in reports)
+            print(
+                f"{title}: {seconds:.1f} s, {workers} worker processes, {same} of 2 reports equal"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Criteria of rewardkit that look at files, as that package decides them.
+
+Written from the behaviour of ``rewardkit/criteria`` of harbor-rewardkit 0.2.3 (Apache-2.0). A
+criterion gives a number from 0 to 1; where it raises, rewardkit ends without any reward.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from judge.compare.rules.patterns import Steps, search
+from judge.compare.rules.published_error import PublishedError, Side
+from judge.errors import WorkbookError
+from judge.workbook.address import Window, parse_cell
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
+from judge.workbook.reader import Workbook, open_workbook
+
+_MAX_RATIO_CHARS = 20_000
+"""Characters of two strings whose likeness is computed; it takes their product."""
+
+Files = Mapping[str, bytes]
+Criterion = Callable[[Files, Mapping[str, Any], Steps], float]
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "file_exists": ("path",),
+    "file_not_exists": ("path",),
+    "file_contains": ("path", "text"),
+    "file_contains_regex": ("path", "pattern"),
+    "file_matches": ("path", "expected"),
+    "files_equal": ("path1", "path2"),
+    "diff_ratio": ("path", "expected"),
+    "json_key_equals": ("path", "key", "expected"),
+    "json_path_equals": ("path", "json_path", "expected"),
+    "csv_cell_equals": ("path", "row", "col", "expected"),
+    "xlsx_cell_equals": ("path", "cell", "expected", "sheet"),
+}
+"""Name of a criterion -> its parameters, in order; only ``sheet`` may be left out."""
+
+
+def judge_criterion(
+    name: str, arguments: Mapping[str, Any], files: Files, steps: Steps | None = None
+) -> float:
+    """What a criterion of rewardkit returns, from 0 to 1.
+
+    Args:
+        name: its name.
+        arguments: its arguments by name.
+        files: path below the workspace -> bytes.
+        steps: what its patterns may take.
+
+    Raises:
+        PublishedError: it raises.
+        PatternError: the pattern cannot be searched within bounds.
+    """
+    return _CRITERIA[name](files, arguments, steps or Steps(10_000_000))
+
+
+def _text(files: Files, path: str) -> str | None:
+    """The text of a file; None if it is missing."""
+    data = files.get(path.removeprefix("./"))
+    if data is None:
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PublishedError("UnicodeDecodeError", str(error)[:200], Side.ANSWER) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _exists(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    path = str(asked["path"]).removeprefix("./").rstrip("/")
+    return float(path in files or any(name.startswith(f"{path}/") for name in files))
+
+
+def _not_exists(files: Files, asked: Mapping[str, Any], steps: Steps) -> float:
+    return 1.0 - _exists(files, asked, steps)
+
+
+def _contains(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    text = _text(files, asked["path"])
+    return float(text is not None and asked["text"] in text)
+
+
+def _contains_regex(files: Files, asked: Mapping[str, Any], steps: Steps) -> float:
+    text = _text(files, asked["path"])
+    return float(text is not None and search(asked["pattern"], text[:1_000_000], 0, steps))
+
+
+def _matches(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    text = _text(files, asked["path"])
+    return float(text is not None and text.strip() == str(asked["expected"]).strip())
+
+
+def _equal(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    first, second = _text(files, asked["path1"]), _text(files, asked["path2"])
+    return float(first is not None and second is not None and first.strip() == second.strip())
+
+
+def _ratio(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    text, expected = _text(files, asked["path"]), str(asked["expected"]).strip()
+    if text is None:
+        return 0.0
+    text = text.strip()
+    if len(text) + len(expected) > _MAX_RATIO_CHARS:
+        raise PublishedError("TimeoutError", "both are too long to be compared", Side.ANSWER)
+    return difflib.SequenceMatcher(None, text, expected).ratio()
+
+
+def _document(files: Files, path: str) -> Any:
+    """The JSON of a file; raises ValueError if it is missing or is not JSON."""
+    text = _text(files, path)
+    if text is None:
+        raise ValueError(path)
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise PublishedError("RecursionError", "nested too deep", Side.ANSWER) from error
+
+
+def _json_key(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    try:
+        document = _document(files, asked["path"])
+    except ValueError:
+        return 0.0
+    if not isinstance(document, dict) or asked["key"] not in document:
+        return 0.0
+    return float(document[asked["key"]] == asked["expected"])
+
+
+def _json_path(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    try:
+        value = _document(files, asked["path"])
+        for step in str(asked["json_path"]).split("."):
+            if not isinstance(value, dict | list):
+                return 0.0
+            value = value[step] if isinstance(value, dict) else value[int(step)]
+    except (KeyError, IndexError, TypeError, ValueError):
+        return 0.0
+    return float(value == asked["expected"])
+
+
+def _csv_cell(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    text = _text(files, asked["path"])
+    if text is None:
+        return 0.0
+    row, column = asked["row"], asked["col"]
+    try:
+        if isinstance(column, str):
+            for number, named in enumerate(csv.DictReader(io.StringIO(text, newline=""))):
+                if number == row:
+                    return float(named.get(column) == asked["expected"])
+            return 0.0
+        for number, cells in enumerate(csv.reader(io.StringIO(text, newline=""))):
+            if number == row:
+                return float(column < len(cells) and cells[column] == asked["expected"])
+    except (csv.Error, IndexError):
+        pass
+    return 0.0
+
+
+def _xlsx_cell(files: Files, asked: Mapping[str, Any], _: Steps) -> float:
+    data = files.get(str(asked["path"]).removeprefix("./"))
+    if data is None:
+        return 0.0
+    try:
+        workbook = open_workbook(data)
+        value = _stored(workbook, asked.get("sheet"), str(asked["cell"]))
+    except WorkbookError as error:
+        raise PublishedError("BadZipFile", error.message, Side.ANSWER) from error
+    except KeyError:
+        return 0.0
+    shown = value.code if isinstance(value, ErrorValue) else value
+    return float(shown == asked["expected"])
+
+
+def _stored(workbook: Workbook, sheet: str | None, cell: str) -> CellValue:
+    """The value that the file stores for a cell; raises KeyError without such a sheet."""
+    name = sheet or workbook.active_sheet
+    if name is None or name not in workbook.sheet_names:
+        raise KeyError(name)
+    place = parse_cell(re.sub(r"\$", "", cell))
+    if place is None:
+        raise PublishedError("AttributeError", f"{cell!r} is not one cell", Side.RULES)
+    stored = workbook.cells(CellRange.of(name, Window(*place, *place))).get(place)
+    return None if stored is None else stored.value
+
+
+_CRITERIA: Mapping[str, Criterion] = {
+    "file_exists": _exists,
+    "file_not_exists": _not_exists,
+    "file_contains": _contains,
+    "file_contains_regex": _contains_regex,
+    "file_matches": _matches,
+    "files_equal": _equal,
+    "diff_ratio": _ratio,
+    "json_key_equals": _json_key,
+    "json_path_equals": _json_path,
+    "csv_cell_equals": _csv_cell,
+    "xlsx_cell_equals": _xlsx_cell,
+}

@@ -1,0 +1,342 @@
+"""A chat model judges items of checklists, only on request; its marks decide no verdict."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from judge.compare.cells.computing import NoEngines
+from judge.compare.checklists.file_items import text_of_file
+from judge.compare.checklists.workspace import (
+    REPLY,
+    WORKBOOK_SUFFIXES,
+    MissingError,
+    Workspace,
+)
+from judge.core.submission import Answer, AnswerFile, Origin
+from judge.core.task import Task
+from judge.errors import InferenceError, JudgeError
+from judge.files.documents import MalformedError, utc_now
+from judge.inference.chat import CallError, ChatModel, ChatRequest
+from judge.inference.prompt import Template
+from judge.report.marks import MarkRecord, OpenItem
+
+TEMPLATE = "checklist_item"
+MAX_FILE_CHARS = 20_000
+"""Characters of a file that a model is shown; the rest is cut off, and said to be."""
+
+MAX_FILES = 10
+_TRIES = 2
+"""Requests for a vote; a reply without a score is asked for once more."""
+
+
+class LlmJudge(Protocol):
+    """Gives scores for an item of a checklist."""
+
+    async def score(self, item: OpenItem, material: Material) -> Votes:
+        """Scores an item.
+
+        Args:
+            item: the item.
+            material: what the answer left.
+
+        Raises:
+            CallError: the server does not answer.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a model is shown of an answer.
+
+    Attributes:
+        instruction: the task.
+        reply: the typed reply; empty without one.
+        files: the files as text, bounded.
+    """
+
+    instruction: str
+    reply: str
+    files: str
+
+
+@dataclass(slots=True)
+class Votes:
+    """The votes on one item.
+
+    Attributes:
+        scores: from 0 to 1, without votes that gave none.
+        why: the reason of the first vote.
+        prompt: SHA-256 of the prompt with everything in it, of the model's name and parameters.
+        prompt_tokens, completion_tokens: of all requests, as the server counted them.
+        requests: how many were sent.
+    """
+
+    prompt: str
+    scores: list[float] = field(default_factory=list)
+    why: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    requests: int = 0
+
+    @property
+    def median(self) -> float:
+        """The score that counts; of an even number of votes the lower of both in the middle."""
+        return statistics.median_low(self.scores)
+
+    @property
+    def agreement(self) -> float:
+        """1 less the mean distance of the votes from their median."""
+        return 1 - statistics.fmean(abs(score - self.median) for score in self.scores)
+
+
+# -- scales ----------------------------------------------------------------------------------------
+
+
+def scale_words(fields: Mapping[str, Any]) -> str:
+    """The scale of an item, as the prompt says it."""
+    match fields.get("scale", "binary"):
+        case "likert":
+            return f"a whole number from 1 (worst) to {fields.get('steps', 5)} (best)."
+        case "numeric":
+            return f"a number from {fields.get('min', 0)} (worst) to {fields.get('max', 1)} (best)."
+        case "rubric":
+            levels = enumerate(fields.get("levels", ()))
+            return "the number of a level: " + "; ".join(f"{n}: {words}" for n, words in levels)
+        case _:
+            return "1 if the criterion holds, 0 if it does not."
+
+
+def normalised(value: object, fields: Mapping[str, Any]) -> float | None:
+    """A score from 0 to 1, as rewardkit makes it; None if the value is not on the scale."""
+    if isinstance(value, bool):
+        value = float(value)
+    if not isinstance(value, int | float) or value != value:  # noqa: PLR0124  not a number
+        return None
+    low, high = 0.0, 1.0
+    match fields.get("scale", "binary"):
+        case "likert":
+            low, high = 1.0, float(fields.get("steps", 5))
+        case "numeric":
+            low, high = float(fields.get("min", 0)), float(fields.get("max", 1))
+        case "rubric":
+            high = float(max(len(fields.get("levels", ())) - 1, 1))
+    if high <= low:
+        return None
+    share = min(max((value - low) / (high - low), 0.0), 1.0)
+    return 1 - share if fields.get("negate") is True else share
+
+
+def read_score(text: str, fields: Mapping[str, Any]) -> tuple[float, str] | None:
+    """The score and the reason of a reply; None if it has no score on the scale."""
+    start, end = text.find("{"), text.rfind("}")
+    try:
+        document = json.loads(text[start : end + 1])
+        score = normalised(document["score"], fields)
+        why = " ".join(str(document.get("why") or "").split())[:500]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return None if score is None else (score, why)
+
+
+# -- what a model is shown -------------------------------------------------------------------------
+
+
+def fields_of(task: Task | None, item_id: str) -> Mapping[str, Any]:
+    """The fields of an item in its task; empty if the suite is not available."""
+    listed = () if task is None else task.checker.options.get("items", ())
+    for item in listed if isinstance(listed, list | tuple) else ():
+        if isinstance(item, Mapping) and item.get("id") == item_id:
+            return item
+    return {}
+
+
+def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx") -> Material:
+    """The task, the reply and the files of an item as text.
+
+    Args:
+        item: the item.
+        output: the stored output; None without one.
+        name: its name, where it is one file.
+    """
+    task = item.submission.task
+    files = () if output is None else (AnswerFile(name, output),)
+    try:
+        workspace = Workspace(Answer(Origin.FINISHED, files), compute=NoEngines())
+    except MalformedError as error:
+        return Material("" if task is None else task.instruction, "", f"(unreadable: {error})")
+    fields = fields_of(task, item.record["id"])
+    named = [str(path) for path in fields.get("files", ())] or list(workspace.files)
+    listed = [path for path in named if path != REPLY]
+    texts = [_file_as_text(workspace, path) for path in listed[:MAX_FILES]]
+    if len(listed) > MAX_FILES:
+        texts.append(f"({len(listed) - MAX_FILES} more files are not shown)")
+    return Material(
+        "" if task is None else task.instruction,
+        (workspace.reply_text or "(none)")[:MAX_FILE_CHARS],
+        "\n\n".join(texts) or "(none)",
+    )
+
+
+def _file_as_text(workspace: Workspace, path: str) -> str:
+    try:
+        text = text_of_file(workspace, path)
+        if path.lower().endswith(WORKBOOK_SUFFIXES):
+            text += _formulas(workspace, path)
+    except (MissingError, JudgeError) as error:
+        text = f"(cannot be read: {error})"
+    cut = f"\n(cut after {MAX_FILE_CHARS} characters)" if len(text) > MAX_FILE_CHARS else ""
+    return f"#### {path}\n{text[:MAX_FILE_CHARS]}{cut}"
+
+
+def _formulas(workspace: Workspace, path: str) -> str:
+    from judge.workbook.address import cell_name  # noqa: PLC0415  only for what is shown
+    from judge.workbook.reader import sheet_formulas  # noqa: PLC0415
+
+    book = workspace.book(path).workbook
+    lines = [
+        f"{sheet}!{cell_name(cell.row, cell.column)} {cell.formula}"
+        for sheet in book.sheet_names
+        for cell in sheet_formulas(book, sheet)[:500]
+    ]
+    return "\nFormulas:\n" + "\n".join(lines) if lines else ""
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChatJudge:
+    """A chat model as a judge of items.
+
+    Attributes:
+        chat_model: answers requests.
+        model: its name on the server.
+        params: request parameters.
+        template: the prompt, with the fields criterion, scale, instruction, reply and files.
+        votes: how many votes an item gets; an odd number.
+    """
+
+    chat_model: ChatModel
+    model: str
+    params: Mapping[str, Any]
+    template: Template
+    votes: int = 1
+
+    def prompt(self, item: OpenItem, material: Material) -> str:
+        """The message for an item."""
+        fields = fields_of(item.submission.task, item.record["id"])
+        concepts = "; ".join(str(concept) for concept in fields.get("concepts", ()))
+        guide = str(fields.get("guide", ""))
+        return self.template.fill(
+            {
+                "criterion": "\n".join(filter(None, (item.record["words"], concepts, guide))),
+                "scale": scale_words(fields),
+                "instruction": material.instruction,
+                "reply": material.reply,
+                "files": material.files,
+            }
+        )
+
+    def digest(self, prompt: str) -> str:
+        """What a mark is known by: the whole prompt, the model, its parameters, the votes."""
+        key = [prompt, self.model, dict(self.params), self.votes]
+        return hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
+
+    async def score(self, item: OpenItem, material: Material) -> Votes:
+        """Asks for every vote, one after the other."""
+        fields = fields_of(item.submission.task, item.record["id"])
+        prompt = self.prompt(item, material)
+        votes = Votes(self.digest(prompt))
+        request = ChatRequest(self.model, ({"role": "user", "content": prompt},), self.params)
+        for _ in range(self.votes):
+            for _ in range(_TRIES):
+                reply = await self.chat_model.complete(request)
+                votes.requests += 1
+                votes.prompt_tokens += reply.prompt_tokens or 0
+                votes.completion_tokens += reply.completion_tokens or 0
+                read = read_score(reply.text, fields)
+                if read is not None:
+                    votes.scores.append(read[0])
+                    votes.why = votes.why or read[1]
+                    break
+        return votes
+
+
+async def ask_about(
+    items: Sequence[tuple[OpenItem, Material]],
+    judge: LlmJudge,
+    by: str,
+    on_mark: Callable[[MarkRecord], None],
+    *,
+    jobs: int = 4,
+    cost_of: Callable[[int, int], float | None] = lambda _prompt, _completion: None,
+) -> list[str]:
+    """Asks about items, several at a time.
+
+    Args:
+        items: the items, each with what is shown of its answer.
+        judge: gives the scores.
+        by: the name of the rater on record.
+        on_mark: is given each mark as soon as it is there.
+        jobs: items at a time.
+        cost_of: cost in US dollars of prompt and completion tokens; None if it is not known.
+
+    Returns:
+        A line for each item that got no mark.
+
+    Raises:
+        InferenceError: key, model name or address are wrong.
+    """
+    slots, failures = asyncio.Semaphore(jobs), list[str]()
+
+    async def ask(item: OpenItem, material: Material) -> None:
+        named = f"task {item.key[0]}, item {item.key[3]}"
+        async with slots:
+            try:
+                votes = await judge.score(item, material)
+            except CallError as error:
+                if error.kind == "access":
+                    raise InferenceError(error.message) from error
+                failures.append(f"{named}: {error.message}")
+                return
+        if not votes.scores:
+            failures.append(f"{named}: no reply has a score")
+            return
+        on_mark(_mark(item, votes, by, cost_of(votes.prompt_tokens, votes.completion_tokens)))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for item, material in items:
+                group.create_task(ask(item, material))
+    except* InferenceError as errors:
+        raise errors.exceptions[0] from None
+    return failures
+
+
+def _mark(item: OpenItem, votes: Votes, by: str, cost_usd: float | None) -> MarkRecord:
+    task, sample, case, name = item.key
+    return MarkRecord(
+        task=task,
+        sample=sample,
+        case=case,
+        item=name,
+        judged=item.record["judged"],
+        by=by,
+        at=utc_now(),
+        score=votes.median,
+        output_sha256=item.output_sha256,
+        why=votes.why,
+        votes=votes.scores,
+        agreement=votes.agreement,
+        prompt=votes.prompt,
+        prompt_tokens=votes.prompt_tokens,
+        completion_tokens=votes.completion_tokens,
+        cost_usd=cost_usd,
+    )

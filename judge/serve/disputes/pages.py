@@ -1,0 +1,309 @@
+"""``/disputes`` and ``/review``: what people say is wrong, and what reviewers make of it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from judge.compare.registry import checker_of
+from judge.core.task import Task, TestCase
+from judge.errors import JudgeError, UsageError
+from judge.review.corrections import Typed
+from judge.serve.access.rights import Viewer, find, require
+from judge.serve.catalog import revision_of
+from judge.serve.context import Server, ThisServer
+from judge.serve.disputes.correcting import decide_and_settle, source_suite
+from judge.serve.disputes.disputes import (
+    MAX_TEXT,
+    Claim,
+    DisputeKind,
+    open_dispute,
+    suspect_of,
+    withdraw,
+)
+from judge.serve.disputes.review import Group, Opinion, begin_review, group_of, groups
+from judge.serve.disputes.review import require_reviewer as check_reviewer
+from judge.serve.disputes.routes import get_dispute, listed, shown_group, shown_settled
+from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
+from judge.serve.problems import Problem
+from judge.serve.store import tables as t
+from judge.serve.store.words import Scope
+from judge.suspects.decisions import Finding
+from judge.workbook.address import column_letters
+from judge.workbook.cell import Cell, CellRange
+from judge.workbook.reader import Workbook, open_workbook
+
+router = APIRouter()
+
+KINDS = {
+    DisputeKind.GOLD: "The expected answer is wrong.",
+    DisputeKind.QUESTION: "The question can be read in more than one way.",
+    DisputeKind.RULE: "The comparison counts what the question does not ask for.",
+}
+_Id = Annotated[str, Path(max_length=80)]
+_Text = Annotated[str, Query(max_length=200)]
+_FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
+_LISTED = 100
+_MOST_ROWS, _MOST_COLUMNS, _ROWS_ABOVE = 60, 20, 3
+
+
+@router.get("/disputes")
+def disputes_page(request: Request, server: ThisServer, looker: Looker) -> Response:
+    """Own disputes, and those of everybody that are decided."""
+    rows = listed(server, looker, state=None, limit=_LISTED)
+    return show(request, looker, "disputes.html", "Disputes", disputes=rows)
+
+
+@router.get("/disputes/new")
+def new_dispute_page(
+    request: Request,
+    viewer: SignedIn,
+    task: _Text = "",
+    case: Annotated[int, Query(ge=1, le=10**6)] = 1,
+    suite: _Text = "",
+    submission: _Text = "",
+) -> Response:
+    """A form for one case."""
+    return show(
+        request,
+        viewer,
+        "dispute_new.html",
+        "Dispute a verdict",
+        kinds=KINDS,
+        asked={"task": task, "case": case, "suite": suite, "submission": submission},
+    )
+
+
+@router.post("/disputes/new")
+async def dispute_posted(server: ThisServer, viewer: SignedIn, form: Posted) -> Response:
+    """Opens a dispute."""
+    account = require(viewer, Scope.DISPUTE)
+    case, text = field(form, "case", 7), field(form, "claim", MAX_TEXT)
+    if not case.isdecimal() or not text or field(form, "kind", 20) not in set(DisputeKind):
+        raise Problem("invalid", "A dispute needs a case, what is wrong, and what is right.")
+    claim = Claim(
+        field(form, "task", 200),
+        int(case),
+        DisputeKind(field(form, "kind", 20)),
+        text,
+        field(form, "evidence", MAX_TEXT),
+        field(form, "submission", 31) or None,
+        field(form, "suite", 80) or None,
+    )
+    opened = await run_in_threadpool(_open, server, viewer, account, claim)
+    return go(server, f"/disputes/{opened}")
+
+
+def _open(server: Server, viewer: Viewer, account: str, claim: Claim) -> str:
+    with server.database.writing(viewer.actor()) as transaction:
+        return open_dispute(transaction, viewer, account, claim)
+
+
+@router.get("/disputes/{dispute}")
+def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Looker) -> Response:
+    """One dispute, with what was decided and why."""
+    row = get_dispute(dispute, looker, server)
+    return show(
+        request,
+        looker,
+        "dispute.html",
+        f"Dispute of task {row['task']}",
+        dispute=row,
+        kind=KINDS[DisputeKind(row["kind"])],
+    )
+
+
+@router.post("/disputes/{dispute}/withdraw")
+async def withdrawal_posted(
+    dispute: _Id, server: ThisServer, viewer: SignedIn, form: Posted
+) -> Response:
+    """Takes one's own dispute back."""
+    del form
+
+    def act() -> None:
+        with server.database.writing(viewer.actor()) as transaction:
+            withdraw(transaction, viewer, dispute)
+
+    await run_in_threadpool(act)
+    return go(server, f"/disputes/{dispute}")
+
+
+# -- reviewers -------------------------------------------------------------------------------------
+
+
+@router.get("/review")
+def review_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
+    """What waits for a reviewer's decision, the surest suspects first."""
+    reviewer = require(viewer, Scope.REVIEW)
+    with server.database.reading() as connection:
+        rows = [shown_group(connection, group, reviewer) for group in groups(connection, viewer)]
+    return show(request, viewer, "reviews.html", "Review", suspects=rows)
+
+
+@router.get("/review/{dispute}")
+def suspect_page(request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn) -> Response:
+    """What is disputed; golds come with the next page, since each view of them is on record."""
+    with server.database.reading() as connection:
+        find(connection, viewer, t.dispute, dispute)
+        group = group_of(connection, dispute)
+        check_reviewer(connection, viewer, group)
+    return _suspect(request, viewer, group, None)
+
+
+@router.post("/review/{dispute}")
+async def suspect_opened(
+    request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn, form: Posted
+) -> Response:
+    """The case with its input and its gold, and the form for a decision."""
+    del form
+    return await run_in_threadpool(_opened, request, server, viewer, dispute)
+
+
+def _opened(
+    request: Request,
+    server: Server,
+    viewer: Viewer,
+    dispute: str,
+    filled: dict[str, str] | None = None,
+    problem: str = "",
+) -> Response:
+    with server.database.reading() as connection:
+        find(connection, viewer, t.dispute, dispute)
+    with server.database.writing(viewer.actor()) as transaction:
+        group = begin_review(transaction, viewer, dispute)
+        revision = revision_of(transaction.connection, group.suite["current_revision"])
+    task = source_suite(server, revision).task(group.task)
+    return _suspect(request, viewer, group, task, filled, problem)
+
+
+def _suspect(
+    request: Request,
+    viewer: Viewer,
+    group: Group,
+    task: Task | None,
+    filled: dict[str, str] | None = None,
+    problem: str = "",
+) -> Response:
+    return show(
+        request,
+        viewer,
+        "review.html",
+        f"Task {group.task}, case {group.case}",
+        status=422 if problem else 200,
+        headers={"Cache-Control": "no-store"},
+        group=group,
+        suspect=suspect_of(group.disputes),
+        kinds=KINDS,
+        task=task,
+        sides=[] if task is None else sides_of(task, group.case),
+        position="" if task is None else task.details.get("answer_position", ""),
+        filled={**dict.fromkeys(_FIELDS, ""), **(filled or {})},
+        problem=problem,
+    )
+
+
+@router.post("/review/{dispute}/decide")
+async def decision_posted(
+    request: Request, dispute: _Id, server: ThisServer, viewer: SignedIn, form: Posted
+) -> Response:
+    """Records a decision, and says what follows from it."""
+    filled = {name: field(form, name, 20_000) for name in _FIELDS}
+    if filled["finding"] not in set(Finding):
+        raise Problem("invalid", "Say what you found: a fault, fine, or unclear.")
+
+    def act() -> Response:
+        with server.database.reading() as connection:
+            find(connection, viewer, t.dispute, dispute)
+            case = group_of(connection, dispute).case
+        opinion = Opinion(
+            Finding(filled["finding"]),
+            filled["reason"][:MAX_TEXT],
+            filled["evidence"][:MAX_TEXT],
+            Typed(
+                {case: filled["cells"]},
+                filled["position"],
+                filled["style"],
+                (case,) if filled["left_out"] == "case" else (),
+                filled["left_out"] == "task",
+            ),
+        )
+        try:
+            settled = decide_and_settle(server, viewer, dispute, opinion)
+        except UsageError as error:
+            text = f"{error.message} {error.hint or ''}".strip()
+            return _opened(request, server, viewer, dispute, filled, text)
+        return show(
+            request,
+            viewer,
+            "reviewed.html",
+            "Decided",
+            dispute=dispute,
+            settled=shown_settled(settled),
+        )
+
+    return await run_in_threadpool(act)
+
+
+def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
+    """Input and gold of a case around its answer, as tables; what cannot be read is left out.
+
+    Returns:
+        For each range of the answer and each workbook ``name``, ``sheet``, ``columns``, ``rows``
+        (number, and for each cell its text and whether it is asked for) and ``more``.
+    """
+    case = next((one for one in task.cases if one.number == number), None)
+    if case is None:
+        return []
+    try:
+        gold = open_workbook(case.gold_path)
+        ranges = [area for area in checker_of(task.checker).areas(task, gold, gold).gold if area]
+    except JudgeError:
+        return []
+    sides = []
+    for area in ranges[:4]:
+        for name, workbook in (("input", _input(case)), ("gold", gold)):
+            if workbook is not None and area.sheet in workbook.sheet_names:
+                sides.append(_side(name, workbook, area))
+    return sides
+
+
+def _input(case: TestCase) -> Workbook | None:
+    try:
+        return open_workbook(case.inputs[0].path) if case.inputs else None
+    except JudgeError:
+        return None
+
+
+def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
+    top = max(area.min_row - _ROWS_ABOVE, 1)
+    bottom = min(area.max_row, top + _MOST_ROWS - 1)
+    left = max(area.min_column - 1, 1) if area.max_column > _MOST_COLUMNS else 1
+    right = min(area.max_column, left + _MOST_COLUMNS - 1)
+    cells = workbook.cells(CellRange(area.sheet, top, left, bottom, right))
+    columns = range(left, right + 1)
+    return {
+        "name": name,
+        "sheet": area.sheet,
+        "columns": [column_letters(column) for column in columns],
+        "rows": [
+            (
+                row,
+                [
+                    (
+                        _text(cells.get((row, column))),
+                        row >= area.min_row and column >= area.min_column,
+                    )
+                    for column in columns
+                ],
+            )
+            for row in range(top, bottom + 1)
+        ],
+        "more": bottom < area.max_row or right < area.max_column,
+    }
+
+
+def _text(cell: Cell | None) -> str:
+    return "" if cell is None or cell.value is None else str(cell.value)[:200]

@@ -1,0 +1,138 @@
+"""``/rejudgings``: what a rejudging costs, what it would change, and applying it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import sqlalchemy as sa
+from fastapi import APIRouter, Path, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from judge.serve.access.rights import Viewer, find
+from judge.serve.context import Server, ThisServer
+from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
+from judge.serve.problems import Problem
+from judge.serve.rejudging.routes import (
+    AskedScope,
+    NewRejudging,
+    act,
+    apply,
+    listed,
+    post_rejudging,
+    shown,
+)
+from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
+
+router = APIRouter()
+
+_Id = Annotated[str, Path(max_length=80)]
+_LISTED = 100
+_SHOWN = 300
+"""Changed verdicts on a page; the API has up to 5,000."""
+
+
+@router.get("/rejudgings")
+def rejudgings_page(request: Request, server: ThisServer, looker: Looker) -> Response:
+    """Rejudgings that were applied, and for authors all of their suites."""
+    return show(
+        request,
+        looker,
+        "rejudgings.html",
+        "Rejudgings",
+        rejudgings=listed(server, looker, limit=_LISTED),
+        suites=_authored(server, looker),
+    )
+
+
+def _authored(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
+    with server.database.reading() as connection:
+        return all_rows(
+            connection,
+            sa.select(t.suite.c.name, t.suite.c.title)
+            .where(t.suite.c.id.in_([one for one in viewer.authored if viewer.authors(one)]))
+            .order_by(t.suite.c.name),
+        )
+
+
+@router.post("/rejudgings")
+async def rejudging_posted(server: ThisServer, viewer: SignedIn, form: Posted) -> Response:
+    """Opens the draft of a rejudging of all submissions to a suite."""
+    revision = field(form, "revision", 7)
+    try:
+        asked = NewRejudging(
+            suite=field(form, "suite", 80),
+            reason=field(form, "reason", 1_000),
+            revision=int(revision) if revision else None,
+            scope=AskedScope(afresh=bool(form.get("afresh"))),
+        )
+    except ValueError as error:
+        raise Problem("invalid", "A rejudging needs a suite, a reason, and a number.") from error
+    made = await run_in_threadpool(post_rejudging, asked, viewer, server)
+    return go(server, f"/rejudgings/{made['id']}")
+
+
+@router.get("/rejudgings/{rejudging}")
+def rejudging_page(
+    request: Request, rejudging: _Id, server: ThisServer, looker: Looker
+) -> Response:
+    """A rejudging: its state, its cost, and what it changes, the unexpected first."""
+    with server.database.reading() as connection:
+        row = find(connection, looker, t.rejudging, rejudging)
+        document = shown(connection, looker, row)
+        names = _accounts(connection, rejudging)
+    is_author = looker.authors(row["suite"])
+    diff = row["diff"] if is_author and row["diff"] and "verdicts" in row["diff"] else None
+    return show(
+        request,
+        looker,
+        "rejudging.html",
+        f"Rejudging of {document['suite']}",
+        rejudging=document,
+        is_author=is_author,
+        diff=diff,
+        outside=_verdicts(diff, outside=True),
+        inside=_verdicts(diff, outside=False),
+        accounts=names,
+        most=_SHOWN,
+    )
+
+
+def _verdicts(diff: dict[str, Any] | None, *, outside: bool) -> list[dict[str, Any]]:
+    rows = [] if diff is None else diff["verdicts"]
+    return [row for row in rows if row["outside"] is outside][:_SHOWN]
+
+
+def _accounts(connection: sa.Connection, rejudging: str) -> dict[str, str]:
+    rows = connection.execute(
+        sa.select(t.submission.c.id, t.account.c.name)
+        .join(t.account, t.account.c.id == t.submission.c.account)
+        .join(t.rejudging_member, t.rejudging_member.c.submission == t.submission.c.id)
+        .where(t.rejudging_member.c.rejudging == rejudging)
+    )
+    return {row.id: row.name for row in rows}
+
+
+@router.post("/rejudgings/{rejudging}/apply")
+async def application_posted(
+    rejudging: _Id, server: ThisServer, viewer: SignedIn, form: Posted
+) -> Response:
+    """Applies it, if the number of changed verdicts was typed."""
+    typed = field(form, "changed", 15).replace(",", "")
+    if not typed.isdecimal():
+        raise Problem("invalid", "Type the number of verdicts that change.")
+    await run_in_threadpool(apply, server, viewer, rejudging, int(typed))
+    return go(server, f"/rejudgings/{rejudging}")
+
+
+@router.post("/rejudgings/{rejudging}/{action}")
+async def action_posted(
+    rejudging: _Id, action: _Id, server: ThisServer, viewer: SignedIn, form: Posted
+) -> Response:
+    """Starts, retries or cancels it."""
+    del form
+    if action not in {"start", "retry", "cancel"}:
+        raise Problem("not-found")
+    await run_in_threadpool(act, server, viewer, rejudging, action)
+    return go(server, f"/rejudgings/{rejudging}")

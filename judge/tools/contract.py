@@ -1,0 +1,130 @@
+"""A tool for an agent: its name, its arguments as a JSON schema, and what it does with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge.console import visible
+from judge.errors import JudgeError
+
+MAX_RESULT_CHARS = 20_000
+"""Longest result of a call; of a longer one the first and the last half are given."""
+
+MAX_ITEMS = 2_000
+"""Most members of a list among the arguments of a call."""
+
+
+class ToolFaultError(JudgeError):
+    """A call cannot be done: its arguments do not fit, or a file is not as it should be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool.
+
+    Attributes:
+        name: letters, digits and ``_``.
+        description: for the model, in a few sentences.
+        properties: argument -> its JSON schema: ``type``, ``description``, ``enum``, ``items``,
+            ``minimum`` and ``maximum``.
+        required: the arguments that every call has.
+        run: does it; takes checked arguments and returns text. It may raise a JudgeError, whose
+            message the agent reads.
+        writes: whether it changes files.
+    """
+
+    name: str
+    description: str
+    properties: Mapping[str, Mapping[str, Any]]
+    required: tuple[str, ...]
+    run: Callable[[Mapping[str, Any]], str]
+    writes: bool = False
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The arguments as a JSON schema."""
+        return {
+            "type": "object",
+            "properties": {name: dict(each) for name, each in self.properties.items()},
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+
+    def __call__(self, arguments: Mapping[str, Any]) -> str:
+        """Checks the arguments, and does the work.
+
+        Returns:
+            Text of at most :data:`MAX_RESULT_CHARS` characters.
+
+        Raises:
+            ToolFaultError: the arguments do not fit the schema.
+            JudgeError: it cannot be done.
+        """
+        check_arguments(self, arguments)
+        return shortened(visible(self.run(arguments)))
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
+    """Makes sure that arguments fit the schema of a tool.
+
+    Raises:
+        ToolFaultError: one does not; the message names it, and those that the tool has.
+    """
+    known = ", ".join(tool.properties) or "none"
+    for name in arguments:
+        if name not in tool.properties:
+            raise ToolFaultError(f"{tool.name} has no argument {name!r:.80}; it has: {known}")
+    for name in tool.required:
+        if name not in arguments:
+            raise ToolFaultError(f"{tool.name} needs the argument {name!r}; it has: {known}")
+    for name, value in arguments.items():
+        _check(f"argument {name!r} of {tool.name}", tool.properties[name], value)
+
+
+def _check(named: str, schema: Mapping[str, Any], value: object) -> None:
+    kinds = schema.get("type")
+    if kinds is not None:
+        expected = [kinds] if isinstance(kinds, str) else list(kinds)
+        types = tuple(each for kind in expected for each in _TYPES[kind])
+        if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+            raise ToolFaultError(f"{named} must be of type {' or '.join(expected)}")
+    if "enum" in schema and value not in schema["enum"]:
+        raise ToolFaultError(f"{named} must be one of {', '.join(map(str, schema['enum']))}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        least, most = schema.get("minimum"), schema.get("maximum")
+        if (least is not None and value < least) or (most is not None and value > most):
+            raise ToolFaultError(f"{named} must be from {least} to {most}")
+    if isinstance(value, list):
+        if len(value) > MAX_ITEMS:
+            raise ToolFaultError(f"{named} has {len(value):,} members, more than {MAX_ITEMS:,}")
+        for number, member in enumerate(value, 1):
+            _check(f"member {number} of {named}", schema.get("items", {}), member)
+    if isinstance(value, dict) and "properties" in schema:
+        missing = [each for each in schema.get("required", ()) if each not in value]
+        unknown = [each for each in value if each not in schema["properties"]]
+        if missing or unknown:
+            raise ToolFaultError(f"{named} must have {', '.join(schema['properties'])}")
+        for name, member in value.items():
+            _check(f"{name!r} in {named}", schema["properties"][name], member)
+
+
+def shortened(text: str, most: int = MAX_RESULT_CHARS) -> str:
+    """Text of at most about that length: the first and the last half, and how much is left out."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    left_out = len(text) - 2 * half
+    return f"{text[:half]}\n… {left_out:,} characters are left out …\n{text[-half:]}"

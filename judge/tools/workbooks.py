@@ -1,0 +1,389 @@
+"""Tools for the workbooks of one folder: list, view, find, set, compute, compare. No verdicts."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+from judge.compare.cells.collateral import find_collateral
+from judge.console import visible
+from judge.errors import UsageError, WorkbookError
+from judge.recalc.library import Recalculation, ranges_of
+from judge.recalc.rewrite import with_values
+from judge.tools.contract import Tool, ToolFaultError
+from judge.tools.folder import ToolFolder
+from judge.workbook.address import (
+    COLUMN_BITS,
+    COLUMN_MASK,
+    WHOLE_SHEET,
+    cell_key,
+    column_letters,
+    parse_cell,
+)
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.editing.cells import set_cells
+from judge.workbook.editing.contents import (
+    CellContent,
+    Formula,
+    SetCell,
+    address,
+    content_from_json,
+)
+from judge.workbook.facts.book import BookFacts
+from judge.workbook.position import match_sheet
+from judge.workbook.reader import Workbook, open_workbook
+
+MAX_CELLS, USUAL_CELLS = 10_000, 2_000
+"""Most cells that a call shows, and how many it shows unless it says otherwise."""
+
+MAX_FOUND = 100
+_MAX_VALUE_CHARS = 200
+_SHOWN = ("values", "formulas", "both", "formats")
+
+
+class Calculates(Protocol):
+    """Computes the formulas of a workbook; :class:`judge.recalc.library.Recalculating` does."""
+
+    def __call__(self, path: bytes, *, at: str | None = None) -> Recalculation:
+        """Computes the formulas of a position, or all.
+
+        Raises:
+            JudgeError: the workbook cannot be read, or no engine is there.
+        """
+        ...
+
+
+_PATH = {"type": "string", "description": "Path of the workbook within the folder."}
+_RANGE = {"type": "string", "description": "Cells, such as Sheet1!A1:D20."}
+_VALUE = {
+    "type": ["string", "number", "boolean", "object", "null"],
+    "description": "A value; a string that begins with = is a formula; null empties the cell; "
+    '{"date": "2024-01-31"} is a date.',
+}
+
+
+class WorkbookTools:
+    """The tools for one folder.
+
+    Args:
+        folder: the folder.
+        calculator: opens what computes formulas; called once, when the first call needs it.
+    """
+
+    def __init__(self, folder: ToolFolder, calculator: Callable[[], Calculates]) -> None:
+        self._folder = folder
+        self._open_calculator = calculator
+        self._calculator: Calculates | None = None
+
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools; those that write are left out where the folder is read-only."""
+        tools = (*self._reading(), *self._writing())
+        return tuple(each for each in tools if not (each.writes and self._folder.read_only))
+
+    def _reading(self) -> Iterator[Tool]:
+        yield Tool(
+            "list_workbooks", "List the workbooks of the folder.", {}, (), self._list_workbooks
+        )
+        yield Tool(
+            "list_sheets",
+            "List the sheets of a workbook: state, used range, formulas, charts, pivot tables, "
+            "tables.",
+            {"path": _PATH},
+            ("path",),
+            self._list_sheets,
+        )
+        yield Tool(
+            "view_range",
+            "Show the cells of a range, row by row, with addresses. A formula without a stored "
+            "value says so; recalc computes it.",
+            {
+                "path": _PATH,
+                "range": _RANGE,
+                "show": {
+                    "type": "string",
+                    "enum": list(_SHOWN),
+                    "description": "Values (default), formulas, both, or formats.",
+                },
+                "max_cells": {"type": "integer", "minimum": 1, "maximum": MAX_CELLS},
+            },
+            ("path", "range"),
+            self._view_range,
+        )
+        yield Tool(
+            "find",
+            "Find cells that contain some text, whatever its case.",
+            {
+                "path": _PATH,
+                "text": {"type": "string", "description": "The text."},
+                "in": {"type": "string", "enum": ["values", "formulas"]},
+                "sheet": {"type": "string", "description": "Only this sheet."},
+            },
+            ("path", "text"),
+            self._find,
+        )
+        yield Tool(
+            "diff",
+            "List the cells in which a workbook differs from another, and features that it lost.",
+            {"path": _PATH, "against": {**_PATH, "description": "The workbook as it was."}},
+            ("path", "against"),
+            self._diff,
+        )
+
+    def _writing(self) -> Iterator[Tool]:
+        save = {"type": "string", "description": "Where to save; the same file by default."}
+        cell = {
+            "type": "object",
+            "properties": {"cell": {"type": "string"}, "value": _VALUE},
+            "required": ["cell", "value"],
+        }
+        yield Tool(
+            "set_cells",
+            "Set cells of a sheet; everything else stays as it is. Formulas are not computed.",
+            {
+                "path": _PATH,
+                "sheet": {"type": "string", "description": "The sheet."},
+                "cells": {"type": "array", "items": cell},
+                "save_as": save,
+            },
+            ("path", "sheet", "cells"),
+            self._set_cells,
+            writes=True,
+        )
+        yield Tool(
+            "set_format",
+            "Give the cells of a range a background colour.",
+            {
+                "path": _PATH,
+                "range": _RANGE,
+                "fill": {"type": "string", "description": "The colour as RRGGBB."},
+                "save_as": save,
+            },
+            ("path", "range", "fill"),
+            self._set_format,
+            writes=True,
+        )
+        yield Tool(
+            "recalc",
+            "Compute the formulas of a range, or all, and show the values. save_as writes a copy "
+            "with the values.",
+            {"path": _PATH, "range": _RANGE, "save_as": save},
+            ("path",),
+            self._recalc,
+        )
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def _open(self, arguments: Mapping[str, Any], name: str = "path") -> Workbook:
+        try:
+            return open_workbook(self._folder.read(arguments[name]))
+        except WorkbookError as error:
+            raise ToolFaultError(f"{visible(arguments[name])}: {error.message}") from error
+
+    def _list_workbooks(self, _: Mapping[str, Any]) -> str:
+        names = self._folder.names()
+        return "\n".join(f"{visible(name)}: {size:,} bytes" for name, size in names) or "none"
+
+    def _list_sheets(self, arguments: Mapping[str, Any]) -> str:
+        workbook = self._open(arguments)
+        book = BookFacts(workbook)
+        lines = []
+        for tab in workbook.tabs:
+            facts = book.sheet(tab)
+            said = [f"{visible(tab.name)!r}: {facts.state}, {facts.kind}"]
+            if tab.is_worksheet:
+                used = workbook.used_range(tab.name)
+                formulas = len(workbook.sheet(tab.name).formula_keys(WHOLE_SHEET))
+                said.append("empty" if used is None else f"used {used.window}")
+                said.append(f"{formulas:,} formulas")
+            counts = {
+                "charts": facts.charts,
+                "pivot tables": facts.pivots,
+                "tables": facts.tables,
+                "merged ranges": facts.merges,
+                "data validations": facts.validations,
+                "conditional formats": facts.formats,
+            }
+            said += [f"{len(each):,} {name}" for name, each in counts.items() if each]
+            lines.append(", ".join(said))
+        return "\n".join(lines)
+
+    def _view_range(self, arguments: Mapping[str, Any]) -> str:
+        workbook = self._open(arguments)
+        left = arguments.get("max_cells", USUAL_CELLS)
+        shown = arguments.get("show", "values")
+        areas, notes = ranges_of(workbook, arguments["range"])
+        lines = list(notes)
+        for area in areas:
+            columns = min(area.columns, left)
+            rows = min(area.rows, left // max(columns, 1))
+            cut = CellRange(
+                area.sheet,
+                area.min_row,
+                area.min_column,
+                area.min_row + rows - 1,
+                area.min_column + columns - 1,
+            )
+            lines += [f"{visible(area.sheet)}!{cut.window}", *_grid(workbook, cut, shown)]
+            if (rows, columns) != (area.rows, area.columns):
+                lines.append(f"more: {area.rows:,} rows and {area.columns:,} columns in all")
+            left -= rows * columns
+            if left <= 0:
+                break
+        return "\n".join(lines)
+
+    def _find(self, arguments: Mapping[str, Any]) -> str:
+        workbook = self._open(arguments)
+        sheets = workbook.sheet_names
+        if "sheet" in arguments:
+            sheets = (_sheet(workbook, arguments["sheet"]),)
+        text = arguments["text"].casefold()
+        if not text:
+            raise ToolFaultError("the text to find is empty")
+        found: list[str] = []
+        for sheet in sheets:
+            read = workbook.sheet(sheet)
+            held: dict[int, str] = {}
+            if arguments.get("in", "values") == "formulas":
+                held = {key: read.formula(key) or "" for key in read.formula_keys(WHOLE_SHEET)}
+            else:
+                held = {key: _text(value) for key, value in read.values(WHOLE_SHEET).items()}
+            for key in sorted(key for key, each in held.items() if text in each.casefold()):
+                if len(found) == MAX_FOUND:
+                    return "\n".join([*found, f"more than {MAX_FOUND} cells"])
+                ref = CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
+                found.append(f"{visible(address(ref))}: {_cut(held[key])}")
+        return "\n".join(found) or "no cell"
+
+    def _diff(self, arguments: Mapping[str, Any]) -> str:
+        before, workbook = self._open(arguments, "against"), self._open(arguments)
+        found = find_collateral(before, before, workbook, (), ())
+        counts = {kind.value: count for kind, count in found.counts.items() if count}
+        counts |= {"features lost": found.features, "looks changed": found.style}
+        counts["rows or columns shifted"] = found.moved
+        lines = [f"{name}: {count:,}" for name, count in counts.items() if count]
+        lines += [f"{each.harm.value} {visible(each.sheet)}!{each.cell}" for each in found.cells]
+        return "\n".join(lines) or "no difference"
+
+    # -- changing --------------------------------------------------------------------------------
+
+    def _set_cells(self, arguments: Mapping[str, Any]) -> str:
+        workbook = self._open(arguments)
+        sheet = _sheet(workbook, arguments["sheet"])
+        edits = []
+        for each in arguments["cells"]:
+            place = parse_cell(each["cell"])
+            if place is None:
+                raise ToolFaultError(f"{each['cell']!r:.80} is not a cell, such as B7")
+            edits.append(SetCell(CellRef(sheet, *place), _content(each["value"])))
+        self._save(arguments, set_cells(workbook.data, edits))
+        return f"{len(edits):,} cells of {visible(sheet)!r} were set"
+
+    def _set_format(self, arguments: Mapping[str, Any]) -> str:
+        workbook = self._open(arguments)
+        areas, _ = ranges_of(workbook, arguments["range"])
+        if sum(area.size for area in areas) > MAX_CELLS:
+            raise ToolFaultError(f"a call formats at most {MAX_CELLS:,} cells")
+        edits = []
+        for area in areas:
+            read = workbook.sheet(area.sheet)
+            values = read.values(area.window)
+            for row, column in area.cells():
+                key = cell_key(row, column)
+                formula = read.formula(key)
+                content = values.get(key) if formula is None else Formula(formula[1:])
+                ref = CellRef(area.sheet, row, column)
+                edits.append(SetCell(ref, content, fill=arguments["fill"]))
+        self._save(arguments, set_cells(workbook.data, edits))
+        return f"{len(edits):,} cells were filled"
+
+    def _recalc(self, arguments: Mapping[str, Any]) -> str:
+        workbook = self._open(arguments)
+        if self._calculator is None:
+            self._calculator = self._open_calculator()
+        computed = self._calculator(workbook.data, at=arguments.get("range")).computed
+        if "save_as" in arguments:
+            date_1904 = workbook.facts.date_1904
+            data = with_values(workbook.data, computed.values, date_1904=date_1904)
+            self._folder.write(arguments["save_as"], data)
+        errors = sum(isinstance(value, ErrorValue) for value in computed.values.values())
+        said = f"{len(computed.values):,} formulas computed, {errors:,} of them errors"
+        lines = [f"{said}, {len(computed.not_calculated):,} not computed", *computed.notes]
+        lines += [
+            f"{visible(address(ref))}: {_cut(_text(value))}"
+            for ref, value in sorted(computed.values.items())[:USUAL_CELLS]
+        ]
+        for ref, why in sorted(computed.not_calculated.items())[:MAX_FOUND]:
+            lines.append(f"{visible(address(ref))}: not computed: {_cut(why)}")
+        return "\n".join(lines)
+
+    def _save(self, arguments: Mapping[str, Any], data: bytes) -> None:
+        self._folder.write(arguments.get("save_as", arguments["path"]), data)
+
+
+def _sheet(workbook: Workbook, name: str) -> str:
+    sheet = match_sheet(name, workbook.sheet_names)
+    if sheet is None:
+        listed = ", ".join(repr(visible(each)) for each in workbook.sheet_names[:20])
+        raise ToolFaultError(f"there is no sheet {visible(name)!r:.80}; there are {listed}")
+    return sheet
+
+
+def _content(value: object) -> CellContent:
+    if isinstance(value, str) and value.startswith("=") and len(value) > 1:
+        return Formula(value[1:])
+    try:
+        return content_from_json(value)
+    except (UsageError, ValueError) as error:
+        raise ToolFaultError(f"{value!r:.80} is not a value for a cell") from error
+
+
+def _grid(workbook: Workbook, area: CellRange, show: str) -> Iterator[str]:
+    """Lines of a range: the columns, then each row that holds something, with its number."""
+    read = workbook.sheet(area.sheet)
+    values = read.values(area.window)
+    styles = read.styles(area.window) if show == "formats" else {}
+    letters = map(column_letters, range(area.min_column, area.max_column + 1))
+    yield "row | " + " | ".join(letters)
+    for row in range(area.min_row, area.max_row + 1):
+        cells = []
+        for column in range(area.min_column, area.max_column + 1):
+            key = cell_key(row, column)
+            if show == "formats":
+                cells.append(_format(workbook, styles.get(key, 0)))
+                continue
+            value, formula = values.get(key), read.formula(key)
+            raw = read.raw_formula(key)
+            stored = _text(value) if raw is None or raw.cached else "(no stored value)"
+            if formula is None or show == "values":
+                cells.append(_cut(stored))
+            else:
+                cells.append(_cut(formula if show == "formulas" else f"{formula} -> {stored}"))
+        if any(cells):
+            yield f"{row} | " + " | ".join(cells)
+
+
+def _format(workbook: Workbook, index: int) -> str:
+    style = workbook.style(index)
+    said = [] if style.number_format == "General" else [style.number_format]
+    said += [name for name in ("bold", "italic") if getattr(style, name)]
+    said += [f"fill {colour}" for colour in style.fill.colours[:1] if style.fill.pattern != "none"]
+    said += [] if style.font_color == "000000" else [f"text {style.font_color}"]
+    return _cut(", ".join(said))
+
+
+def _text(value: CellValue) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, ErrorValue):
+        return value.code
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, dt.datetime):
+        return value.isoformat(sep=" ").removesuffix(" 00:00:00")
+    return str(value)
+
+
+def _cut(text: str) -> str:
+    line = visible(" ".join(text.split()))
+    return line if len(line) <= _MAX_VALUE_CHARS else f"{line[:_MAX_VALUE_CHARS]}…"

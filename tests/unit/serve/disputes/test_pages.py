@@ -1,0 +1,169 @@
+"""The way from a dispute to a new version of a board, by the forms of the pages, without script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from fastapi.testclient import TestClient
+
+from judge.serve.access.accounts import create_sign_in, sign_in
+from judge.serve.app import make_app
+from judge.serve.catalog import set_phase_state
+from judge.serve.rejudging.service import advance
+from judge.serve.store import tables as t
+from judge.serve.store.words import PhaseState, Role
+from tests.postgresql import new_database
+from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
+
+
+@pytest.fixture(scope="module")
+def small_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_suite(tmp_path_factory.mktemp("suite"))
+
+
+@pytest.fixture
+def house(tmp_path: Path, small_suite: Path) -> Iterator[House]:
+    with new_database("sqlite", tmp_path, None) as database:
+        yield House(database, tmp_path / "data", small_suite)
+
+
+class Browser:
+    """Somebody who has signed in, and fills in forms."""
+
+    def __init__(self, house: House, who: str) -> None:
+        with house.server.database.writing(ACTOR) as transaction:
+            code = create_sign_in(transaction, house.accounts[who])
+            cookie = sign_in(transaction, code)
+        assert cookie is not None
+        self._client = TestClient(make_app(house.server), follow_redirects=True)
+        self._client.cookies.set(house.server.cookie, cookie)
+        self.page = ""
+
+    def open(self, path: str, status: int = 200) -> str:
+        answer = self._client.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code == status, answer.text
+        self.page = answer.text
+        return self.page
+
+    def send(self, path: str, status: int = 200, **fields: Any) -> str:
+        """Sends a form of the page that was opened last."""
+        assert f'action="{path}"' in self.page, self.page
+        token = re.search(r'name="token" value="([0-9a-f]+)"', self.page)
+        assert token is not None
+        answer = self._client.post(
+            path,
+            data={"token": token[1], **fields},
+            headers={"Origin": "http://testserver", "Accept": "text/html"},
+        )
+        assert answer.status_code == status, answer.text
+        self.page = answer.text
+        return self.page
+
+
+def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Path) -> None:
+    submission = house.submit("one", small_suite, RIGHT)
+    with house.server.database.writing(ACTOR) as transaction:
+        set_phase_state(transaction, "spring", PhaseState.CLOSED)
+    one = Browser(house, "one")
+    one.open(f"/disputes/new?task={TASK}&case=1&suite=small&submission={submission}")
+    claim = f"<b>{CELL}</b> is {RIGHT}"
+    shown = one.send(
+        "/disputes/new", task=TASK, case="1", kind="gold", claim=claim, submission=submission
+    )
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert "Take it back" in shown
+    with house.server.database.reading() as connection:
+        dispute = connection.scalar(sa.select(t.dispute.c.id))
+
+    for who in ("first", "second"):
+        reviewer = Browser(house, who)
+        assert f"/review/{dispute}" in reviewer.open("/review")
+        closed = reviewer.open(f"/review/{dispute}")
+        assert 'class="grid"' not in closed
+        opened = reviewer.send(f"/review/{dispute}")
+        assert opened.count('class="grid"') >= 2
+        assert "not a fault" not in opened
+        wrong = reviewer.send(
+            f"/review/{dispute}/decide", 422, finding="fault", reason="a typed reason",
+            evidence="the orders", cells=f"Nowhere!{CELL}=1",
+        )  # fmt: skip
+        assert "no sheet" in wrong
+        assert "a typed reason" in wrong
+        decided = reviewer.send(
+            f"/review/{dispute}/decide", finding="fault", reason="returns count",
+            evidence="the orders", cells=f"{CELL}={RIGHT}",
+        )  # fmt: skip
+        assert "on record" in decided
+    with house.server.database.reading() as connection:
+        rejudging = connection.scalar(sa.select(t.rejudging.c.id))
+        views = connection.scalar(sa.select(sa.func.count()).where(t.event.c.kind == "gold.viewed"))
+    assert views == 4  # each time that golds were shown
+
+    author = Browser(house, "author")
+    page = author.open(f"/rejudgings/{rejudging}")
+    assert "0 cases are run, 1 compared again" in page
+    author.send(f"/rejudgings/{rejudging}/start")
+    house.dispatch()
+    assert advance(house.server) == 1
+    page = author.open(f"/rejudgings/{rejudging}")
+    assert page.index("What nobody expected") < page.index("What changes")
+    assert "WA → AC (1)" in page
+    author.send(f"/rejudgings/{rejudging}/apply", 409, changed="7")
+    author.open(f"/rejudgings/{rejudging}")
+    assert "Applied." in author.send(f"/rejudgings/{rejudging}/apply", changed="1")
+    assert "Corrected" in Browser(house, "two").open(f"/disputes/{dispute}")
+    visitor = TestClient(make_app(house.server))
+    public = visitor.get(f"/rejudgings/{rejudging}", headers={"Accept": "text/html"})
+    assert public.status_code == 200
+    assert "What changes" not in public.text
+
+
+def test_forms_from_elsewhere_do_nothing(house: House) -> None:
+    author = Browser(house, "author")
+    author.open("/rejudgings")
+    client = author._client
+    body = {"suite": "small", "reason": "x"}
+    assert client.post("/rejudgings", data=body).status_code == 403
+    headers = {"Origin": "https://evil.example"}
+    assert client.post("/rejudgings", data=body, headers=headers).status_code == 403
+    assert client.post("/v1/rejudgings", json=body).status_code == 401
+    with house.server.database.reading() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(t.rejudging)) == 0
+
+
+def test_the_pages_of_an_operator_are_for_operators(house: House) -> None:
+    one = Browser(house, "one")
+    one.open("/admin", 403)
+    with house.server.database.writing(ACTOR) as transaction:
+        transaction.execute(
+            sa.update(t.account).where(t.account.c.name == "two").values(roles=[Role.OPERATOR])
+        )
+    two = Browser(house, "two")
+    assert "account.created" in two.open("/admin")
+    account = house.accounts["one"]
+    two.send(f"/admin/accounts/{account}", state="blocked")
+    one.open("/me", 401)
+    assert "back at noon" in (
+        two.open("/admin") and two.send("/admin/maintenance", state="on", message="back at noon")
+    )
+    two.send("/admin/maintenance", state="off")
+
+
+def test_a_webhook_of_a_host_that_is_not_allowed_is_refused(house: House) -> None:
+    one = Browser(house, "one")
+    assert "None yet" in one.open("/me/webhooks")
+    fields: dict[str, Any] = {"url": "https://ci.example.org/", "kind-dispute.decided": "1"}
+    assert "not allowed" in one.send("/me/webhooks", 422, **fields)
+    with house.server.database.writing(ACTOR) as transaction:
+        transaction.execute(
+            sa.insert(t.setting).values(name="webhook_hosts", value=["ci.example.org"])
+        )
+    one.open("/me/webhooks")
+    assert "whsec_" in one.send("/me/webhooks", **fields)
+    assert "whsec_" not in one.open("/me/webhooks")
