@@ -11,7 +11,7 @@ import click
 
 from judge import api
 from judge.api.infer_options import InferOptions
-from judge.cli.help import HelpCommand
+from judge.cli.help import HelpCommand, HelpGroup
 from judge.cli.options import by_option, json_option, option, who
 from judge.errors import UsageError
 from judge.files.documents import dump_json, read_json, utc_now
@@ -37,7 +37,13 @@ _RUN = click.Path(exists=True, file_okay=False, path_type=Path)
 _SHEET = click.Path(dir_okay=False, path_type=Path)
 
 
-@click.group()
+@click.group(
+    cls=HelpGroup,
+    examples=(
+        "checklist ask results/mine --llm-judge small",
+        "checklist points results/mine",
+    ),
+)
 def checklist() -> None:
     """Marks of models and people for items of checklists that the judge cannot decide.
 

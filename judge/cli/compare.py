@@ -42,7 +42,7 @@ _FILE_OR_FOLDER = click.Path(exists=True, path_type=Path)
         "compare output.xlsx --checklist checklist.json",
     ),
     first="position rules_path board_path checklist_path profile tolerance ignore_case recalc"
-    " input_path show as_json",
+    " input_path as_json",
 )
 @click.argument("gold", type=_FILE_OR_FOLDER)
 @click.argument("output", type=_FILE_OR_FOLDER, required=False)

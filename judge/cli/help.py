@@ -122,21 +122,28 @@ class HelpGroup(click.Group):
     """A group of such commands; a command that does not exist is answered with the nearest.
 
     Args:
-        examples: commands as typed in a shell, without the leading ``judge``.
+        examples, first: its :class:`Page`.
         attributes: as for ``click.Group``.
     """
 
     command_class = HelpCommand
     group_class = type
 
-    def __init__(self, *names: Any, examples: tuple[str, ...] = (), **attributes: Any) -> None:
+    def __init__(
+        self, *names: Any, examples: tuple[str, ...] = (), first: str = "", **attributes: Any
+    ) -> None:
         super().__init__(*names, **attributes)
-        self.page = Page(examples)
+        self.page = Page(examples, first)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the description and the examples."""
         super().format_help_text(ctx, formatter)
         _write_examples(ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the options, in sections if they are many, and the commands."""
+        _write_options(self, ctx, formatter)
+        self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes one whole sentence about each command."""

@@ -32,7 +32,7 @@ SHOWN_CELLS = 40
         "recalc output.xlsx",
         "recalc output.xlsx --at \"'Sheet 1'!B2:B9\" --output computed.xlsx",
         "recalc output.xlsx --explain Sheet1!B2",
-        "recalc --serve < requests.jsonl",
+        "recalc --serve",
     ),
 )
 @click.argument(

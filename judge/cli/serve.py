@@ -10,7 +10,7 @@ import click
 
 from judge.cli.help import HelpGroup
 from judge.cli.options import option, options_of
-from judge.core.option import options_in
+from judge.core.option import Section, options_in
 from judge.errors import UsageError
 from judge.serve.options import ListenOptions, PlaceOptions, SlotOptions
 
@@ -47,10 +47,16 @@ def of_kind(kind: type[Any], options: dict[str, Any]) -> Any:
         "serve --demo",
         "serve admin suite add budget ./my-suite --data judge-data",
     ),
+    first="data listen slots demo",
 )
 @options_of(ListenOptions)
 @options_of(SlotOptions)
-@option("--demo", is_flag=True, help="Add the sample suites and a board of sample submissions.")
+@option(
+    "--demo",
+    is_flag=True,
+    section=Section.FILES,
+    help="Add the sample suites and a board of sample submissions.",
+)
 @click.pass_context
 def serve(context: click.Context, /, demo: bool, **options: Any) -> None:
     """Run the online judge: submissions over HTTP, a queue, boards, disputes and rejudgings.

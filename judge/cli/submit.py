@@ -13,6 +13,7 @@ import click
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option
 from judge.console import visible
+from judge.core.option import Section
 from judge.errors import IncompleteRunError, UsageError
 
 if TYPE_CHECKING:
@@ -24,28 +25,41 @@ _ID = re.compile(r"sub_[0-9A-Z]{26}", re.ASCII)
 @click.command(
     cls=HelpCommand,
     examples=(
-        "submit solutions.jsonl --to https://judge.example.org --phase spring --wait",
-        "submit program.py --to http://127.0.0.1:8585 --phase sample-open --task 1001",
+        "submit solutions.jsonl --to http://127.0.0.1:8585 --phase spring --wait",
+        "submit program.py --to http://127.0.0.1:8585 --phase spring --task 1001",
         "submit --to https://judge.example.org --status sub_01J…",
     ),
     first="to phase wait task status",
 )
 @click.argument("solutions", type=click.Path(exists=True, path_type=Path), required=False)
-@option("--to", required=True, metavar="URL", envvar="JUDGE_SERVER", help="The server.")
-@option("--phase", help="Phase to submit to.")
-@option("--task", metavar="ID", help="Task that a single program solves.")
-@option("--team", metavar="ACCOUNT", help="For which of your teams.")
-@option("--system", default="", help="What made it, for boards.")
-@option("--model", default="", help="The chat model.")
-@option("--setting", default="", help="How it was asked.")
-@option("--note", default="", help="Anything else.")
-@option("--again", is_flag=True, help="Hand in the same content as a new submission.")
-@option("--wait", is_flag=True, help="Wait for the result.")
-@option("--status", metavar="ID", help="Show a submission.")
-@option("--cancel", metavar="ID", help="End its judging.")
-@option("--result", metavar="ID", help="Print its signed result.")
+@option(
+    "--to",
+    required=True,
+    metavar="URL",
+    envvar="JUDGE_SERVER",
+    help="The server.",
+    section=Section.FILES,
+)
+@option("--phase", help="Phase to submit to.", section=Section.FILES)
+@option("--task", metavar="ID", help="Task that a single program solves.", section=Section.FILES)
+@option("--team", metavar="ACCOUNT", help="For which of your teams.", section=Section.ORIGIN)
+@option("--system", default="", help="What made it, for boards.", section=Section.ORIGIN)
+@option("--model", default="", help="The chat model.", section=Section.ORIGIN)
+@option("--setting", default="", help="How it was asked.", section=Section.ORIGIN)
+@option("--note", default="", help="Anything else.", section=Section.ORIGIN)
+@option(
+    "--again",
+    is_flag=True,
+    help="Hand in the same content as a new submission.",
+    section=Section.FILES,
+)
+@option("--wait", is_flag=True, help="Wait for the result.", section=Section.SHOWN)
+@option("--status", metavar="ID", help="Show a submission.", section=Section.SHOWN)
+@option("--cancel", metavar="ID", help="End its judging.", section=Section.SHOWN)
+@option("--result", metavar="ID", help="Print its signed result.", section=Section.SHOWN)
 @option(
     "--token-file",
+    section=Section.FILES,
     type=click.Path(dir_okay=False, path_type=Path),
     help="File with the token, which only you can read [JUDGE_TOKEN].",
 )

@@ -22,8 +22,19 @@ FILES = (
     *("solutions.jsonl", "posts.jsonl", "solution.py", "right.py", "rules.json", "question.txt"),
     *("gold.xlsx", "output.xlsx", "input.xlsx", "case.xlsx", "suspects.json", "decisions.csv"),
     "results/mine/audit.xlsx",
+    *("judge.tar", "checklist.json", "program.py", "marks.json"),
 )
-FOLDERS = ("results/mine", "results/a", "results/b", "jobs", "mysuite", "keys")
+FOLDERS = (
+    "results/mine",
+    "results/a",
+    "results/b",
+    "jobs",
+    "mysuite",
+    "my-suite",
+    "keys",
+    "tests",
+    "outputs",
+)
 
 
 def _walk(command: click.Command, path: str = "") -> Iterator[tuple[str, click.Command]]:
@@ -99,7 +110,7 @@ def test_a_command_is_a_module_and_a_line(tmp_path: Path, monkeypatch: pytest.Mo
         assert done.exit_code == 0, done.output
         return done.output
 
-    assert "  toy           Count words.\n" in call("--help")
+    assert re.search(r"^  toy +Count words\.$", call("--help"), re.MULTILINE)
     assert "Examples:\n  judge toy a b\n" in call("toy", "--help")
     assert (call("toy", "a", "b"), call("toy", "--json")) == ("2\n", "[0]\n")
 
