@@ -17,7 +17,7 @@ and the growth of the total from 2023 to 2024 as a percentage (a formula with th
 A1 names, in one sentence, the item that grew most in money.
 """
 
-_TOTALS = [sum(line[column] for line in _LINES) for column in (1, 2)]
+_TOTALS = [sum(before for _, before, _ in _LINES), sum(after for _, _, after in _LINES)]
 
 ITEMS: list[dict[str, Any]] = [
     {

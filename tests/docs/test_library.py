@@ -119,7 +119,7 @@ OTHER_WORK: dict[str, set[str]] = {
     # judge.api.suspecting, and the page of a review
     "verify": {"audit", "submissions", "out", "review", "suspects", "by", "port", "no_browser"},
     # judge.cli.compare, compare_board; workbooks that a caller changed are other workbooks
-    "compare": {"rules_path", "evaluator", "board_path", "changes"},
+    "compare": {"rules_path", "evaluator", "board_path", "checklist_path", "changes"},
 }
 RENAMED = {
     "run": {"task": "task_id", "solution": "program"},

@@ -121,7 +121,7 @@ def verdicts_view(
     Args:
         connection: a connection.
         judging: its row.
-        level: what is told.
+        level: the level of feedback.
         bounded: whether the budget of each gold is kept to.
     """
     if judging["state"] != JudgingState.DONE or not level.shows(Level.TASKS):

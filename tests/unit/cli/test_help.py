@@ -122,6 +122,8 @@ def _parse(words: list[str]) -> str:
     path: list[str] = []
     while isinstance(command, click.Group):
         rest = [*context._protected_args, *context.args]
+        if not rest and command.invoke_without_command:
+            break
         name, child, rest = command.resolve_command(context, rest)
         assert child is not None
         path.append(str(name))
