@@ -195,6 +195,26 @@ class Comparison:
     scope: Scope | None = None
     figures: Figures | None = None
 
+    def with_differences(
+        self, differences: Sequence[Difference], max_differences: int
+    ) -> Comparison:
+        """The comparison with further differences: all are counted, the first of them are held.
+
+        Args:
+            differences: differences outside the compared cells.
+            max_differences: how many differences are held in all.
+        """
+        counts = dict(self.difference_counts)
+        for difference in differences:
+            counts[difference.kind] = counts.get(difference.kind, 0) + 1
+        room = max(0, max_differences - len(self.differences))
+        return replace(
+            self,
+            equal=self.equal and not differences,
+            difference_counts=counts,
+            differences=(*self.differences, *differences[:room]),
+        )
+
     @property
     def cell_accuracy(self) -> float:
         """Share of the compared cells that agree, from 0 to 1; 1 if no cell was compared."""

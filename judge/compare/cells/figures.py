@@ -51,16 +51,8 @@ class Figures:
             comparison: the comparison of the answer.
             max_differences: how many differences are kept.
         """
-        differences = list(self._differences())
-        counts = dict(comparison.difference_counts)
-        for difference in differences:
-            counts[difference.kind] = counts.get(difference.kind, 0) + 1
-        room = max(0, max_differences - len(comparison.differences))
         return replace(
-            comparison,
-            equal=comparison.equal and not differences,
-            difference_counts=counts,
-            differences=(*comparison.differences, *differences[:room]),
+            comparison.with_differences(list(self._differences()), max_differences),
             notes=(*comparison.notes, *self._notes()),
             figures=self,
         )

@@ -296,22 +296,12 @@ class Scope:
             comparison: the comparison of the answer.
             max_differences: how many differences are kept.
         """
-        notes = [*comparison.notes, *self._notes()]
-        differences = list(self._differences())
-        counts = dict(comparison.difference_counts)
-        for difference in differences:
-            counts[difference.kind] = counts.get(difference.kind, 0) + 1
+        notes = (*comparison.notes, *self._notes())
+        differing = comparison.with_differences(list(self._differences()), max_differences)
+        counts = dict(differing.difference_counts)
         if self.keep == FAIL and self.kept is not None and not self.kept.is_all:
             counts[DifferenceClass.LOST] = sum(self.kept.counts.values())
-        room = max(0, max_differences - len(comparison.differences))
-        return replace(
-            comparison,
-            equal=comparison.equal and not differences,
-            difference_counts=counts,
-            differences=(*comparison.differences, *differences[:room]),
-            notes=tuple(notes),
-            scope=self,
-        )
+        return replace(differing, difference_counts=counts, notes=notes, scope=self)
 
     def _differences(self) -> Iterator[Difference]:
         if self.keep == FAIL and self.kept is not None:

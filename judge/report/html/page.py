@@ -45,6 +45,19 @@ def asset(name: str) -> str:
     return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
+def escaping_environment(loader: BaseLoader) -> Environment:
+    """An environment in which all text is escaped and every unknown name is an error."""
+    made = Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    return made
+
+
 @cache
 def environment() -> Environment:
     """The environment of all pages: all text is escaped, every unknown name is an error.
@@ -52,14 +65,7 @@ def environment() -> Environment:
     There is one, which keeps the templates that it has compiled: compiling them takes longer
     than filling them.
     """
-    made = Environment(
-        loader=_Templates(),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["visible"] = visible
+    made = escaping_environment(_Templates())
     made.filters["served_model"] = served_model
     made.filters["heading_spans"] = _heading_spans
     return made

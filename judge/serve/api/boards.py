@@ -27,6 +27,7 @@ from judge.serve.boards.versions import (
     boards_of,
     entries_of,
     setting_of,
+    suite_part,
     ties_among,
     version_shown,
 )
@@ -445,12 +446,7 @@ def signed_result(
         },
         "judging": judging["id"],
         "judged": finished,
-        "suite": {
-            "name": setting.suite["name"],
-            "revision": setting.revision["number"],
-            "digest": setting.revision["digest"],
-            "corrections": setting.revision["corrections"],
-        },
+        "suite": suite_part(setting),
         "phase": setting.phase["name"],
         "split": {"name": setting.phase["split"]},
         "conditions": {"digest": judging["conditions"], "document": setting.conditions},

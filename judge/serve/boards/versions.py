@@ -106,6 +106,16 @@ class Entry:
     score: float | None
 
 
+def suite_part(setting: Setting) -> dict[str, Any]:
+    """The suite of a board as its documents name it: name, revision, digest, corrections."""
+    return {
+        "name": setting.suite["name"],
+        "revision": setting.revision["number"],
+        "digest": setting.revision["digest"],
+        "corrections": setting.revision["corrections"],
+    }
+
+
 def setting_of(connection: sa.Connection, board: Mapping[str, Any]) -> Setting:
     """What a board is about."""
     phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == board["phase"]))
@@ -478,12 +488,7 @@ def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "type": BOARD,
         "board": {name: setting.board[name] for name in ("name", "title", "metric", "rule")},
-        "suite": {
-            "name": setting.suite["name"],
-            "revision": setting.revision["number"],
-            "digest": setting.revision["digest"],
-            "corrections": setting.revision["corrections"],
-        },
+        "suite": suite_part(setting),
         "phase": setting.phase["name"],
         "split": {"name": setting.phase["split"], "tasks": tasks},
         "level": setting.level,

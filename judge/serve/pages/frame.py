@@ -15,13 +15,12 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request
-from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from jinja2 import BaseLoader, Environment, TemplateNotFound
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from judge.report.html.figures import visible
-from judge.report.html.page import LOOK, asset
+from judge.report.html.page import LOOK, asset, escaping_environment
 from judge.report.html.plots import interval_strip
 from judge.serve.access.accounts import Session
 from judge.serve.access.rights import Viewer
@@ -62,14 +61,7 @@ def _own(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
-        loader=_Templates(),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters["visible"] = visible
+    made = escaping_environment(_Templates())
     made.filters["percent"] = percent
     made.filters["time"] = _time
     made.globals["strip"] = interval_strip
