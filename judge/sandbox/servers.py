@@ -88,7 +88,7 @@ class ServerSource:
         if bool(self.entry) == bool(self.command):
             raise SandboxError(
                 "a server has an entry or a command",
-                hint="--wheels FOLDER --entry MODULE:FUNCTION, or --files FOLDER --command 'bin/x'.",
+                hint="--wheels FOLDER --entry MODULE:FUNCTION, or --files FOLDER --command bin/x.",
             )
         if not re.fullmatch(r"[\w.]*(:[\w.]+)?", self.entry):
             raise SandboxError(
@@ -145,9 +145,7 @@ def starting(entry: str) -> str:
     if not name:
         return f"import runpy, sys; runpy.run_module({module!r}, run_name='__main__')"
     first = name.split(".")[0]
-    return (
-        f"import sys; sys.argv[0] = {module!r}; from {module} import {first}; sys.exit({name}())"
-    )
+    return f"import sys; sys.argv[0] = {module!r}; from {module} import {first}; sys.exit({name}())"
 
 
 def build_server(source: ServerSource, sandbox: Sandbox, report: Report) -> BuiltServer:
@@ -313,9 +311,7 @@ def _files_of(source: ServerSource) -> dict[str, Path]:
     return files
 
 
-def _digest_of(
-    source: ServerSource, files: Mapping[str, Path], facts: Mapping[str, Any]
-) -> str:
+def _digest_of(source: ServerSource, files: Mapping[str, Path], facts: Mapping[str, Any]) -> str:
     version = ".".join(str(facts["python"]).split(".")[:2])
     parts: list[str] = [_FORMAT, version, str(facts["machine"]), *source.argv]
     for name, path in files.items():
@@ -446,4 +442,3 @@ def built_servers(sandbox: Sandbox) -> Iterator[BuiltServer]:
     for name in server_names():
         with contextlib.suppress(SandboxError):
             yield find_server(name, sandbox)
-

@@ -1,8 +1,8 @@
 """A client of MCP servers on stdio, in both of the protocol's eras, for servers that nobody trusts.
 
 The driver inside the sandbox bounds each line and each wait; what arrives here is parsed with
-bounds of its own. Whatever a server does wrong is a :class:`ServerError` with its kind; nothing that
-it sends starts anything but the tools that a model calls.
+bounds of its own. Whatever a server does wrong is a :class:`ServerError` with its kind; nothing
+that it sends starts anything but the tools that a model calls.
 
 Source: modelcontextprotocol.io/specification, versions 2024-11-05 to 2026-07-28.
 """

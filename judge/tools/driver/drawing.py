@@ -33,7 +33,11 @@ def main() -> None:
 
     def answer_to(frame: dict[str, Any]) -> dict[str, Any]:
         try:
-            if office.context is None or office.process is None or office.process.poll() is not None:
+            if (
+                office.context is None
+                or office.process is None
+                or office.process.poll() is not None
+            ):
                 office.start()
             return _draw(office, **frame)
         except Exception as error:  # noqa: BLE001 - UNO raises its own
@@ -81,7 +85,7 @@ def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dic
          picture.removesuffix(".png")],
         check=True, timeout=60, stdin=subprocess.DEVNULL, capture_output=True,
     )  # fmt: skip
-    os.unlink(page)  # noqa: PTH108
+    os.unlink(page)
     return {"picture": picture}
 
 

@@ -72,7 +72,7 @@ class Driver:
             "send": self._send,
             "receive": self._receive,
             "close": self._close,
-            "memory": lambda header, blobs: ({"memory_bytes": memory_bytes()}, []),
+            "memory": self._memory,
         }
 
     def answer(self, header: dict[str, Any], blobs: list[bytes]) -> Answer:
@@ -105,6 +105,9 @@ class Driver:
         self._functions = header["functions"]
         self._data_bytes = header["data_bytes"]
         return {}, []
+
+    def _memory(self, _header: dict[str, Any], _: list[bytes]) -> Answer:
+        return {"memory_bytes": memory_bytes()}, []
 
     # -- files ------------------------------------------------------------------------------------
 
