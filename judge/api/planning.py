@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remembered
+from judge.api.tools import named_set
 from judge.core.option import Section, options_in
 from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.core.task import Task, split_ids
@@ -63,7 +64,6 @@ from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.suites import load_suite
 from judge.suites.locate import whole_source
-from judge.tools.sets import ToolSet, open_set
 
 _CHANGES = ("rounds", "rows", "content", "temperature", "top_p")
 _TYPED_CHANGES = (
@@ -329,11 +329,7 @@ def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolM
         def opened() -> Sandbox:
             return stack.enter_context(contextlib.closing(open_sandbox(options.sandbox)))
 
-        native = load_preset(PRESETS[0]).tools
-        if asked == preset.name and asked != PRESETS[0]:
-            tools = ToolSet(asked, preset.tools, answer="published")
-        else:
-            tools = open_set(asked, native, answer, opened)
+        tools = named_set(asked, answer, opened)
     return ToolMode(
         setting,
         preset,

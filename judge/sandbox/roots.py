@@ -284,11 +284,6 @@ class ServiceRoot:
         """The command that builds the root."""
         return f"judge sandbox build {self.option}".strip()
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether all of it exists for bubblewrap."""
-        return is_complete(self.folder) and (self.shown is None or is_complete(self.shown))
-
     def sizes(self, memory_bytes: int) -> dict[str, int]:
         """Folder that can be written -> its size in bytes."""
         return {folder: memory_bytes // part for folder, part in self.room}

@@ -44,6 +44,7 @@ _MAX_LINES, _MAX_BYTES = 20_000, 32 * MIB
 _MAX_VALUES = 200_000
 _MAX_TEXT_CHARS = 4 * MIB
 _MAX_PARTS = 1_000
+_HEAD_BYTES = 200
 
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CLIENT = "io.modelcontextprotocol/clientInfo"
@@ -443,7 +444,7 @@ class McpClient:
         try:
             message = parse_json(line, most_values=_MAX_VALUES)
         except MalformedError as error:
-            if len(line) > MIB:
+            if len(line) > MIB or b'"jsonrpc"' in line[:_HEAD_BYTES]:
                 raise ServerError("protocol", f"an answer cannot be read: {error}") from None
             message = None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":

@@ -24,6 +24,7 @@ from judge.sandbox.roots import AGENT_ROOT, SERVER
 from judge.sandbox.servers import BuiltServer, find_server
 from judge.tools.box import HOME, BoxError, Boxes, BoxFile
 from judge.tools.client import (
+    START_S,
     BoxWire,
     ListedTool,
     McpClient,
@@ -214,7 +215,11 @@ def open_set(
 
 
 def list_server(
-    server: BuiltServer, sandbox: Sandbox, prefix: str = "", taken: set[str] | None = None
+    server: BuiltServer,
+    sandbox: Sandbox,
+    prefix: str = "",
+    taken: set[str] | None = None,
+    start_s: float = START_S,
 ) -> ServerTools:
     """Starts a server, and asks what it has.
 
@@ -223,13 +228,14 @@ def list_server(
         sandbox: where it runs.
         prefix: of the names of its tools.
         taken: names that others have; those of its tools are added.
+        start_s: seconds until it has to answer at all.
 
     Raises:
         SandboxError: no sandbox can be opened for it.
     """
     began = time.monotonic()
     with Boxes(sandbox, {}, folders=(f"{HOME}/in", f"{HOME}/out")) as boxes:
-        running = _Running(server, boxes)
+        running = _Running(server, boxes, start_s)
         problem, listed, memory = "", [], 0
         try:
             listed = running.start()
@@ -263,8 +269,9 @@ def list_server(
 class _Running:
     """A server of an episode, while it runs."""
 
-    def __init__(self, server: BuiltServer, boxes: Boxes) -> None:
+    def __init__(self, server: BuiltServer, boxes: Boxes, start_s: float = START_S) -> None:
         self._server = server
+        self._start_s = start_s
         self._boxes = boxes
         self._client: McpClient | None = None
         self.restarts = 0
@@ -304,7 +311,7 @@ class _Running:
         client = McpClient(BoxWire(box, self._server.name), self._server.name)
         client.record = {"name": self._server.name, "root": self._server.digest}
         self._client = client
-        client.start()
+        client.start(self._start_s)
         listed = client.list_tools()
         self.instructions = client.instructions
         self._record["start_s"] = round(time.monotonic() - began, 3)
@@ -351,6 +358,7 @@ class EpisodeTools(Closable):
         slow_call_s: seconds of a call of recalc and render.
         marker: whether the shell's submit prints the text that ends an episode as published.
         shifted: whether arguments of view_xlsx move up where one is left out.
+        start_s: seconds until a server has to answer at all.
         dead: what broke for good, and whose fault it was; empty as long as nothing did.
     """
 
@@ -364,6 +372,7 @@ class EpisodeTools(Closable):
     slow_call_s: float = 120.0
     marker: bool = False
     shifted: bool = False
+    start_s: float = START_S
     dead: str = ""
     _boxes: Boxes = field(init=False)
     _running: dict[str, _Running] = field(init=False, default_factory=dict)
@@ -392,7 +401,9 @@ class EpisodeTools(Closable):
         for tool in tools_of(self.tools.native, context, self.tools.answer):
             self._table[tool.name] = tool
         for server in self.tools.servers:
-            running = self._running[server.name] = _Running(server.server, self._boxes)
+            running = self._running[server.name] = _Running(
+                server.server, self._boxes, self.start_s
+            )
             for name, listed in server.tools.items():
                 self._table[name] = _tool_of(self, running, name, listed)
 

@@ -240,23 +240,25 @@ class BubblewrapSandbox:
 
     def has_root(self, root: str) -> bool:
         """Whether :meth:`service` is available for that root."""
-        return root_named(root).is_complete
+        shown = root_named(root).shown
+        whole = shown is None or roots.is_complete(shown)
+        return whole and roots.is_complete(self._service_root(root))
 
     def root_digest(self, root: str) -> str | None:
         """Where that root is, and when it was made."""
-        kind = root_named(root)
-        if not kind.is_complete:
+        if not self.has_root(root):
             return None
-        made = (kind.folder / roots.COMPLETE).stat()
+        kind, folder = root_named(root), self._service_root(root)
+        made = (folder / roots.COMPLETE).stat()
         shown = "" if kind.shown is None else f":{kind.shown.name}"
-        return f"{kind.folder}:{made.st_ino}:{made.st_mtime_ns}{shown}"
+        return f"{folder}:{made.st_ino}:{made.st_mtime_ns}{shown}"
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
         """Starts one of the judge's own programs inside."""
-        kind = root_named(root)
-        if not kind.is_complete:
+        kind, folder = root_named(root), self._service_root(root)
+        if not self.has_root(root):
             raise SandboxError(f"the sandbox has no {root} root", hint=f"run: {kind.command}")
         memory_bytes = memory_bytes or kind.memory_bytes
         group = self._lend(memory_bytes=memory_bytes, processes=_SERVICE_PROCESSES)
@@ -266,7 +268,7 @@ class BubblewrapSandbox:
             extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
         extra += ["--remount-ro", "/"]
         process = self._start(
-            kind.folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.first
+            folder, extra, environment, group, _SERVICE_CAPABILITIES, first=kind.first
         )
         with self._lock:
             self._services.add(process)
@@ -301,6 +303,9 @@ class BubblewrapSandbox:
         process.close()
         with self._lock:
             self._services.discard(process)
+
+    def _service_root(self, root: str) -> Path:
+        return root_named(root).folder
 
     def _counts_apart(self) -> bool:
         """Whether processes inside are counted separately from those of the judge's user."""
