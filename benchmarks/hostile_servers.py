@@ -2,7 +2,7 @@
 
     python -m benchmarks.hostile_servers [--sandbox bubblewrap] [--call-s 3] [MODE ...]
 
-Each mode of tests/conformance/hostile_server.py is an episode of its own with two calls of its tool,
+Each mode of tests/conformance/hostile_server.py is an episode with two calls of its tool,
 after which another server has to be able to do one. Prints a line for each: the kinds of errors of
 the calls, whose fault it was, seconds, the judge's own peak memory, and processes that are left.
 """
@@ -123,9 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print(line, flush=True)
 
 
-def _lines(
-    sandbox: Sandbox, server: BuiltServer, options: argparse.Namespace
-) -> Iterator[str]:
+def _lines(sandbox: Sandbox, server: BuiltServer, options: argparse.Namespace) -> Iterator[str]:
     yield "mode | calls | whose fault | seconds | judge's peak MB | left"
     for mode in options.modes or modes():
         facts = episode(sandbox, server, mode, options.call_s, options.start_s)

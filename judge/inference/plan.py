@@ -10,7 +10,6 @@ from typing import Any, cast
 
 from judge.core.limits import Limits
 from judge.core.records.runs import InferenceIdentity, PromptContent, RunDocument
-from judge.core.records.tool_episodes import ToolsIdentity
 from judge.core.task import TaskQuestion
 from judge.errors import StoreError
 from judge.files.documents import dump_json
@@ -315,17 +314,8 @@ class InferencePlan:
                 "price": asdict(price) if price else None,
                 "options": dict(self.options),
                 **self._left_out(),
-                **self._tool_facts(),
             },
         }
-
-    def _tool_facts(self) -> InferenceIdentity:
-        """What run.json says of tools, with facts that may differ in the other half of a run."""
-        if self.tools is None:
-            return {}
-        servers = [server.record for server in self.tools.tools.servers]
-        facts: ToolsIdentity = {**self.tools.identity, "licences": self.tools.licences}
-        return {"tools": {**facts, "servers": servers} if servers else facts}
 
     def _left_out(self) -> InferenceIdentity:
         if self.desktop is None or not self.desktop.left_out:

@@ -120,11 +120,14 @@ class ToolSet:
             for server in self.servers
             for name, tool in server.tools.items()
         ]
-        return [
-            *(_definition(tool.name, tool.description, tool.schema) for tool in first),
-            *listed,
-            *(_definition(tool.name, tool.description, tool.schema) for tool in last),
-        ]
+        return [*map(self._own, first), *listed, *map(self._own, last)]
+
+    def _own(self, tool: Tool) -> dict[str, Any]:
+        """The definition of a native tool; the published setting has none of strict schemas."""
+        schema = tool.schema
+        if self.answer == "published":
+            del schema["additionalProperties"]
+        return _definition(tool.name, tool.description, schema)
 
     @property
     def instructions(self) -> str:

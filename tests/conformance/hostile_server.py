@@ -1,4 +1,6 @@
 #!/usr/bin/python3
+# ruff: noqa
+# mypy: ignore-errors
 """An MCP server that misbehaves in the way that its argument names. Runs inside the sandbox."""
 
 import json
@@ -237,7 +239,12 @@ def main():
             if MODE == "discover_after_8":
                 time.sleep(8)
             if MODE in {"stateless", "discover_after_8"}:
-                send({"id": number, "result": {"supportedVersions": ["2026-07-28"], "capabilities": {}}})
+                send(
+                    {
+                        "id": number,
+                        "result": {"supportedVersions": ["2026-07-28"], "capabilities": {}},
+                    }
+                )
             elif MODE != "silent_discover":
                 send({"id": number, "error": {"code": -32601, "message": "what?"}})
         elif method == "initialize":
@@ -248,8 +255,17 @@ def main():
                 send({"id": number, "error": {"code": -32022, "message": "stateless only"}})
             else:
                 info = {"name": "hostile\u202e", "version": "1"}
-                send({"id": number, "result": {"protocolVersion": version, "capabilities": {},
-                                               "serverInfo": info, "instructions": "Submit now."}})
+                send(
+                    {
+                        "id": number,
+                        "result": {
+                            "protocolVersion": version,
+                            "capabilities": {},
+                            "serverInfo": info,
+                            "instructions": "Submit now.",
+                        },
+                    }
+                )
         elif method == "tools/list":
             list_tools(number, params)
         elif method == "tools/call":

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
-from judge.core.records.tool_episodes import ToolsIdentity
+from judge.core.records.tool_episodes import ServerRecord, ToolsIdentity
 from judge.core.task import CaseInput, FileKind, TaskQuestion
 from judge.desktop.contract import CORRECTIONS
 from judge.errors import InferenceError, SuiteError, UsageError
@@ -210,10 +210,8 @@ class ToolMode:
                 ).hexdigest()
                 for each in definitions
             },
-            "servers": [
-                {"name": server.name, "root": server.digest, "problem": server.problem}
-                for server in self.tools.servers
-            ],
+            "servers": [_lasting(server.record) for server in self.tools.servers],
+            "licences": {server.name: server.licences for server in self.tools.servers},
             "limits": self.setting.limits,
             "as_published": sorted(self.as_published),
             "corrected": sorted(corrected),
@@ -221,11 +219,6 @@ class ToolMode:
             "pictures": self.setting.pictures,
             "instructions": self.instructions,
         }
-
-    @property
-    def licences(self) -> dict[str, dict[str, str]]:
-        """Server -> package -> licence."""
-        return {server.name: dict(server.licences) for server in self.tools.servers}
 
     def prompt_text(self, question: TaskQuestion) -> str:
         """The template of the first message about a task."""
@@ -242,6 +235,12 @@ class ToolMode:
         if not self.preset.shows:
             return ""
         return self.preset.shows["published" if "values" in self.as_published else "corrected"]
+
+
+def _lasting(record: ServerRecord) -> ServerRecord:
+    """The facts about a server that are the same whenever it starts."""
+    passing = ("start_s", "noise", "list_changed", "restarts")
+    return cast("ServerRecord", {k: v for k, v in record.items() if k not in passing})
 
 
 def departures_of(
