@@ -96,7 +96,7 @@ class InferOptions:
         result_chars: characters of a result that it sees, from its beginning and its end [10000].
         context_tokens: about how many tokens a request may have; beyond them one line stands for
             the oldest results [no bound].
-        episode_tokens: no reply of an episode is asked for after so many tokens [no bound].
+        episode_tokens: no reply of an episode is requested after so many tokens [no bound].
         episode_cost: likewise, in US dollars [no bound].
         text_calls: whether calls that the server leaves in the text are read [False].
         instructions: whether the words of MCP servers about themselves are in the prompt [True].

@@ -17,6 +17,7 @@ from judge.cli.help import HelpCommand, HelpGroup, OneOf
 from judge.cli.options import json_option, option, sandbox_option
 from judge.cli.output import print_table, table
 from judge.console import make_console, styled
+from judge.core.option import Section
 from judge.errors import SandboxError, UsageError
 from judge.version import __version__
 
@@ -42,11 +43,13 @@ def sandbox() -> None:
     examples=(
         "sandbox build",
         "sandbox build --office --desktop --agent",
-        "sandbox build --mcp excel --wheels FOLDER --entry excel_mcp.cli:main --args stdio",
-    )
+        "sandbox build --mcp excel --wheels FOLDER --entry excel_mcp.cli:main",
+    ),
+    first="backend office desktop agent server wheels entry",
 )
 @option(
     "--backend",
+    section=Section.ISOLATION,
     type=OneOf(_what_to_build_for),
     default="auto",
     show_default=True,
@@ -54,39 +57,74 @@ def sandbox() -> None:
 )
 @option(
     "--office/--no-office",
+    section=Section.ISOLATION,
     default=None,
     help="With or without LibreOffice [with it if mmdebstrap is installed].",
 )
-@option("--desktop", is_flag=True, help="With LibreOffice Calc on a desktop [needs mmdebstrap].")
-@option("--agent", is_flag=True, help="With what tools of agents run in [needs mmdebstrap].")
-@option("--mcp", "server", metavar="NAME", help="Only the root of an MCP server, of this name.")
+@option(
+    "--desktop",
+    section=Section.ISOLATION,
+    is_flag=True,
+    help="With LibreOffice Calc on a desktop [needs mmdebstrap].",
+)
+@option(
+    "--agent",
+    section=Section.ISOLATION,
+    is_flag=True,
+    help="With what tools of agents run in [needs mmdebstrap].",
+)
+@option(
+    "--mcp",
+    "server",
+    section=Section.TOOLS,
+    metavar="NAME",
+    help="Only the root of an MCP server, of this name.",
+)
 @option(
     "--wheels",
+    section=Section.TOOLS,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="The server's wheels, with all that they need; installed without a network.",
 )
-@option("--entry", default="", metavar="MODULE:NAME", help="What of them is called.")
+@option(
+    "--entry",
+    section=Section.TOOLS,
+    default="",
+    metavar="MODULE:NAME",
+    help="What of them is called.",
+)
 @option(
     "--files",
+    section=Section.TOOLS,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="Or its files, such as a static binary.",
 )
-@option("--command", default="", metavar="COMMAND", help="What of them is run, such as bin/server.")
+@option(
+    "--command",
+    section=Section.TOOLS,
+    default="",
+    metavar="COMMAND",
+    help="What of them is run, such as bin/server.",
+)
 @option(
     "--args",
     "arguments",
+    section=Section.TOOLS,
     default="",
     metavar="ARGUMENTS",
     help="The server's arguments; {work} is the folder that an agent works in.",
 )
 @option(
     "--verifier",
+    section=Section.ISOLATION,
     is_flag=True,
     help="Only the Docker image that judges finished workbooks offline (docs/agents.md).",
 )
-@option("--base", metavar="IMAGE", help="Image to build the Docker image on.")
+@option(
+    "--base", section=Section.ISOLATION, metavar="IMAGE", help="Image to build the Docker image on."
+)
 @json_option("what was built")
 def build(
     backend: str,

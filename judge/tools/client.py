@@ -425,7 +425,7 @@ class McpClient:
             for line in self.wire.receive(left):
                 lines, size = lines + 1, size + len(line)
                 if lines > _MAX_LINES or size > _MAX_BYTES:
-                    raise ServerError("protocol", "it sends far more than it is asked for")
+                    raise ServerError("protocol", "it sends far more than was requested")
                 answer = self._read(line, deadline)
                 if answer is None:
                     continue
@@ -438,7 +438,7 @@ class McpClient:
                     return self._early.pop(number)
 
     def _read(self, line: bytes, deadline: float) -> Mapping[str, Any] | None:
-        """An answer; None for a notification, a request, and what is no message."""
+        """An answer; None for a notification, a request, and whatever is not a message."""
         if not line.strip():
             return None
         try:
@@ -448,7 +448,7 @@ class McpClient:
                 raise ServerError("protocol", f"an answer cannot be read: {error}") from None
             message = None
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-            self._make_noise("a line that is no message")
+            self._make_noise("a line that is not a message")
             return None
         if isinstance(message.get("method"), str):
             self._deal_with(message, deadline)

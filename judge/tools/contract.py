@@ -155,7 +155,7 @@ def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, A
 def repaired(
     schema: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], list[str]]:
-    """Arguments in which two habits of models are mended, and what was mended.
+    """Arguments in which two habits of models are repaired, and the repairs.
 
     A string that is the JSON of an array or object becomes that where the schema wants one, and a
     whole float an integer. Nothing else is guessed.

@@ -98,7 +98,7 @@ class ToolSet:
     """A set of tools.
 
     Attributes:
-        asked: as it was asked for.
+        asked: as ``--tools`` names it.
         native: names of the judge's own tools.
         servers: MCP servers.
         answer: ``workbook``, ``program`` or ``published``: which form of submit it has.
@@ -457,7 +457,7 @@ class EpisodeTools(Closable):
         return self.slow_call_s if name in SLOW else self.call_s
 
     def mended(self, name: str, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        """Arguments with what is mended in them, and what that is."""
+        """Arguments after repairs, and these repairs."""
         tool = self._table.get(name)
         return (dict(arguments), []) if tool is None else repaired(tool.schema, arguments)
 
@@ -477,7 +477,7 @@ class EpisodeTools(Closable):
 
         Args:
             name: of the tool.
-            arguments: mended already.
+            arguments: after repairs.
         """
         tool = self._table.get(name)
         if tool is None:

@@ -370,13 +370,13 @@ class WorkbookTools:
 
 
 def _matcher(text: str, regex: str) -> Callable[[str], bool]:
-    """Whether a cell's text is what is looked for; patterns share one bound of steps.
+    """Whether the text of a cell matches; patterns share one bound of steps.
 
     Raises:
         ToolFaultError: neither or both are given, or the pattern cannot be followed.
     """
     if bool(text) == bool(regex):
-        raise ToolFaultError("give a text to find, or a regular expression")
+        raise ToolFaultError("give text to find, or a regular expression")
     if text:
         wanted = text.casefold()
         return lambda each: wanted in each.casefold()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# ruff: noqa
+# ruff: noqa: C901, PTH110, PTH123, PTH211, RET503, SIM105
 # mypy: ignore-errors
 """An MCP server that misbehaves in the way that its argument names. Runs inside the sandbox."""
 

@@ -125,7 +125,7 @@ def text_calls_in(text: str) -> list[ToolCall]:
 
 
 def looks_like_calls(text: str) -> bool:
-    """Whether a text seems to hold calls that the server should have cut out of it."""
+    """Whether text seems to hold calls that the server should have cut out of it."""
     return bool(_TEXT_CALL.search(text)) or "[TOOL_CALLS]" in text or "<function=" in text
 
 

@@ -557,7 +557,7 @@ _CALLS_AS_TEXT = re.compile(r"<tool_call>.*</tool_call>", re.DOTALL)
 
 
 def _plain_text(reply: ChatReply) -> str:
-    """The text of a reply without the calls that stand in place of it."""
+    """The text of a reply without calls that servers put in its place."""
     return "" if _CALLS_AS_TEXT.fullmatch(reply.text.strip()) else reply.text
 
 

@@ -30,7 +30,7 @@ DEPARTURES: Mapping[str, str] = {
     "shifted-arguments": "an argument of view_xlsx that is left out moves later ones up",
     "marker": "the text of a submission in any output ends the episode",
     "vanishing-mistakes": "replies that cannot be used vanish from later requests",
-    "call-51": "one more reply is asked for, and not used",
+    "call-51": "one more reply is requested, and not used",
     "values": "the prompt promises values, which view_xlsx never shows",
 }
 """Where the published agent of SpreadsheetBench 2 departs from what it says -> how.
@@ -58,18 +58,18 @@ class ToolSetting(Setting):
     Attributes:
         call_s: seconds of a call.
         slow_call_s: seconds of a call of recalc and render.
-        calls_s: seconds of all calls of an episode; no reply is asked for after them.
+        calls_s: seconds of all calls of an episode; no reply is requested after them.
         minutes: of an episode, likewise; None for no bound.
         timeouts: calls in a row that take too long, after which it ends.
         calls: calls of a reply that are done.
         silent: replies in a row without a call, after which it ends.
         reply_tokens: most tokens of a reply; None for the server's own bound.
         result_chars: characters of a result that the model sees.
-        one_call: whether a reply that is not exactly one valid call is asked for again.
+        one_call: whether a reply that is not exactly one valid call is requested again.
         pictures: how pictures of results are shown: ``after`` all results of a reply, ``in-result``
             or ``none``.
         context_tokens: about how many tokens a request may have; None for no bound.
-        episode_tokens: no reply is asked for after so many; None for no bound.
+        episode_tokens: no reply is requested after so many; None for no bound.
         episode_cost: likewise, in US dollars.
         text_calls: whether calls that a server leaves in the text are read.
     """

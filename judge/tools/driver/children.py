@@ -108,7 +108,7 @@ class Child:
                 raise EndedError from error
 
     def lines(self, deadline: float, most_bytes: int, most_lines: int) -> list[bytes]:
-        """At least one whole line, without its end, and those that are there already.
+        """At least one whole line, without its end, and those that have arrived.
 
         Args:
             deadline: by the monotonic clock.

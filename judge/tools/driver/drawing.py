@@ -1,7 +1,7 @@
 """Draws a range of a workbook: LibreOffice makes a page of it, poppler a picture of the page.
 
-Runs inside the root for agents, with the judge's own LibreOffice service beside it. One process is
-kept warm.
+Runs inside the root for agents, together with the judge's LibreOffice service. One process is kept
+warm.
 """
 
 from __future__ import annotations

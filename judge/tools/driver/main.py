@@ -1,7 +1,7 @@
 """The driver's main program: answers the judge's requests, one frame each.
 
 A request is a message of ``judge.sandbox.warden.frames`` with ``op`` in its header. The answer has
-``fault`` in it if what was asked for cannot be done, with ``kind`` where that is the fault of a
+``fault`` in it if the request cannot be fulfilled, with ``kind`` where that is the fault of a
 program: ``timeout``, ``died``, ``too-long``.
 """
 
@@ -41,7 +41,7 @@ _SEND_S = 10.0
 
 
 class FaultError(Exception):
-    """What was asked for cannot be done."""
+    """A request cannot be fulfilled."""
 
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
@@ -155,7 +155,7 @@ class Driver:
     # -- programs of the agent --------------------------------------------------------------------
 
     def _helper(self, name: str) -> tuple[Child, bool]:
-        """A program of ours that answers frames, and whether it has just been started."""
+        """A helper that answers frames, and whether it has just been started."""
         child = self._helpers.get(name)
         if child is not None and child.process.poll() is None:
             return child, False
