@@ -10,9 +10,11 @@ from judge.core.task import LEFT_OUT_OPTION, Gold, InputFile, Task
 from judge.errors import SubmissionError, SuiteError
 from judge.files.documents import read_json, read_text
 from judge.files.yaml_documents import read_yaml
+from judge.suites.answer_files import REPLY
 from judge.suites.fields import FieldError, Fields
 from judge.suites.folders import Boundary, is_regular
 from judge.suites.published.reading import (
+    LEFT,
     ChecklistFormat,
     checklist,
     checklist_task,
@@ -33,6 +35,7 @@ class IbBench(ChecklistFormat):
     definition = "tasks/*/rubric.json"
     folders = ("eval/tasks", "tasks")
     output_pattern = "{id}.json with {id}_output_1.xlsx next to it, or a folder {id}"
+    output_folder = "output"
 
     def definitions_in(self, folder: Path) -> Iterator[Path]:
         """One ``rubric.json`` in the folder of each task."""
@@ -61,7 +64,10 @@ class IbBench(ChecklistFormat):
             golds=golds,
             kind=kind,
             groups=groups,
-            asked=f"{folder.name}_output_1.xlsx",
+            asked=(asked := f"{folder.name}_output_1.xlsx"),
+            details={
+                LEFT: f"{REPLY} with the reply as JSON, and {asked} if a workbook is asked for"
+            },
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
