@@ -28,6 +28,7 @@ from judge.files.documents import opened_regular
 from judge.files.json_lines import MAX_LINES_BYTES
 from judge.files.paths import GivenPath, as_path
 from judge.grading.case_records import CaseKey, case_record, case_records, result_of_record
+from judge.grading.marks import MarkRecord, read_marks
 from judge.grading.overrides import Overrides, read_overrides
 from judge.grading.store import (
     ATTEMPTS_FILE,
@@ -172,6 +173,7 @@ class LoadedRun:
         is_large: whether details of single cases were left out.
         submitted: the (task id, sample) of everything in submissions.jsonl.
         watched: whether directory and records are still those that were read.
+        marks: what models, people and programs say of items of checklists.
     """
 
     path: Path
@@ -185,6 +187,7 @@ class LoadedRun:
     is_large: bool = False
     submitted: frozenset[tuple[str, int]] = frozenset()
     watched: WatchedFolder | None = None
+    marks: tuple[MarkRecord, ...] = ()
 
     def check_intact(self) -> None:
         """Checks that the directory and its records are still those that were read.
@@ -264,6 +267,7 @@ def load_run(
         is_large=records.is_large,
         submitted=frozenset(records.submissions),
         watched=watched,
+        marks=records.marks,
     )
 
 
@@ -288,6 +292,7 @@ class _Records:
         suspicions: golds that may be at fault.
         is_large: whether details of single cases were left out.
         notes: what a reader has to know.
+        marks: the marks that count.
     """
 
     run: RunDocument
@@ -300,6 +305,7 @@ class _Records:
     suspicions: Suspicions | None
     is_large: bool
     notes: tuple[str, ...]
+    marks: tuple[MarkRecord, ...]
 
 
 def _read(
@@ -331,6 +337,7 @@ def _read(
         suspicions=suspicions,
         is_large=large,
         notes=(*notes, *left_out),
+        marks=tuple(read_marks(store)),
     )
 
 

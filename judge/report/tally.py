@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from judge.core.score import GroupScore, SubmissionScore, TaskScores, score_submission, score_tasks
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
+from judge.grading.marks import MarkRecord
 from judge.grading.overrides import NO_OVERRIDES, Overrides
 from judge.report.checklists import PointsTally
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
@@ -159,6 +160,7 @@ class RunTally:
     Args:
         overrides: verdicts that a person changed; the results that are added already have them.
         suspicions: golds that may be at fault; the scores are also counted without their cases.
+        marks: what models, people and programs say of items of checklists.
 
     Attributes:
         tasks: task id -> what its counted submissions add to the scores.
@@ -174,7 +176,10 @@ class RunTally:
     """
 
     def __init__(
-        self, overrides: Overrides = NO_OVERRIDES, suspicions: Suspicions | None = None
+        self,
+        overrides: Overrides = NO_OVERRIDES,
+        suspicions: Suspicions | None = None,
+        marks: Sequence[MarkRecord] = (),
     ) -> None:
         self._overrides = overrides
         self._samples: dict[str, TaskScores] = {}
@@ -184,7 +189,7 @@ class RunTally:
         self.has_shares = False
         self.scope = ScopeTally()
         self.charts = ChartsTally()
-        self.points = PointsTally()
+        self.points = PointsTally(marks)
         self.usage = UsageTally()
         self.suspects = None if suspicions is None else _suspects_tally(suspicions)
 

@@ -132,6 +132,7 @@ _HOMES = (
     "judge.suspects.signs.wording",
     "judge.suspects.signs.leftover",
     "judge.suspects.signs.outvoted",
+    "judge.suspects.signs.items",
 )
 """The modules whose ``SIGN`` each sign of this package is."""
 

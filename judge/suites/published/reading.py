@@ -172,6 +172,9 @@ def _entries_of(folder: Path) -> list[Path]:
 ASKED = "file"
 """Name of the detail of a task that says which file it asks for."""
 
+RUBRIC = "rubric"
+"""Name of the detail with the hash of the rubric, as published scores name it."""
+
 LEFT = "leaves"
 """Name of the detail that says what the folder of an answer holds."""
 
