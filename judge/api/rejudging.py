@@ -531,7 +531,7 @@ def change_verdict(
 
 
 def renew_report(run: GivenPath) -> None:
-    """Writes report.json anew from the records of a run, with all marks; runs and judges nothing.
+    """Writes report.json again from the records of a run, with all marks; runs and judges nothing.
 
     Raises:
         SuiteError: the suite, which the report needs, is not available.

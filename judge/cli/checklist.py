@@ -64,6 +64,7 @@ def _opened(path: Path) -> tuple[LoadedRun, RunDirectory]:
 @option("--votes", type=click.IntRange(1, 99), default=1, help="Votes for each item, odd [1].")
 @option("--base-url", help="Address of an OpenAI-compatible server. [of the model]")
 @option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
+@option("--param", multiple=True, metavar="NAME=JSON", help="Any other request parameter.")
 @option("--jobs", type=click.IntRange(1, 64), default=4, help="Items at a time [4].")
 def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     """Ask a chat model about the items of RUN that are left to one.
@@ -190,7 +191,7 @@ def sheet(run: Path, out: Path, all_items: bool) -> None:
     ),
 )
 @click.argument("run", type=_RUN)
-@click.argument("marks", type=click.Path(exists=True, path_type=Path))
+@click.argument("marks", type=click.Path(path_type=Path))
 @by_option()
 def take(run: Path, marks: Path, by: str | None) -> None:
     """Take the scores of a sheet into RUN; several raters may each fill in one.
@@ -200,8 +201,7 @@ def take(run: Path, marks: Path, by: str | None) -> None:
     """
     loaded, store = _opened(run)
     if marks.is_dir():
-        waiting = [*open_items(loaded, "llm"), *open_items(loaded, "human")]
-        taken, notes = marks_of_published(marks, waiting, utc_now())
+        taken, notes = marks_of_published(marks, loaded, utc_now())
         for note in notes:
             click.echo(f"note: {note}", err=True)
     else:

@@ -163,26 +163,25 @@ def marks_of_sheet(
 _MARKED = frozenset({"llm_judge", "human_judge"})
 
 
-def marks_of_published(
-    folder: Path, items: Sequence[OpenItem], at: str
-) -> tuple[list[MarkRecord], list[str]]:
+def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[MarkRecord], list[str]]:
     """The scores of models and people that IB-bench published for a run, as marks.
 
     The rater is ``published MODEL``, or ``published people``.
 
     Args:
         folder: such as ``eval/scores/MODEL/RUN``, with a file for each task.
-        items: the items that may be marked.
+        run: the run, of one sample of each task.
         at: the time of the marks.
 
     Returns:
         The marks; and a line for each file that was passed over, with the reason.
 
     Raises:
-        UsageError: a file is no score, or the folder has none.
+        UsageError: a file cannot be read, or the folder has none.
     """
-    known = {(item.key[0], item.key[3]): item for item in items}
-    tasks = {item.submission.task_id: item for item in items}
+    waiting = [*open_items(run, "llm"), *open_items(run, "human")]
+    known = {(item.key[0], item.key[3]): item for item in waiting}
+    tasks = {submission.task_id: submission.task for submission in run.submissions}
     marks: list[MarkRecord] = []
     notes: list[str] = []
     files = sorted(folder.glob("*.json"))
@@ -193,7 +192,7 @@ def marks_of_published(
         if not isinstance(document, dict) or document.get("task_id") not in tasks:
             notes.append(f"{path.name}: no score of a task of this run")
             continue
-        task = tasks[document["task_id"]].submission.task
+        task = tasks[document["task_id"]]
         rubric = None if task is None else task.details.get(RUBRIC)
         if rubric is not None and document.get("rubric_hash") != rubric:
             notes.append(f"{path.name}: scored with another rubric")

@@ -127,7 +127,7 @@ def _names_in(folder: int) -> list[str]:
 
 
 def _is_left(name: str) -> bool:
-    """Whether a file can be in an archive, and is none with which LibreOffice locks another."""
+    """Whether a file can be in an archive, and does not lock another for LibreOffice."""
     return name.isprintable() and "\\" not in name and not name.startswith(".~lock.")
 
 

@@ -69,7 +69,7 @@ class IbBench(ChecklistFormat):
             groups=groups,
             asked=asked,
             details={
-                LEFT: f"{REPLY} with the reply as JSON, and {asked} if a workbook is asked for",
+                LEFT: f"{REPLY} with the reply as JSON, and {asked} if the task wants a workbook",
                 RUBRIC: rubric_hash(rubric),
             },
         )

@@ -57,7 +57,7 @@ def gdp_answers(attempt: Attempt) -> GdpAnswers:
 
     Raises:
         PublishedError: the folder of the task has no ``gdp.xlsx``, or an unreadable one.
-        LookupError: a series that is asked for is not among the data.
+        LookupError: a series that the sheet names is not among the data.
     """
     return _gdp_answers(attempt.file("gdp.xlsx"))
 
