@@ -26,6 +26,7 @@ from judge.core.records.runs import (
     JudgingRules,
     RunDocument,
     SandboxIdentity,
+    SuiteIdentity,
 )
 from judge.errors import StoreError, SubmissionError, UsageError
 from judge.files.documents import utc_now
@@ -47,6 +48,7 @@ from judge.report.report_json import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
+from judge.suites.certified import certified_identity
 from judge.suites.folders import is_folder, regular_files
 from judge.suites.formats import is_output_name
 from judge.suites.layouts import (
@@ -498,18 +500,22 @@ class RunScorer:
         chosen: RunDocument = {"best_of": True} if options.best_of else {}
         if settings.trusts_values:
             chosen["values"] = "stored"
+        corrections = self._resources.corrections_of(suite)
+        identity: SuiteIdentity = {
+            "name": suite.name,
+            "source": _suite_source(options.dataset, run),
+            "digest": suite.digest,
+            "format": suite.format,
+            "corrections": corrections,
+        }
+        if (certified := certified_identity(suite, corrections)) is not None:
+            identity["certified"] = certified
         return {
             **before,
             **chosen,
             "judge_version": __version__,
             "created": run.get("created") or utc_now(),
-            "suite": {
-                "name": suite.name,
-                "source": _suite_source(options.dataset, run),
-                "digest": suite.digest,
-                "format": suite.format,
-                "corrections": self._resources.corrections_of(suite),
-            },
+            "suite": identity,
             **rules_record(options, settings),
             "checker": dict(options.checker),
             "limits": asdict(options.limits),
