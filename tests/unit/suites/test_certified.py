@@ -101,9 +101,7 @@ def test_faulty_and_ambiguous_tasks_are_left_out_and_corrected_ones_judged(
     assert values(gold.read_bytes())[1, 1] == 50
 
 
-def test_other_files_are_refused(
-    suite: Suite, entries: list[dict[str, Any]], write: Write
-) -> None:
+def test_other_files_are_refused(suite: Suite, entries: list[dict[str, Any]], write: Write) -> None:
     suite.task("4").cases[0].gold_path.write_bytes(table((99,)))
     with pytest.raises(SuiteError, match="not for the files of this suite"):
         corrected_suite(suite, write(entries))
