@@ -137,7 +137,7 @@ def _intervals(data: ReportData) -> str:
 
 
 def _certified(data: ReportData) -> str:
-    """As judged beside certified, each with its number of tasks."""
+    """The run's scores, and those over certified tasks, each with its number of tasks."""
     certified = data.certified
     if certified is None:
         return ""

@@ -22,7 +22,7 @@ LEVELS = {
 
 
 def certified_label(applied: bool) -> str:
-    """The name of a run's own scores beside those over certified tasks.
+    """The name of a run's own scores, next to those over certified tasks.
 
     Args:
         applied: whether the run was judged with the corrections that follow from the grades.

@@ -1,8 +1,8 @@
 """What careful readers say of the golds of a published suite: its certified tasks.
 
 A file of ``dataset/certified`` grades the tasks of one suite, with reasons. A grade belongs to the
-workbooks that were read: where a suite has others, nothing is said about the task. From the grades
-follow corrections (:meth:`Certification.corrections`) and the scores over certified tasks.
+workbooks that were read, and does not hold for others. From the grades follow corrections
+(:meth:`Certification.corrections`) and the scores over certified tasks.
 """
 
 from __future__ import annotations

@@ -81,8 +81,8 @@ def _is_written(case: CaseMaterial, address: CellAddress) -> bool:
 def _adjoins(case: CaseMaterial, address: CellAddress) -> bool:
     """Whether a cell continues what the gold wrote at an edge of the answer.
 
-    Above and below, both cells are of one kind: a string above numbers is a heading. Beside the
-    answer, both hold one formula, filled to the side: another column may be a helper.
+    Above and below, both cells are of one kind: a string above numbers is a heading. To the
+    side, both hold one formula, filled to the side: another column may be a helper.
     """
     for area in case.ranges:
         if area.sheet != address.sheet:

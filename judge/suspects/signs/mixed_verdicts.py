@@ -1,7 +1,7 @@
 """Cases that a run fails although it passes other cases of the same task.
 
 A program that is right on two cases follows the rule of their golds. Where the third gold wants
-something else, more often the gold was made by another rule than the program is wrong there.
+something else, the gold more often follows a rule of its own than the program is wrong.
 """
 
 from __future__ import annotations
