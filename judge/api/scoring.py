@@ -48,7 +48,6 @@ from judge.report.report_json import build_report
 from judge.sandbox.contract import SandboxInfo
 from judge.sandbox.owner import Owner
 from judge.suites import Suite, load_suite
-from judge.suites.certified import certified_identity
 from judge.suites.folders import is_folder, regular_files
 from judge.suites.formats import is_output_name
 from judge.suites.layouts import (
@@ -60,7 +59,7 @@ from judge.suites.layouts import (
     outputs_in,
     programs_in,
 )
-from judge.suites.locate import locate_suite, whole_source
+from judge.suites.locate import certified_files, locate_suite, whole_source
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (
     SubmissionFacts,
@@ -508,8 +507,11 @@ class RunScorer:
             "format": suite.format,
             "corrections": corrections,
         }
-        if (certified := certified_identity(suite, corrections)) is not None:
-            identity["certified"] = certified
+        if certified_files(suite.format):
+            from judge.suites.certified import certified_identity  # noqa: PLC0415  few suites are
+
+            if (certified := certified_identity(suite, corrections)) is not None:
+                identity["certified"] = certified
         return {
             **before,
             **chosen,

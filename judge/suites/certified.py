@@ -22,11 +22,8 @@ from judge.files.documents import MalformedError
 from judge.files.forms import Sha256, TaskId, checked
 from judge.files.yaml_documents import read_yaml
 from judge.suites.corrections import Correction, CorrectionFaultError, correction_of
-from judge.suites.locate import data_folder
+from judge.suites.locate import CERTIFIED_FOLDER, certified_files, data_folder
 from judge.suites.suite import Suite
-
-FOLDER = "certified"
-"""Below ``dataset/``; the name of a file begins with the format of its suite."""
 
 
 class Grade(enum.StrEnum):
@@ -204,7 +201,7 @@ def certified_folder() -> Path:
     Raises:
         SuiteError: the installation is incomplete.
     """
-    return data_folder() / FOLDER
+    return data_folder() / CERTIFIED_FOLDER
 
 
 def certification_of(suite: Suite) -> Certification | None:
@@ -213,7 +210,7 @@ def certification_of(suite: Suite) -> Certification | None:
     Raises:
         SuiteError: the file cannot be read.
     """
-    for path in sorted(certified_folder().glob(f"{suite.format}*.yaml")):
+    for path in certified_files(suite.format):
         certification = read_certification(path)
         if certification.format == suite.format:
             return certification

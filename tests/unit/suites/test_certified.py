@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from judge import api
+from judge.api import scoring
 from judge.api.options import ScoreOptions
 from judge.core.records.reports import ReportDocument
 from judge.errors import SuiteError
@@ -79,7 +80,8 @@ def entries(suite: Suite) -> list[dict[str, Any]]:
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     folder = tmp_path / "certified"
     folder.mkdir()
-    monkeypatch.setattr(certified, "certified_folder", lambda: folder)
+    for module in (certified, scoring):
+        monkeypatch.setattr(module, "certified_files", lambda name: [*folder.glob(f"{name}*.yaml")])
 
     def written(entries: list[dict[str, Any]]) -> Path:
         path = folder / f"{FORMAT}.yaml"
