@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.compare.contract import Rules
 from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
-from judge.grading.case import CaseJudge
+from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import check_items
 from judge.suspects.contract import counted, suspect
 from judge.suspects.material import TaskMaterial
@@ -34,7 +33,7 @@ class Items:
         task = material.task
         if not checker_of(task.checker).lists_items:
             return
-        judge = CaseJudge(material.tools.recalculator, Rules(get_profile("standard")))
+        judge = CaseJudge(material.tools.recalculator, GradingRules(get_profile("standard")))
         for case in task.cases:
             checked = check_items(judge, task, case)
             if checked is None:
