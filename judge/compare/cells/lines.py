@@ -81,15 +81,15 @@ def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> dic
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK
         line, across = (row, column) if by_row else (column, row)
         if any(
-            (each.min_column if by_row else each.min_row)
+            (part.min_column if by_row else part.min_row)
             <= across
-            <= (each.max_column if by_row else each.max_row)
-            for each in answer
+            <= (part.max_column if by_row else part.max_row)
+            for part in answer
         ):
             continue
         held = contents[key]
-        said = held.value if held.formula is None else formula_shape(held.formula)
-        lines.setdefault(line, []).append((across, type(said), said))
+        content = held.value if held.formula is None else formula_shape(held.formula)
+        lines.setdefault(line, []).append((across, type(content), content))
     return {line: tuple(held) for line, held in lines.items()}
 
 
