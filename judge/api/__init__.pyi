@@ -31,6 +31,7 @@ from judge.api.runs import make_audit as make_audit
 from judge.api.runs import read_audit as read_audit
 from judge.api.suspecting import outputs_of as outputs_of
 from judge.api.suspecting import suspects as suspects
+from judge.api.trajectories import write_atif as write_atif
 from judge.cluster.certificates import make_certificates as make_certificates
 from judge.cluster.config import at_address as at_address
 from judge.cluster.engine.programs import serve_scheduler as serve_scheduler
