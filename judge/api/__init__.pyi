@@ -66,6 +66,7 @@ from judge.report.markdown import figure_cells as figure_cells
 from judge.report.markdown import figure_headings as figure_headings
 from judge.report.markdown import head_lines as head_lines
 from judge.report.markdown import pair_lines as pair_lines
+from judge.report.markdown import tools_table as tools_table
 from judge.report.markdown import with_interval as with_interval
 from judge.report.report import Report as Report
 from judge.report.view import ViewPage as ViewPage

@@ -120,7 +120,7 @@ def _add_to(
         "seconds": None,
     }
     attempt = attempts.setdefault((task.id, sample), fresh)
-    tokens = {name: one.tokens.get(name) for name in ("prompt", "completion")}
+    tokens = {"prompt": one.tokens.get("prompt"), "completion": one.tokens.get("completion")}
     if any(value is not None for value in tokens.values()):
         known = attempt["tokens"] or {}
         attempt["tokens"] = {name: _plus(known.get(name), tokens[name]) for name in tokens}

@@ -18,6 +18,7 @@ from judge.core.statistics import Estimate, PairedDifference
 from judge.grading.overrides import ManualVerdict
 from judge.report.desktop.episodes import EpisodeEntry, EpisodesSummary
 from judge.report.repeats import RepeatedRuns
+from judge.report.tools import ToolsSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -529,6 +530,7 @@ class ReportData:
         suspects: scores without suspects; None where no suspects are known.
         phrasings: phrasings of the same tasks compared, if the run has several.
         episodes: desktop episodes counted; None if the run has none.
+        tools: episodes of tools counted; None likewise.
     """
 
     schema_version: int
@@ -555,6 +557,7 @@ class ReportData:
     suspects: SuspectsSummary | None = None
     phrasings: tuple[PhrasingComparison, ...] = ()
     episodes: EpisodesSummary | None = None
+    tools: ToolsSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
@@ -563,6 +566,8 @@ class ReportData:
         episodes and items.
         """
         document = asdict(self)
+        if self.tools is None:
+            del document["tools"]
         if self.episodes is None:
             del document["episodes"]
             for task in document["tasks"]:

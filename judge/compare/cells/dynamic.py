@@ -495,12 +495,15 @@ class Grounds:
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
         """Whether a formula reads one that comes after it, which only circles make necessary.
 
-        A workbook may permit them: then its values depend on those before.
+        Where the workbook does not permit them, no engine has a value. Where it does, values depend
+        on those before.
         """
+        if not self._facts.iterates:
+            return False
         order = {step.ref: number for number, step in enumerate(steps)}
         left = _MAX_LOOKS
         for number, step in enumerate(steps):
-            for area in step.reads:
+            for area in references(self._formula(step)):
                 name = self._index.named(area.sheet or step.ref.sheet)
                 formulas = self._index.sheet(name) if name is not None else None
                 columns = formulas.between(area.min_column, area.max_column) if formulas else ()

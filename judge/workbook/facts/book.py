@@ -353,14 +353,28 @@ class BookFacts:
         return tuple(map(_look, self.workbook.style_sheet.conditional))
 
     @cached_property
+    def _main(self) -> Element:
+        with self._package.blamed():
+            return read_tree(self._package, main_part(self._package), text=True, most=MAX_ELEMENTS)
+
+    @property
+    def iterates(self) -> bool:
+        """Whether formulas may depend on themselves: they are then computed again and again.
+
+        Raises:
+            WorkbookError: the main part is broken or over a limit.
+        """
+        calculation = self._main.child("calcPr")
+        return calculation is not None and is_on(calculation.attributes.get("iterate"))
+
+    @cached_property
     def names(self) -> tuple[Name, ...]:
         """Defined names, in the order of the file.
 
         Raises:
             WorkbookError: the main part is broken or over a limit.
         """
-        with self._package.blamed():
-            root = read_tree(self._package, main_part(self._package), text=True, most=MAX_ELEMENTS)
+        root = self._main
         holder = root.child("definedNames")
         listed = root.child("sheets")
         sheets = (

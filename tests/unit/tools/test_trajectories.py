@@ -409,7 +409,7 @@ def test_an_agent_with_its_own_harness_gets_the_figures_of_its_trajectory(folder
     # The task without a workbook was attempted, and is not solved.
     overall: Any = report_of["overall"]
     assert overall["tasks"] == 2
-    assert overall["soft_restriction"] == 50.0
+    assert overall["soft_restriction"] == 0.5
 
 
 def test_a_log_of_inspect_is_named_by_itself(folder: Path) -> None:
