@@ -19,6 +19,7 @@ from judge.report.model import (
     TableOfScores,
 )
 from judge.report.pairing import FIGURES, RunComparison, RunScores
+from judge.report.set_aside import certified_label
 from judge.report.tools import (
     GROUP_HEADINGS,
     USE_HEADINGS,
@@ -32,7 +33,6 @@ from judge.report.tools import (
     tokens_in_words,
     use_cells,
 )
-from judge.report.set_aside import certified_label
 from judge.suites.certified import Grade
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")

@@ -256,7 +256,7 @@ def judge(
     _sync(results)
     overall = scored.report["overall"]
     data = (results / REPORT_FILE).read_bytes()
-    scores = {
+    scores: dict[str, Any] = {
         "soft": overall["soft_restriction"],
         "hard": overall["hard_restriction"],
         "tasks": overall["tasks"],
