@@ -29,7 +29,7 @@ from judge.workbook.address import (
     cell_name,
     parse_window,
 )
-from judge.workbook.cell import STYLE_ATTRIBUTES, CellRange
+from judge.workbook.cell import STYLE_ATTRIBUTES, CellRange, ErrorValue
 from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells
 
@@ -78,6 +78,8 @@ class Collateral:
         style: cells that look other than in the input, where the gold left their looks alone.
         moved: how often rows or columns of the input were shifted.
         exposed: cells that hold something in the input outside the answer range.
+        errors_left: cells of the output, those of the answer included, that hold an error value as
+            far as the file stores values, and did not in the input.
         cells: the first cells that changed, those of the headline before the others.
     """
 
@@ -87,6 +89,7 @@ class Collateral:
     style: int
     moved: int
     exposed: int
+    errors_left: int
     cells: tuple[HarmedCell, ...]
 
     @property
@@ -124,6 +127,7 @@ class Collateral:
             "style": self.style,
             "moved": self.moved,
             "exposed": self.exposed,
+            "errors_left": self.errors_left,
             "cells": cells,
         }
 
@@ -174,6 +178,7 @@ def find_collateral(
     )
     for sides in sheets:
         count.sheet(sides)
+        count.errors_left += _new_errors(before, output, sides)
         if sides.before_name is not None and sides.gold_name is not None:
             count.style += _restyled(before, gold, output, sides)
     losses = find_losses(before, gold, output, gold_ranges)
@@ -289,7 +294,7 @@ class _Count:
         self._counts: Counter[Harm] = Counter()
         self._cells: dict[Harm, list[HarmedCell]] = {harm: [] for harm in Harm}
         self._formulas_lost = self._moved = self._exposed = 0
-        self.style = 0
+        self.style = self.errors_left = 0
 
     def sheet(self, sides: _SheetSides) -> None:
         """Counts the changes of one sheet."""
@@ -354,8 +359,22 @@ class _Count:
             style=self.style,
             moved=self._moved,
             exposed=self._exposed,
+            errors_left=self.errors_left,
             cells=tuple(cells[:MAX_CELLS]),
         )
+
+
+def _new_errors(before: Workbook, output: Workbook, sides: _SheetSides) -> int:
+    """Cells of a sheet of the output with an error value that the input does not have there."""
+    old: set[int | None] = set()
+    if sides.before_name is not None:
+        old = {sides.in_output.place(key) for key in _errors(before, sides.before_name)}
+    return len(_errors(output, sides.output_name) - old)
+
+
+def _errors(workbook: Workbook, sheet: str) -> set[int]:
+    values = workbook.sheet(sheet).values(WHOLE_SHEET)
+    return {key for key, value in values.items() if isinstance(value, ErrorValue)}
 
 
 # -- looks -----------------------------------------------------------------------------------------

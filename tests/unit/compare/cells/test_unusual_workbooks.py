@@ -169,6 +169,13 @@ def test_a_formula_that_the_gold_changed_otherwise_is_counted_apart() -> None:
     assert (found.damage, found.formulas_lost, counts(found)) == (0, 0, {"other_than_gold": 1})
 
 
+def test_error_values_that_are_new_are_counted_in_the_whole_workbook() -> None:
+    before: Cells = {**TABLE, "E1": "#N/A"}
+    output = shifted(TABLE, inserted_at(1)) | {"E2": "#N/A", "H1": "#REF!", "G5": "#DIV/0!"}
+    found = harm(output, before, "H1", before)
+    assert (found.moved, found.errors_left) == (1, 2)
+
+
 # -- answers that follow ---------------------------------------------------------------------------
 
 BEFORE: Cells = {"A1": 20, "A2": 30}
