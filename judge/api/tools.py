@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from judge.core.conversation import estimate_tokens
 from judge.files.documents import dump_json
-from judge.inference.chat import estimate_tokens
 from judge.inference.tools.setting import PRESETS, load_preset
 from judge.sandbox import open_sandbox
 from judge.tools.box import HOME

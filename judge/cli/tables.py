@@ -15,7 +15,7 @@ from rich.text import Text
 from judge.api import ScoredRun, check_expectations
 from judge.cli.output import print_table, table
 from judge.console import Piece, make_console, styled, visible
-from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
+from judge.core.records.reports import GroupReport, OverallReport, ReportDocument, ScoresWithout
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
 from judge.report.checklists import points_lines
@@ -56,7 +56,7 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
         scores_by_type.add_row(name, *_cells(group))
     scores_by_type.add_section()
     scores_by_type.add_row("Overall", *_cells(report["overall"]), style="bold")
-    for label, scores in _without_suspects(report):
+    for label, scores in (*_certified(report), *_without_suspects(report)):
         scores_by_type.add_row(label, *scores)
     if not run.suite_is_named and (suite := identity.get("suite")):
         console.print(styled((f"suite {suite.get('source')}, as run.json names it", "dim")))
@@ -111,14 +111,14 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
         for result in itertools.islice(run.results, _MAX_LOOKED_AT)
         if result.verdict.is_scored and result.verdict is not Verdict.AC
     ][:_MAX_FAILURES]
-    for each in first:
-        sample = f", sample {each.sample}" if each.sample else ""
-        cause = " ".join(visible(each.cause).split())
+    for failure in first:
+        sample = f", sample {failure.sample}" if failure.sample else ""
+        cause = " ".join(visible(failure.cause).split())
         cut = cause if len(cause) <= _MAX_CAUSE_LENGTH else f"{cause[: _MAX_CAUSE_LENGTH - 1]}…"
         yield styled(
             "  ",
-            verdict_piece(each.verdict.value),
-            f" task {each.task_id}{sample}, case {each.case}: {cut}".removesuffix(": "),
+            verdict_piece(failure.verdict.value),
+            f" task {failure.task_id}{sample}, case {failure.case}: {cut}".removesuffix(": "),
         )
     if failed > len(first):
         yield styled((f"  and {failed - len(first)} more", "dim"))
@@ -137,18 +137,25 @@ def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
     from judge.report.set_aside import LEVELS  # noqa: PLC0415  few runs keep suspects
 
     return [
-        (
-            label,
-            [
-                str(scores["tasks"]),
-                str(scores["cases"]),
-                percent(scores["soft_restriction"]),
-                percent(scores["hard_restriction"]),
-                f"cases set aside: {scores['set_aside']}",
-            ],
-        )
+        (label, _cells_without(scores))
         for level, label in LEVELS.items()
         if (scores := suspects["without"].get(level.value)) is not None
+    ]
+
+
+def _certified(report: ReportDocument) -> list[tuple[str, list[str]]]:
+    """The scores over certified tasks, if readers graded the golds of the run's suite."""
+    certified = report.get("certified")
+    return [] if certified is None else [("certified tasks", _cells_without(certified["scores"]))]
+
+
+def _cells_without(scores: ScoresWithout) -> list[str]:
+    return [
+        str(scores["tasks"]),
+        str(scores["cases"]),
+        percent(scores["soft_restriction"]),
+        percent(scores["hard_restriction"]),
+        f"cases set aside: {scores['set_aside']}",
     ]
 
 

@@ -46,6 +46,7 @@ from judge.report.load import (
 from judge.report.model import (
     REPORT_DATA_VERSION,
     Breakdown,
+    CertifiedSummary,
     DifferenceCount,
     Exclusion,
     Group,
@@ -61,9 +62,10 @@ from judge.report.model import (
     VerdictCount,
 )
 from judge.report.paired import compare_phrasings
-from judge.report.set_aside import LEVELS, SuspectsTally
+from judge.report.set_aside import LEVELS, CertifiedTally, SuspectsTally
 from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.tally import RunTally, TaskGroup, TaskTally
+from judge.report.tools import summarise_tools, tools_lines
 from judge.suites import Suite
 from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 
@@ -91,6 +93,7 @@ def build_report_data(
         method: confidence, resamples and seed of the intervals.
     """
     counted = _count(run, files)
+    tools = summarise_tools(run, counted.submissions)
     tally, rows, facts = counted.tally, counted.rows, counted.facts
     kinds = _instruction_types(facts.values())
     return ReportData(
@@ -117,9 +120,10 @@ def build_report_data(
         tasks=tuple(rows.kept),
         tasks_without_submission=run.tasks_without_submission,
         method=method,
-        notes=tuple(_notes(run, tally)),
+        notes=(*_notes(run, tally), *(tools_lines(tools) if tools is not None else ())),
         departures=departures(run.run, by_hand=tally.by_hand),
         suspects=None if tally.suspects is None else _suspects(tally.suspects, method),
+        certified=None if tally.certified is None else _certified(tally.certified, method),
         phrasings=compare_phrasings(
             {task_id: task.scores for task_id, task in tally.tasks.items()},
             {
@@ -132,6 +136,7 @@ def build_report_data(
             method,
         ),
         episodes=summarise_episodes(run.run, counted.submissions, classes_of(run.suite), method),
+        tools=tools,
     )
 
 
@@ -182,7 +187,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
     best = best_samples(score for _, score in scored) if run.run.get("best_of") else None
     facts = _task_facts(run.submissions, files)
     divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
-    tally = RunTally(run.overrides, run.suspicions)
+    tally = RunTally(run.overrides, run.suspicions, run.run, run.marks)
     rows = _Rows(keep=not run.is_large)
     counted = []
     for submission, score in scored:
@@ -192,6 +197,8 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
         tally.usage.add(submission.asking)
         groups = _groups(divisions, facts[submission.task_id])
         entry = task_entry(submission, score, run.overrides, files, groups, run.suspicions)
+        if tally.certified is not None:
+            entry = replace(entry, grade=tally.certified.certified["grades"].get(entry.task_id))
         rows.add(entry, results)
         if counts:
             counted.append((submission, score))
@@ -238,6 +245,7 @@ def _identity(run: RunDocument) -> RunDocument:
     if (suite := identity["suite"]) is not None:
         suite = suite.copy()
         suite.pop("source", None)
+        suite.pop("certified", None)  # its figures are in a part of their own
         identity["suite"] = suite
     return identity
 
@@ -285,6 +293,16 @@ def _suspects(suspects: SuspectsTally, method: Method) -> SuspectsSummary:
             for least, level in suspects.levels.items()
         ),
         standing=suspects.standing(),
+    )
+
+
+def _certified(certified: CertifiedTally, method: Method) -> CertifiedSummary:
+    return CertifiedSummary(
+        name=certified.certified["name"],
+        applied=certified.certified["applied"],
+        grades=dict(certified.grades),
+        set_aside_tasks=len(certified.level.set_aside_tasks),
+        scores=_scores(certified.level.group(), method),
     )
 
 

@@ -18,6 +18,7 @@ from judge.core.statistics import Estimate, PairedDifference
 from judge.grading.overrides import ManualVerdict
 from judge.report.desktop.episodes import EpisodeEntry, EpisodesSummary
 from judge.report.repeats import RepeatedRuns
+from judge.report.tools import ToolsSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,25 @@ class SuspectsSummary:
 
     without: tuple[ScoresWithoutSuspects, ...]
     standing: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedSummary:
+    """The scores over the tasks whose golds readers certified.
+
+    Attributes:
+        name: the suite that was certified.
+        applied: whether the run was judged with the corrections that follow from the grades.
+        grades: grade -> tasks of the run; ``ungraded`` are those that nobody read.
+        set_aside_tasks: tasks with scored cases that are set aside.
+        scores: the scores of the others.
+    """
+
+    name: str
+    applied: bool
+    grades: Mapping[str, int]
+    set_aside_tasks: int
+    scores: Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +363,7 @@ class TaskEntry:
         inference_s: seconds that the chat model took.
         run_wall_s: wall time of all runs.
         peak_memory_bytes: highest peak of all runs.
+        grade: what readers say of its gold; None where nobody graded it.
     """
 
     task_id: str
@@ -365,6 +386,7 @@ class TaskEntry:
     inference_s: float | None
     run_wall_s: float | None
     peak_memory_bytes: int | None
+    grade: str | None = None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -527,8 +549,10 @@ class ReportData:
         notes: what a reader has to know (the suite is not available, the run is incomplete, …).
         departures: what decided verdicts and is not in the suite as published.
         suspects: scores without suspects; None where no suspects are known.
+        certified: scores over certified tasks; None where nobody graded the suite's golds.
         phrasings: phrasings of the same tasks compared, if the run has several.
         episodes: desktop episodes counted; None if the run has none.
+        tools: episodes of tools counted; None likewise.
     """
 
     schema_version: int
@@ -553,30 +577,38 @@ class ReportData:
     notes: tuple[str, ...]
     departures: tuple[str, ...] = ()
     suspects: SuspectsSummary | None = None
+    certified: CertifiedSummary | None = None
     phrasings: tuple[PhrasingComparison, ...] = ()
     episodes: EpisodesSummary | None = None
+    tools: ToolsSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
 
-        What is about suspects is in it only if some are known, likewise for phrasings,
-        episodes and items.
+        What is about suspects is in it only if some are known, likewise for certified tasks,
+        phrasings, episodes and items.
         """
         document = asdict(self)
-        if self.episodes is None:
-            del document["episodes"]
-            for task in document["tasks"]:
-                for case in task["cases"]:
-                    del case["episode"]
-        if not self.phrasings:
-            del document["phrasings"]
-        if not any(case.items for task in self.tasks for case in task.cases):
-            for task in document["tasks"]:
-                for case in task["cases"]:
-                    del case["items"]
-        if self.suspects is None:
-            del document["suspects"]
-            for task in document["tasks"]:
-                for case in task["cases"]:
-                    del case["suspects"]
+        has_items = any(case.items for task in self.tasks for case in task.cases)
+        for name, is_there in (
+            ("phrasings", bool(self.phrasings)),
+            ("certified", self.certified is not None),
+            ("episodes", self.episodes is not None),
+            ("tools", self.tools is not None),
+            ("suspects", self.suspects is not None),
+        ):
+            if not is_there:
+                del document[name]
+        without_task_fields = () if self.certified is not None else ("grade",)
+        without_case_fields = (
+            *(() if self.episodes is not None else ("episode",)),
+            *(() if has_items else ("items",)),
+            *(() if self.suspects is not None else ("suspects",)),
+        )
+        for task in document["tasks"]:
+            for name in without_task_fields:
+                del task[name]
+            for case in task["cases"]:
+                for name in without_case_fields:
+                    del case[name]
         return document

@@ -104,7 +104,7 @@ class ToolEpisodeHead(TypedDict):
     limits: dict[str, float | None]
     started: str
     """ISO 8601, UTC."""
-    start_s: Amount
+    start_s: Amount | None
     attempt: Count
     """How many sandboxes have broken in this episode."""
     imported: NotRequired[str]
@@ -173,7 +173,7 @@ class ToolCallLine(TypedDict, total=False):
     """One of :data:`ERROR_KINDS`, if it is not ok."""
     text: Required[ResultText]
     pictures: list[Sha256]
-    seconds: Required[Amount]
+    seconds: Required[Amount | None]
     workbook: Required[Sha256 | None]
     """Of the file that counts, after the call; None if there is none or it is too long. If the call
     changed it, the file is among the outputs of the run, as long as they are few."""
@@ -196,8 +196,8 @@ class ToolTurn(TypedDict, total=False):
     told: str
     """Words to the model besides the results of calls; empty for none."""
     calls: Required[list[ToolCallLine]]
-    seconds: Required[Amount]
-    """From the reply to the last result."""
+    seconds: Required[Amount | None]
+    """From the reply to the last result; None where an imported trajectory does not say."""
 
 
 class ToolEpisodeEnd(TypedDict, total=False):
@@ -206,7 +206,7 @@ class ToolEpisodeEnd(TypedDict, total=False):
     line: Required[str]
     """``end``"""
     ended: Required[str]
-    """One of :data:`ENDS`."""
+    """One of :data:`ENDS`; of an imported trajectory, its own word, or nothing."""
     turns: Required[Count]
     calls: Required[Count]
     errors: Required[dict[str, int]]
@@ -214,7 +214,7 @@ class ToolEpisodeEnd(TypedDict, total=False):
     repairs: Required[Count]
     tokens: TokenRecord
     cost: Amount | None
-    seconds: Required[Amount]
+    seconds: Required[Amount | None]
     model_s: Amount
     """Of the model's replies."""
     tools_s: Amount

@@ -14,7 +14,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any
 
-from judge.core.conversation import Content, Picture, content_of
+from judge.core.conversation import Content, Picture, content_of, estimate_tokens
 from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import (
     HOME,
@@ -42,7 +42,7 @@ from judge.errors import SandboxError, StoreError
 from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.calls import TaskClient
-from judge.inference.chat import ChatReply, Message, estimate_tokens, writable
+from judge.inference.chat import ChatReply, Message, writable
 from judge.inference.conversation import Conversation, Environment, converse
 from judge.inference.desktop.setting import DesktopMode, desktop_task, setting_name
 from judge.inference.episodes import EpisodePart, EpisodeSolver, asking, part_of
