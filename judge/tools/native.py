@@ -33,7 +33,7 @@ ENVIRONMENT = {"PYTHONPATH": layout.SITE, "LANG": "C.UTF-8", "TERM": "dumb"}
 """Variables of programs in the root for agents."""
 
 _CONSOLE_BYTES = 256 * 1024
-_PATH = {"type": "string", "description": "A workbook; the output if it exists, else the input."}
+_PATH = {"type": "string", "description": "A workbook [the output if it exists, else the input]."}
 _AREA = re.compile(r"\$?([A-Za-z]{1,3}\$?\d{1,7})(?::\$?([A-Za-z]{1,3}\$?\d{1,7}))?")
 _PICTURES = {
     "folder": HOME,

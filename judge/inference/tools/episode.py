@@ -99,6 +99,7 @@ class ToolEnvironment(Environment):
         threads: run what blocks.
         program: runs a program that is submitted; None if a workbook is the answer.
         most_tokens: ``max_tokens`` of each request.
+        before: the workbook that counts as it is at the beginning; None if there is none.
         clock: seconds.
     """
 
@@ -119,6 +120,7 @@ class ToolEnvironment(Environment):
         threads: Executor,
         program: Callable[[str], Execution] | None = None,
         most_tokens: int | None = None,
+        before: bytes | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         extra = "call-51" in way.as_published
@@ -135,7 +137,7 @@ class ToolEnvironment(Environment):
         self._temporary: list[int] = []
         self._left_out: set[int] = set()
         self._sent: list[int] = []
-        self._workbook: str | None = None
+        self._workbook = None if before is None else hashlib.sha256(before).hexdigest()
         self._turns = 0
         self.counts = _Counts()
         for message in opening:
@@ -670,7 +672,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
     ) -> ToolEpisodeEnd:
         """Has an episode."""
         plan, way, question = self._plan, self._way, assignment.question
-        task = tool_task(question, case)
+        task = tool_task(question, case, copied=way.begins_with_copy)
         tools = self._tools(task)
         began = time.monotonic()
         run = asyncio.get_running_loop().run_in_executor
@@ -712,6 +714,7 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
                     threads=self._threads,
                     program=self._program(question, case),
                     most_tokens=plan.request_params.get("max_tokens"),
+                    before=task.files.get(task.collected),
                 )
                 await converse(episode, asking(client, case))
                 found = await episode.blocking(tools.collect)

@@ -194,6 +194,11 @@ class ToolMode:
         return self.preset.name == _SSB2
 
     @property
+    def begins_with_copy(self) -> bool:
+        """Whether the workbook that counts begins as a copy of the input."""
+        return self.answer == "workbook" and not self.is_published
+
+    @property
     def identity(self) -> ToolsIdentity:
         """Settings that must not change between two parts of a run."""
         definitions = self.tools.definitions
@@ -303,8 +308,14 @@ def tool_paths(question: TaskQuestion, case: CaseInput) -> tuple[str, str]:
     return f"{HOME}/in/{opened}", f"{HOME}/out/{name}"
 
 
-def tool_task(question: TaskQuestion, case: CaseInput) -> ToolTask:
+def tool_task(question: TaskQuestion, case: CaseInput, *, copied: bool) -> ToolTask:
     """The files of an episode on a case.
+
+    Args:
+        question: the task.
+        case: the case.
+        copied: whether the workbook that counts begins as a copy of the input: few servers can copy
+            a file.
 
     Raises:
         SuiteError: a file cannot be read.
@@ -316,6 +327,8 @@ def tool_task(question: TaskQuestion, case: CaseInput) -> ToolTask:
         if data is None:
             raise SuiteError(f"{file.path}: the file is missing")
         files[f"{HOME}/in/{file.path.name}"] = data
+    if copied:
+        files[collected] = files[opened]
     return ToolTask(files, opened, collected)
 
 
