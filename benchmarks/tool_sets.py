@@ -187,8 +187,8 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     planned = make_plan(
         resume(
             InferOptions(
-                model="scripted", base_url="http://scripted/v1", dataset=options.suite, mode="tools",
-                tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
+                model="scripted", base_url="http://scripted/v1", dataset=options.suite,
+                mode="tools", tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
             )
         )
     )  # fmt: skip
