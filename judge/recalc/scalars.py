@@ -378,7 +378,8 @@ def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
     if max(abs(month), abs(day)) > 32_767:
         raise UnsureError
     serial = date_serial(year, month, day)
-    evaluation.converted = evaluation.converted or serial is None or year < 1900
+    early = serial is None or serial <= 60 or year < 1900
+    evaluation.converted = evaluation.converted or early
     return NUM if serial is None else float(serial)
 
 
@@ -394,6 +395,43 @@ def _part(place: int) -> Function:
         return float(day_parts(math.floor(number))[place]) if inside else NUM
 
     return _of_values(1, 1, plain)
+
+
+# -- functions that were an add-in -----------------------------------------------------------------
+
+ADD_IN = frozenset(
+    """
+    ACCRINTM AMORDEGRC AMORLINC BESSELI BESSELJ BESSELK BESSELY BIN2DEC BIN2HEX BIN2OCT COMPLEX
+    CONVERT COUPDAYBS COUPDAYS COUPDAYSNC COUPNCD COUPNUM COUPPCD CUMIPMT CUMPRINC DEC2BIN DEC2HEX
+    DEC2OCT DELTA DISC DOLLARDE DOLLARFR DURATION EDATE EFFECT EOMONTH ERF ERF.PRECISE ERFC
+    ERFC.PRECISE FACTDOUBLE GCD GESTEP HEX2BIN HEX2DEC HEX2OCT IMABS IMAGINARY IMARGUMENT
+    IMCONJUGATE IMCOS IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT IMREAL IMSIN IMSQRT IMSUB
+    IMSUM INTRATE ISEVEN ISODD LCM MDURATION MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC
+    OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE
+    TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
+    """.split()  # noqa: SIM905 - a list of twenty lines says no more
+)
+"""Functions that came with the Analysis ToolPak, which take no logical value for a number."""
+
+
+def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """#VALUE! for a logical value behind nothing but numbers; anything else is for the engines."""
+    for argument in arguments:
+        if isinstance(argument, Reference) and not _is_cell(argument):
+            values = list(evaluation.values.cells(argument).values.values())
+        else:
+            values = [evaluation.scalar(argument)]
+        if any(isinstance(value, (str, ErrorValue)) for value in values):
+            raise UnsureError
+        if any(isinstance(value, bool) for value in values):
+            evaluation.converted = True
+            return VALUE
+    raise UnsureError
+
+
+def _is_cell(reference: Reference) -> bool:
+    _, top, left, bottom, right = reference
+    return (top, left) == (bottom, right)
 
 
 # -- text and logic --------------------------------------------------------------------------------
@@ -492,6 +530,11 @@ def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
     return float(number)
 
 
+def _unicode(evaluation: Evaluation, value: Scalar) -> Scalar:
+    text = evaluation.text(value)
+    return float(ord(text[0])) if text else VALUE
+
+
 def _cased(change: Callable[[str], str]) -> Function:
     def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
         text = evaluation.text(value)
@@ -526,6 +569,7 @@ def _is_number(value: Scalar) -> bool:
 
 
 SCALAR_FUNCTIONS: dict[str, Function] = {
+    **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
     "TEXT": _of_values(2, 2, _text),
     "VALUE": _of_values(1, 1, _value),
     "_XLFN.NUMBERVALUE": _of_values(1, 3, _numbervalue),
@@ -545,6 +589,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "_XLFN.CONCAT": _of_values(1, 254, _concatenate),
     "CHAR": _of_values(1, 1, _char),
     "CODE": _of_values(1, 1, _code),
+    "_XLFN.UNICODE": _of_values(1, 1, _unicode),
     "LEN": _of_values(1, 1, _length),
     "LEFT": _of_values(1, 2, _left),
     "RIGHT": _of_values(1, 2, _right),
