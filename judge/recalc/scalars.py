@@ -8,6 +8,7 @@ What is not understood raises :class:`UnsureError`, and is left to the engines.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -378,7 +379,7 @@ def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
     if max(abs(month), abs(day)) > 32_767:
         raise UnsureError
     serial = date_serial(year, month, day)
-    early = serial is None or serial <= 60 or year < 1900
+    early = serial is None or serial <= FIRST_DAYS or year < 1900
     evaluation.converted = evaluation.converted or early
     return NUM if serial is None else float(serial)
 
@@ -395,6 +396,45 @@ def _part(place: int) -> Function:
         return float(day_parts(math.floor(number))[place]) if inside else NUM
 
     return _of_values(1, 1, plain)
+
+
+def _months_away(*, at_end: bool) -> Function:
+    """EDATE and EOMONTH, for the first days of 1900 and beyond the calendar."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2:
+            raise UnsureError
+        with contextlib.suppress(UnsureError):
+            return _refusing_logical(evaluation, arguments)
+        numbers: list[int] = []
+        for argument in arguments:
+            value = evaluation.scalar(argument)
+            number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            if isinstance(number, ErrorValue):
+                return number
+            numbers.append(math.trunc(number))
+        start, months = numbers
+        if not 0 <= start <= LAST_SERIAL or abs(months) > MOST_MONTHS:
+            evaluation.converted = True
+            return NUM
+        year, month, day = day_parts(start)
+        last = date_serial(year, month + months + 1, 0)
+        first = date_serial(year, month + months, 1)
+        if last is None or first is None:
+            evaluation.converted = True
+            return NUM
+        result = last if at_end else min(first + day - 1, last)
+        evaluation.converted = evaluation.converted or start <= FIRST_DAYS or result <= FIRST_DAYS
+        return float(result)
+
+    return call
+
+
+MOST_MONTHS = 12 * 8100
+"""More months than the calendar has."""
+
+FIRST_DAYS = 60
+"""The last day of February 1900; engines count the days until then otherwise."""
 
 
 # -- functions that were an add-in -----------------------------------------------------------------
@@ -580,6 +620,8 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "N": _of_values(1, 1, _n),
     "T": _of_values(1, 1, _t),
     "DATE": _of_values(3, 3, _date),
+    "EDATE": _months_away(at_end=False),
+    "EOMONTH": _months_away(at_end=True),
     "YEAR": _part(0),
     "MONTH": _part(1),
     "DAY": _part(2),

@@ -154,7 +154,7 @@ def test_functions_of_the_former_add_in_refuse_logical_values() -> None:
         "=QUOTIENT(TRUE,2)",
     ):
         assert computed(Conversion(formula, None, "", data)) == ErrorValue("#VALUE!")
-    for formula in ("=EOMONTH(A2,A2)", "=EOMONTH(A3,A1)", "=_xlfn.BITAND(A2,A1)", "=SQRT(A1)"):
+    for formula in ("=GESTEP(A2,A2)", "=GESTEP(A3,A1)", "=_xlfn.BITAND(A2,A1)", "=SQRT(A1)"):
         with pytest.raises(UnsureError):
             computed(Conversion(formula, None, "", data))
 
@@ -176,3 +176,13 @@ def test_sums_have_the_rounding_errors_of_adding_in_turn() -> None:
     data: dict[tuple[int, int], Scalar] = {(1, 1): 0.1, (2, 1): 0.2, (3, 1): 0.3, (4, 1): 1e15}
     assert computed(Conversion("=SUM(A1:A3)", None, "", data)) == 0.1 + 0.2 + 0.3 != 0.6
     assert computed(Conversion("=AVERAGE(A1:A3)", None, "", data)) == (0.1 + 0.2 + 0.3) / 3
+
+
+def test_months_away_in_the_first_year() -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 0.0, (2, 1): 44_000.0}
+    for formula, value in (
+        ("=EDATE(A1,1)", 31), ("=EDATE(A1,0)", 0), ("=EOMONTH(A1,0)", 31), ("=EDATE(31,1)", 60),
+        ("=EOMONTH(A1,1)", 60), ("=EDATE(1,-5)", ErrorValue("#NUM!")), ("=EDATE(A2,12)", 44_365),
+        ("=EOMONTH(A2,-1.9)", 43_982), ("=EDATE(A2,97199)", ErrorValue("#NUM!")),
+    ):  # fmt: skip
+        assert computed(Conversion(formula, None, "", data)) == value
