@@ -526,7 +526,7 @@ class _Inquiry:
         named = {name: word for name, word in words.items() if word != _NAMELESS}
         if len(named) == len(words) or all(isinstance(w, ErrorValue) for w in named.values()):
             return words
-        return words if self._ground.calls_unknown(cell) else named
+        return words if self._ground.is_certainly_nameless(cell) else named
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """What the formula of a cell calls."""

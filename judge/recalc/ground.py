@@ -112,16 +112,21 @@ class Ground:
             )
         return cell not in self._named
 
-    def calls_unknown(self, cell: CellRef) -> bool:
-        """Whether a cell depends on a function that Excel does not know, as far as is followed."""
+    def is_certainly_nameless(self, cell: CellRef) -> bool:
+        """Whether a cell depends on a function that Excel does not know, or on ``#NAME?`` itself.
+
+        As far as is followed; a name that the workbook may define does not count.
+        """
         walk = self._dependencies.walk
         if walk is None:
             return True
-        if not (self._dependencies.unknown or self._dependencies.unprefixed):
-            return False
         if self._foreign is None:
             self._foreign = _passed_on(
-                walk, lambda step: bool(step.said.unknown or step.said.unprefixed)
+                walk,
+                lambda step: bool(
+                    step.said.unknown or step.said.unprefixed or "#NAME?" in step.said.names
+                ),
+                self._reads_nameless,
             )
         return cell in self._foreign
 

@@ -554,8 +554,8 @@ def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     try:
         return bytes((int(number),)).decode(evaluation.values.charset)
-    except UnicodeDecodeError:  # five numbers have no character there
-        raise UnsureError from None
+    except UnicodeDecodeError:  # five numbers have no character of their own there
+        return chr(int(number))
 
 
 def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
