@@ -369,9 +369,19 @@ def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
     assert value == VALUE
     quick_right = {"libreoffice": [1, 99], "ironcalc": [99, 99], "formualizer": [99, 99]}
     trust = read_table({"measured_with": {}, "functions": {"MATCH": quick_right}})
-    words = {"libreoffice": VALUE, "ironcalc": 3, "formualizer": 3}
-    assert ask("=MATCH(1,A2:A9,0)", trust=trust, **words)[0] == 3
-    assert ask("=MATCH(1,A2:A9&C1,0)", trust=trust, intersects=True, **words)[0] == VALUE
+    for formula, intersects, taken in (
+        ("=MATCH(1,A2:A9,0)", False, 3),
+        ("=MATCH(1,A2:A9&C1,0)", True, VALUE),
+    ):
+        value, _, _ = ask(
+            formula,
+            trust=trust,
+            intersects=intersects,
+            libreoffice=VALUE,
+            ironcalc=3,
+            formualizer=3,
+        )
+        assert value == taken
 
 
 def test_an_engine_alone_is_taken_at_its_word() -> None:

@@ -16,7 +16,8 @@ from judge.workbook.reader import Workbook, open_workbook
 from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, ref
 from tests.unit.recalc.test_own import Reading
 
-ROWS = [("Item", "Net [EUR]", "Tax"), ("a", 1, 2), ("b", 3, 4), ("c", 5, 6)]
+HEADINGS = ("Item", "Net [EUR]", "Tax")
+ROWS: list[tuple[str, int, int]] = [("a", 1, 2), ("b", 3, 4), ("c", 5, 6)]
 
 
 def workbook(*, totals: bool = False, formulas: dict[str, str] | None = None) -> Workbook:
@@ -24,13 +25,15 @@ def workbook(*, totals: bool = False, formulas: dict[str, str] | None = None) ->
     book = openpyxl.Workbook()
     sheet = book.worksheets[0]
     sheet.title = SHEET
-    for number, row in enumerate(ROWS, 2):
+    for column, heading in enumerate(HEADINGS, 3):
+        sheet.cell(2, column, heading)
+    for number, row in enumerate(ROWS, 3):
         for column, value in enumerate(row, 3):
             sheet.cell(number, column, value)
     for address, formula in (formulas or {}).items():
         sheet[address] = formula
     table = Table(displayName="Sales", ref="C2:E6" if totals else "C2:E5")
-    table.tableColumns = [TableColumn(id=at, name=name) for at, name in enumerate(ROWS[0], 1)]
+    table.tableColumns = [TableColumn(id=at, name=name) for at, name in enumerate(HEADINGS, 1)]
     table.totalsRowCount = 1 if totals else None
     sheet.add_table(table)
     book.create_sheet("Other")
