@@ -27,9 +27,10 @@ def workbook(*, totals: bool = False, formulas: dict[str, str] | None = None) ->
     sheet.title = SHEET
     for column, heading in enumerate(HEADINGS, 3):
         sheet.cell(2, column, heading)
-    for number, row in enumerate(ROWS, 3):
-        for column, value in enumerate(row, 3):
-            sheet.cell(number, column, value)
+    for number, (item, net, tax) in enumerate(ROWS, 3):
+        sheet.cell(number, 3, item)
+        sheet.cell(number, 4, net)
+        sheet.cell(number, 5, tax)
     for address, formula in (formulas or {}).items():
         sheet[address] = formula
     table = Table(displayName="Sales", ref="C2:E6" if totals else "C2:E5")
