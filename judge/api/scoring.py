@@ -38,6 +38,7 @@ from judge.grading.batch import (
     grade_outputs,
     tasks_of,
 )
+from judge.grading.marks import read_marks
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.running import FinishedOutput, take_kept
@@ -464,6 +465,7 @@ class RunScorer:
                 if (str(attempt["id"]), attempt["sample"]) in judged
             ],
             suspicions=suspicions_in(store),
+            marks=read_marks(store),
         )
         changed = overrides.apply(results)
         add_published_figures(report, suite, run.get("outputs"), changed)

@@ -187,7 +187,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
     best = best_samples(score for _, score in scored) if run.run.get("best_of") else None
     facts = _task_facts(run.submissions, files)
     divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
-    tally = RunTally(run.overrides, run.suspicions, run.run)
+    tally = RunTally(run.overrides, run.suspicions, run.run, run.marks)
     rows = _Rows(keep=not run.is_large)
     counted = []
     for submission, score in scored:

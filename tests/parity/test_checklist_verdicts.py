@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checklists import JOBS, SUITES, agree, engines, judged_lines, recorded_outcomes
+from benchmarks.checklists import JOBS, SUITES, Run, agree, engines, recorded_outcomes
 from judge.compare.cells.computing import NoEngines
 
 pytestmark = pytest.mark.data
@@ -32,7 +32,7 @@ def checklists(judge_data: Path) -> Path:
 def test_every_recorded_outcome_is_given_again(checklists: Path, suite: str) -> None:
     compute = engines() if suite == "opencomputer" else NoEngines()
     recorded = recorded_outcomes(checklists)
-    judged = {line.key: line.outcome for line in judged_lines(checklists, compute, [suite])}
+    judged = {line.key: line.outcome for line in Run(checklists, compute).lines([suite])}
     expected = {key: outcome for key, outcome in recorded.items() if key[0] == suite}
     assert len(expected) == CHECKS[suite]
     assert {

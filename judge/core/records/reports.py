@@ -164,6 +164,34 @@ class ChartsReport(TypedDict):
     tasks: dict[str, Amount]
 
 
+class AgreementReport(TypedDict):
+    """How far two raters agree: the share of ``items`` and Cohen's kappa with its interval.
+
+    ``kind`` names the kind of the items, where it is one.
+    """
+
+    raters: list[str]
+    kind: NotRequired[str]
+    items: Count
+    raw: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+
+
+class MarkedPointsReport(TypedDict):
+    """Points with the marks of models, people and programs, which decide no verdict.
+
+    The shares are those of all points, and of the judged ones. ``raters`` counts their marks.
+    """
+
+    by_judge: dict[str, PointsRecord]
+    share_of_all: float
+    share_of_judged: float | None
+    raters: dict[str, Count]
+    agreement: list[AgreementReport]
+
+
 class PointsReport(TypedDict):
     """Points of checklists, summed over the cases that have them.
 
@@ -179,6 +207,7 @@ class PointsReport(TypedDict):
     mean_share_of_judged: float | None
     with_pass_share: Count
     passing: Count
+    with_marks: NotRequired[MarkedPointsReport]
 
 
 class ShareReport(TypedDict):

@@ -21,6 +21,7 @@ from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import dump_json
+from judge.grading.marks import key_of
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
 from judge.replies.extract import recorded_program
@@ -133,7 +134,9 @@ class TaskPages:
         result = submission.automatic.get(number)
         facts = CaseRun() if result is None else result.run
         values = self._values(submission, result)
-        items = None if result is None else items_part(result.comparison)
+        key = submission.task_id, submission.sample, number
+        marks = [mark for mark in self._run.marks if key_of(mark)[:3] == key]
+        items = None if result is None else items_part(result.comparison, marks)
         outside = [] if result is None or values else _outside(result)
         return {
             "episode": self._episode(submission, number, bounds),
