@@ -1,7 +1,7 @@
 """Episodes of tools counted: calls, errors, tokens, time, by tool and by type of instruction. Pure.
 
-An imported trajectory does not say everything: what it leaves open is not in the sums, which are
-None where nothing is known.
+An imported trajectory does not say everything. What it leaves open is not in the sums; a sum of
+nothing is null.
 """
 
 from __future__ import annotations
