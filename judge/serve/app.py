@@ -12,6 +12,7 @@ import secrets
 import time
 import traceback
 from collections.abc import Awaitable, Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -21,8 +22,9 @@ from starlette.exceptions import HTTPException
 
 from judge.console import print_label
 from judge.errors import StoreError, UsageError
-from judge.serve.api.limits import PROBLEMS
+from judge.serve.api.limits import PROBLEMS, BoundedBodies
 from judge.serve.context import Server
+from judge.serve.intake import LIMITS
 from judge.serve.operations.metrics import metrics_of
 from judge.serve.pages.frame import problem_page, wants_page
 from judge.serve.problems import Problem, for_status
@@ -35,24 +37,30 @@ API_ROUTES = (
     "judge.serve.api.results",
     "judge.serve.api.suites",
     "judge.serve.api.boards",
-    "judge.serve.api.document",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
     "judge.serve.operations.webhook_routes",
 )
 PAGE_ROUTES = (
-    "judge.serve.pages.problem_pages",
-    "judge.serve.pages.keys",
+    "judge.serve.pages.well_known",
     "judge.serve.pages.frame",
-    "judge.serve.pages.sign_in",
+    "judge.serve.pages.account",
     "judge.serve.pages.suites",
     "judge.serve.pages.boards",
     "judge.serve.pages.submissions",
-    "judge.serve.pages.account",
     "judge.serve.disputes.pages",
     "judge.serve.rejudging.pages",
     "judge.serve.operations.pages",
 )
+
+_FORM_BYTES = 1 << 20
+BODY_LIMITS = {
+    "/v1/submissions": max(LIMITS.values()) + _FORM_BYTES,
+    "/v1/submissions:batch": 64 << 20,
+    "/v1/suites": max(LIMITS.values()) + _FORM_BYTES,
+    "/submit": max(LIMITS.values()) + _FORM_BYTES,
+}
+"""Bytes of a body by path; ``/v1/suites`` stands for revisions of every suite."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
@@ -80,6 +88,7 @@ def make_app(server: Server) -> FastAPI:
     )
     app.state.server = server
     app.middleware("http")(_each_request)
+    app.add_middleware(BoundedBodies, limits=BODY_LIMITS)  # outermost: what all others read
     handlers: dict[type[Exception], Callable[..., Any]] = {
         Problem: _on_problem,
         HTTPException: _on_http_exception,
@@ -107,9 +116,9 @@ async def _each_request(
         given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
     )
     server: Server = request.app.state.server
-    hosts, began = server.options.hosts, time.monotonic()
+    began = time.monotonic()
     try:
-        if hosts and request.url.hostname not in hosts:
+        if not _is_host(request, server.options.hosts):
             response: Response = Problem("malformed", "No such host here.").response(
                 request.state.request_id
             )
@@ -126,6 +135,18 @@ async def _each_request(
     return response
 
 
+def _is_host(request: Request, hosts: AbstractSet[str]) -> bool:
+    """Whether the header ``Host`` can be one, and is a name of this server."""
+    try:
+        name = request.url.hostname
+    except ValueError:
+        request.scope["headers"] = [
+            (header, value) for header, value in request.scope["headers"] if header != b"host"
+        ]
+        return False
+    return not hosts or name in hosts
+
+
 def _answer(request: Request, problem: Problem) -> Response:
     if wants_page(request):
         return problem_page(request, problem)
@@ -138,7 +159,8 @@ def _on_problem(request: Request, problem: Problem) -> Response:
 
 def _on_http_exception(request: Request, error: HTTPException) -> Response:
     name = for_status(error.status_code)
-    return _answer(request, Problem(name, headers=error.headers or {}))
+    detail = error.detail if name == "malformed" else None
+    return _answer(request, Problem(name, detail, headers=error.headers or {}))
 
 
 def _on_invalid(request: Request, error: RequestValidationError) -> Response:

@@ -1,7 +1,8 @@
-"""Rates, cursors of lists, and entity tags: what all routes of the API share."""
+"""Bounds of bodies, rates, cursors of lists, and entity tags: what all routes share."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -15,6 +16,8 @@ from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
 from starlette.datastructures import URL
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.serve.context import Caller, Server, server_of
 from judge.serve.problems import KINDS, MEDIA_TYPE, Problem
@@ -25,6 +28,12 @@ _MAC_BYTES = 16
 
 RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
 """Requests in a minute of one token, or of one address without token, by kind of request."""
+
+MAX_BODY_BYTES = 2 << 20
+"""Of the body of a request to a route that has no limit of its own in :class:`BoundedBodies`."""
+
+_SILENCE_S = 60.0
+_LEAST_BYTES_PER_S = 20_000
 
 PROBLEM_SCHEMA = {
     "type": "object",
@@ -47,6 +56,52 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     if kind.status != 500
 }
 """What any route may answer in place of what it promises, for the OpenAPI document."""
+
+
+class BoundedBodies:
+    """Lets no body in that is longer than its route takes, or that comes too slowly.
+
+    Args:
+        app: what answers.
+        limits: most bytes by path, without the prefix; :data:`MAX_BODY_BYTES` for all others.
+        silence_s: the longest pause between two pieces, and the time before a rate is asked for.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limits: Mapping[str, int], silence_s: float = _SILENCE_S
+    ) -> None:
+        self._app = app
+        self._limits = limits
+        self._silence_s = silence_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
+        most = self._limits.get(path, MAX_BODY_BYTES)
+        if path.startswith("/v1/suites/") and path.endswith("/revisions"):
+            most = self._limits.get("/v1/suites", most)
+        size, started, ended = 0, time.monotonic(), False
+
+        async def bounded() -> Message:
+            nonlocal size, ended
+            if ended:  # from here on, only the client's leaving is waited for
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), self._silence_s)
+            except TimeoutError as error:
+                raise HTTPException(400, "The body came too slowly.") from error
+            ended = message["type"] != "http.request" or not message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if size > most:
+                raise HTTPException(413)
+            if time.monotonic() - started > self._silence_s + size / _LEAST_BYTES_PER_S:
+                raise HTTPException(400, "The body came too slowly.")
+            return message
+
+        await self._app(scope, bounded, send)
 
 
 @dataclass(slots=True)

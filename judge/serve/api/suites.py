@@ -17,8 +17,7 @@ from judge.serve.access.rights import (
 from judge.serve.api.limits import rate
 from judge.serve.catalog import LoadedSuites, revision_of, revisions_of
 from judge.serve.context import Caller, ThisServer
-from judge.serve.intake.bodies import LIMITS, MAX_LINE_BYTES, MAX_LINES
-from judge.serve.intake.submitting import quota_left
+from judge.serve.intake import LIMITS, MAX_LINE_BYTES, MAX_LINES, quota_left
 from judge.serve.problems import not_found
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.store import tables as t

@@ -16,15 +16,19 @@ from judge.serve.access.rights import Viewer, find, require
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
 from judge.serve.disputes.correcting import decide_and_settle, source_suite
-from judge.serve.disputes.disputes import (
+from judge.serve.disputes.review import (
     MAX_TEXT,
     Claim,
     DisputeKind,
+    Group,
+    Opinion,
+    begin_review,
+    group_of,
+    groups,
     open_dispute,
     suspect_of,
     withdraw,
 )
-from judge.serve.disputes.review import Group, Opinion, begin_review, group_of, groups
 from judge.serve.disputes.review import require_reviewer as check_reviewer
 from judge.serve.disputes.routes import get_dispute, listed, shown_group, shown_settled
 from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show

@@ -14,16 +14,18 @@ from judge.serve.access.rights import Viewer, find, require, visible_to
 from judge.serve.api.limits import rate
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.disputes.correcting import Settled, decide_and_settle
-from judge.serve.disputes.disputes import (
+from judge.serve.disputes.review import (
     MAX_TEXT,
     Claim,
     DisputeKind,
+    Group,
+    Opinion,
+    groups,
     open_dispute,
     shown,
     suspect_of,
     withdraw,
 )
-from judge.serve.disputes.review import Group, Opinion, groups
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import DisputeState, Scope

@@ -13,13 +13,18 @@ from starlette.responses import Response
 from judge.serve.access.rights import Viewer, find, phase_state, visible_to
 from judge.serve.api.boards import Choice, choose_submission
 from judge.serve.api.limits import entity_tag, rate
-from judge.serve.api.results import cancel_submission, withdraw_submission
+from judge.serve.api.results import (
+    cancel_submission,
+    is_finished,
+    seen,
+    submission_view,
+    verdicts_view,
+    withdraw_submission,
+)
 from judge.serve.api.submissions import Claims, accept_body, kind_of_file
-from judge.serve.api.views import is_finished, seen, submission_view, verdicts_view
 from judge.serve.boards.telling import is_bounded_for
 from judge.serve.context import Server, ThisServer, session_of
-from judge.serve.intake.bodies import LIMITS, LINES, PROGRAM
-from judge.serve.intake.submitting import admit, quota_left
+from judge.serve.intake import LIMITS, LINES, PROGRAM, admit, quota_left
 from judge.serve.pages.boards import VERDICT_WORDS
 from judge.serve.pages.frame import (
     MAX_FORM_BYTES,

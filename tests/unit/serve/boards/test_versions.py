@@ -13,10 +13,9 @@ from click.testing import CliRunner
 
 from judge.cli.verify_result import verify_result as verify_result_command
 from judge.errors import JudgeError, UsageError
-from judge.serve.boards.results import CaseRow, result_of
+from judge.serve.boards.results import CaseRow, result_of, verify_result
 from judge.serve.boards.signing import SigningKeys, canonical, envelope_of, sha256_of
 from judge.serve.boards.ties import Metric
-from judge.serve.boards.verify import verify_result
 from judge.serve.boards.versions import NewBoard, compare_boards
 from judge.serve.catalog import set_phase_state
 from judge.serve.store import tables as t
