@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge.serve.access.accounts import TOKEN_DAYS, create_token, revoke_token
 from judge.serve.access.rights import find, require, visible_to
+from judge.serve.api.limits import rate
 from judge.serve.context import Caller, ThisServer
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import Scope
 
-router = APIRouter()
+router = APIRouter(tags=["account"])
 
 
 class NewToken(BaseModel):
@@ -29,7 +30,7 @@ class NewToken(BaseModel):
     days: Annotated[int, Field(ge=1, le=366)] = TOKEN_DAYS
 
 
-@router.get("/me")
+@router.get("/me", dependencies=[rate("read")])
 def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
     """The caller's account, teams and rights."""
     require(caller, Scope.READ)
@@ -49,7 +50,7 @@ def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
     }
 
 
-@router.get("/tokens")
+@router.get("/tokens", dependencies=[rate("read")])
 def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
     """The caller's own tokens, without their secrets."""
     require(caller, Scope.READ)
@@ -72,7 +73,7 @@ def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
     return {"tokens": tokens}
 
 
-@router.post("/tokens", status_code=201)
+@router.post("/tokens", status_code=201, dependencies=[rate("change")])
 def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """A new token of the caller's account, whose text is shown here and never again."""
     account = require(caller, token.scopes[0])
@@ -85,7 +86,7 @@ def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str,
     return {"id": token_id, "token": text, "scopes": sorted(token.scopes)}
 
 
-@router.delete("/tokens/{token}", status_code=204)
+@router.delete("/tokens/{token}", status_code=204, dependencies=[rate("change")])
 def end_token(token: str, caller: Caller, server: ThisServer) -> None:
     """Ends one of the caller's own tokens."""
     require(caller, Scope.READ)

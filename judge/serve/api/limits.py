@@ -158,12 +158,18 @@ def who(caller: Caller) -> str:
     return caller.credential or f"address:{caller.address}"
 
 
+def rates_of(server: Server) -> Rates:
+    """What the requests of this process are counted by."""
+    rates: Rates = server.shared.setdefault("rates", Rates())
+    return rates
+
+
 def rate(kind: str) -> Any:
     """A dependency that counts requests of a route under a kind of :data:`RATES`."""
 
     def take(request: Request, caller: Caller) -> None:
-        rates: Rates = server_of(request).shared.setdefault("rates", Rates())
-        request.state.rate_headers = rates.take(kind, who(caller))  # for every kind of answer
+        taken = rates_of(server_of(request)).take(kind, who(caller))
+        request.state.rate_headers = taken  # for every kind of answer
 
     return Depends(take)
 

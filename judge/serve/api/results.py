@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
 import sqlalchemy as sa
@@ -28,6 +28,7 @@ from judge.serve.api.limits import (
     required_version,
     who,
 )
+from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import scored
 from judge.serve.boards.telling import is_bounded_for, shown_rows
 from judge.serve.boards.versions import boards_of
@@ -37,7 +38,7 @@ from judge.serve.problems import Problem, not_found
 from judge.serve.queue.conditions import suite_place
 from judge.serve.queue.leases import cancel
 from judge.serve.store import tables as t
-from judge.serve.store.database import all_rows, first_row
+from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.words import FINISHED, JudgingState, Level, Scope
 from judge.serve.waking import Waker, wait_for
 
@@ -46,9 +47,11 @@ router = APIRouter(tags=["submissions"])
 MAX_WAIT_S = 60
 _COMMENT_S = 15.0
 _STREAM_S = 3600.0
+_LAST_EVENT = 2**63 - 1
 _VARY = {"Vary": "Authorization", "Cache-Control": "private, no-cache"}
 
 SubmissionId = Annotated[str, Path(max_length=40)]
+_DECLARED = ("system", "model", "setting", "url", "cost_usd", "tokens", "cutoff", "note")
 _FIELDS = frozenset(
     {"id", "state", "version", "phase", "account", "kind", "created", "cases", "scores", "links"}
 )
@@ -167,17 +170,12 @@ def cancel_submission(
     if_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """Ends the judging of one's own submission, at once or after the case under way."""
-    require(caller, Scope.SUBMIT)
-    expected = required_version(if_match)
-    with server.database.writing(caller.actor()) as transaction:
-        row = own_row(transaction.connection, caller, submission, expected)
-        if (
-            row["current_judging"] is None
-            or cancel(transaction, row["current_judging"]) in FINISHED
-        ):
-            raise Problem("conflict", "The judging has ended.")
-    view = _view(server, caller, submission)
-    return JSONResponse(view, headers={"ETag": _tag(view), **_VARY})
+    return _changed(server, caller, submission, if_match, _cancel)
+
+
+def _cancel(_: Server, transaction: Transaction, row: dict[str, Any]) -> None:
+    if row["current_judging"] is None or cancel(transaction, row["current_judging"]) in FINISHED:
+        raise Problem("conflict", "The judging has ended.")
 
 
 @router.post("/submissions/{submission}:withdraw", dependencies=[rate("change")])
@@ -188,19 +186,33 @@ def withdraw_submission(
     if_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """Takes one's own submission off the boards; nothing is deleted, and no turn given back."""
+    return _changed(server, caller, submission, if_match, _withdraw)
+
+
+def _withdraw(server: Server, transaction: Transaction, row: dict[str, Any]) -> None:
+    if row["withdrawn"] is not None:
+        raise Problem("conflict", "It is withdrawn already.")
+    transaction.execute(
+        sa.update(t.submission)
+        .where(t.submission.c.id == row["id"])
+        .values(withdrawn=t.Now(), version=t.submission.c.version + 1)
+    )
+    transaction.event("submission.withdrawn", row["id"], after="withdrawn")
+    boards_of(server).renew(transaction, row["phase"], "a submission was withdrawn")
+
+
+def _changed(
+    server: Server,
+    caller: Viewer,
+    submission: str,
+    if_match: str | None,
+    act: Callable[[Server, Transaction, dict[str, Any]], None],
+) -> Response:
+    """Changes one's own submission at the version that one has seen, and answers with the next."""
     require(caller, Scope.SUBMIT)
     expected = required_version(if_match)
     with server.database.writing(caller.actor()) as transaction:
-        row = own_row(transaction.connection, caller, submission, expected)
-        if row["withdrawn"] is not None:
-            raise Problem("conflict", "It is withdrawn already.")
-        transaction.execute(
-            sa.update(t.submission)
-            .where(t.submission.c.id == row["id"])
-            .values(withdrawn=t.Now(), version=t.submission.c.version + 1)
-        )
-        transaction.event("submission.withdrawn", row["id"], after="withdrawn")
-        boards_of(server).renew(transaction, row["phase"], "a submission was withdrawn")
+        act(server, transaction, own_row(transaction.connection, caller, submission, expected))
     view = _view(server, caller, submission)
     return JSONResponse(view, headers={"ETag": _tag(view), **_VARY})
 
@@ -234,6 +246,7 @@ def event_stream(
     last_event_id: str | None,
     *,
     ends_with: str | None = None,
+    is_shown: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> StreamingResponse:
     """Events about an object that the caller may see, as server-sent events.
 
@@ -244,11 +257,13 @@ def event_stream(
         of: the object's id.
         last_event_id: the header; events after it are sent.
         ends_with: the kind of event after which the stream ends with ``end``.
+        is_shown: whether an event is for the caller.
     """
     waker = waker_of(server)
     seat = waker.seat(who(caller))
     seat.__enter__()
-    after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
+    last = last_event_id or ""
+    after = min(int(last), _LAST_EVENT) if last.isdecimal() else 0
 
     async def lines() -> AsyncIterator[str]:
         nonlocal after
@@ -257,6 +272,8 @@ def event_stream(
             while time.monotonic() < deadline and not await request.is_disconnected():
                 for row in await run_in_threadpool(_news_of, server, of, after):
                     after = row["seq"]
+                    if not is_shown(row):
+                        continue
                     data = json.dumps({"kind": row["kind"], "state": row["after"]})
                     yield f"id: {after}\nevent: {row['kind']}\ndata: {data}\n\n"
                     if row["kind"] == ends_with:
@@ -340,10 +357,6 @@ def _chosen(fields: str | None) -> frozenset[str] | None:
     return chosen
 
 
-_SLOT_MINUTES = 5
-_DECLARED = ("system", "model", "setting", "url", "cost_usd", "tokens", "cutoff", "note")
-
-
 def seen(
     connection: sa.Connection, viewer: Viewer, submission: dict[str, Any]
 ) -> tuple[dict[str, Any], Level, dict[str, Any]]:
@@ -387,9 +400,9 @@ def submission_view(
             "id": judging["id"],
             "conditions": f"sha256:{judging['conditions']}",
             "lost_leases": judging["lost"],
-            "finished": _time(judging["finished"], exact=detailed),
+            "finished": _finished(judging["finished"], exact=detailed),
             "cancelling": bool(judging["cancel"]) and state is JudgingState.RUNNING,
-            "reason": judging["reason"] if state is JudgingState.FAILED else None,
+            "reason": _reason(judging, detailed) if state is JudgingState.FAILED else None,
         },
         "scores": shown_scores(connection, submission, judging, level),
         **{name: submission[name] for name in _DECLARED},
@@ -404,6 +417,15 @@ def submission_view(
     if state is JudgingState.QUEUED:
         view.update(place_in_queue(connection, judging["id"]))
     return view
+
+
+def _finished(time: str | None, *, exact: bool) -> str | None:
+    return time if time is None or exact else slot(time)
+
+
+def _reason(judging: dict[str, Any], detailed: bool) -> str:
+    """Why a judging failed; how many cases were at fault is told where verdicts are."""
+    return str(judging["reason"]) if detailed else "The judge failed; an operator sees why."
 
 
 def shown_scores(
@@ -451,9 +473,9 @@ def verdicts_view(
     """
     if judging["state"] != JudgingState.DONE or not level.shows(Level.TASKS):
         return []
-    shown = ("task", "sample", "case", "verdict")
-    rows = [
-        {name: row[name] for name in shown}
+    rows: list[dict[str, Any]] = [
+        {"task": row["task"], "sample": row["sample"], "case": row["case"]}
+        | {"verdict": row["verdict"]}
         for row in shown_rows(connection, judging["id"], bounded=bounded)
     ]
     if level.shows(Level.VERDICTS):
@@ -471,11 +493,3 @@ def verdicts_view(
 def is_finished(view: dict[str, Any]) -> bool:
     """Whether a view is of a submission whose judging has ended."""
     return view["state"] in FINISHED
-
-
-def _time(text: str | None, *, exact: bool) -> str | None:
-    """A time; where times tell about hidden inputs, the end of its slot of five minutes."""
-    if text is None or exact:
-        return text
-    minute = int(text[14:16])
-    return f"{text[:14]}{minute - minute % _SLOT_MINUTES:02}:00Z"

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from judge.core.score import score_verdicts, scores_by_task
 from judge.core.statistics import mean_interval
@@ -25,24 +25,12 @@ from judge.files.documents import read_json
 from judge.report.build import DEFAULT_METHOD
 from judge.report.paired import TaskMeans
 from judge.serve.boards.signing import NotSignedError, canonical, opened
+from judge.serve.store.tables import VerdictRow
 from judge.serve.store.words import Level
 
 SCHEMA_VERSION = 1
 RESULT, BOARD = "submission", "board"
 """Values of ``type`` in a signed document."""
-
-
-class CaseRow(TypedDict):
-    """A verdict as the table ``verdict`` has it, without the judging."""
-
-    task: str
-    sample: int
-    case: int
-    verdict: str
-    run_key: str | None
-    comparison_key: str | None
-    output_sha256: str | None
-    earned: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +50,14 @@ class Scored:
     samples: int
     set_aside: Mapping[str, int]
 
-    def document(self, tasks: int) -> dict[str, Any]:
+    def document(self, tasks: int, level: Level = Level.CELLS) -> dict[str, Any]:
         """The scores with their intervals, as signed documents have them.
 
         Args:
             tasks: of the split.
+            level: of feedback; where it shows no verdicts, soft scores and codes would tell them.
         """
-        return {
+        document = {
             "soft": interval_of(self.means.soft),
             "hard": interval_of(self.means.hard),
             "answered": self.answered,
@@ -77,6 +66,9 @@ class Scored:
             "set_aside": dict(sorted(self.set_aside.items())),
             "method": asdict(DEFAULT_METHOD),
         }
+        if not level.shows(Level.VERDICTS):
+            del document["soft"], document["set_aside"]
+        return document
 
 
 def scored(rows: Iterable[Mapping[str, Any]], tasks: Sequence[str] | int) -> Scored:
@@ -148,7 +140,7 @@ class Sealed:
     openings: dict[str, Any]
 
 
-def sealed(rows: Sequence[CaseRow], scores: Mapping[str, Any], secret: bytes, of: str) -> Sealed:
+def sealed(rows: Sequence[VerdictRow], scores: Mapping[str, Any], secret: bytes, of: str) -> Sealed:
     """Commits to cases and scores.
 
     Args:
@@ -169,7 +161,7 @@ def sealed(rows: Sequence[CaseRow], scores: Mapping[str, Any], secret: bytes, of
     )
 
 
-def _ordered(rows: Iterable[CaseRow]) -> list[CaseRow]:
+def _ordered(rows: Iterable[VerdictRow]) -> list[VerdictRow]:
     return sorted(rows, key=lambda row: (row["task"], row["sample"], row["case"]))
 
 
@@ -192,16 +184,21 @@ def opens(openings: Mapping[str, Any], commitments: Mapping[str, Any]) -> bool:
 
 def result_of(
     head: Mapping[str, Any],
-    rows: Sequence[CaseRow],
+    rows: Sequence[VerdictRow],
+    shown: Sequence[VerdictRow],
     tasks: Sequence[str],
     level: Level,
     secret: bytes,
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
     """The body of a result, and the openings of what it withholds, if it withholds something.
 
+    The hashes of outputs and keys are in clear where cells are: a program could speak through its
+    outputs, and golds could be guessed by the keys that depend on them.
+
     Args:
         head: server, submission, suite, phase and conditions.
         rows: all cases of the judging.
+        shown: the same as far as the budget of each gold tells them.
         tasks: of the split.
         level: the feedback level of the split, which decides what is signed in clear. It must not
             be the level of the one who asks: a result has one form.
@@ -215,15 +212,23 @@ def result_of(
         "level": level,
         "split": {**head["split"], "tasks": len(tasks)},
     }
-    if level.shows(Level.VERDICTS):
+    if level.shows(Level.CELLS):
         return {**body, "scores": scores, "cases": _ordered(rows)}, None
     closed = sealed(rows, scores, secret, str(head["judging"]))
     body["commitments"] = closed.commitments
-    if level is Level.TASKS:
-        solved = scored(rows, tasks)
-        body["scores"] = scores
+    if level.shows(Level.VERDICTS):
+        ordered: list[Mapping[str, Any]] = [*_ordered(shown)]
+        cases = [{name: row[name] for name in _IN_CLEAR} for row in ordered]
+        body["cases"] = cases
+        body["scores"] = scored(cases, tasks).document(len(tasks))
+    elif level is Level.TASKS:
+        solved = scored(shown, tasks)
+        body["scores"] = solved.document(len(tasks), level)
         body["solved"] = sorted(task for task, score in solved.means.hard.items() if score == 1.0)
     return body, closed.openings
+
+
+_IN_CLEAR = ("task", "sample", "case", "verdict")
 
 
 def follows(scores: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bool:
@@ -246,6 +251,7 @@ def _close(one: object, two: object) -> bool:
 
 KEYS_NAME = "judge-keys.json"
 MOST_BYTES = 256 << 20
+_LATER = "is committed to and not published; ask for the result again later"
 MEANINGS = {
     1: "a key of the server signed it",
     2: "the scores follow from the verdicts",
@@ -311,22 +317,33 @@ def verify_result(
 
     if document.get("type") == BOARD:
         return stop(1, "a version of a board names the results that it depends on; check these")
-    rows, scores = document.get("cases"), document.get("scores")
-    if "commitments" in document:
-        if openings is None:
-            why = "verdicts are committed to and not published; ask for the result again later"
-            return stop(1, why)
-        if not opens(openings, document["commitments"]):
-            return stop(1, "the openings are not those of the commitments", broken=True)
-        rows = [pair["value"] for pair in openings["cases"]]
-        scores = openings["scores"]["value"]
-    elif openings is not None:
-        return stop(1, "there are openings, and nothing that they open", broken=True)
+    verdicts = _verdicts_of(document, openings)
+    if isinstance(verdicts, str):
+        return stop(1, verdicts, broken=True)
+    rows, scores = verdicts
+    withheld = "commitments" in document and openings is None
+    if withheld and rows is None:
+        return stop(1, f"what decides the scores {_LATER}")
     if not isinstance(rows, list) or not follows(scores or {}, rows):
         return stop(1, "the scores are not those of the verdicts", broken=True)
+    if withheld:
+        return stop(2, f"what the outputs were {_LATER}")
     if dataset is None:
         return stop(2, "no suite was given (--dataset)")
     return _with_suite(stop, document, rows, dataset, corrections, outputs)
+
+
+def _verdicts_of(
+    document: Mapping[str, Any], openings: Mapping[str, Any] | None
+) -> tuple[Any, Any] | str:
+    """Verdicts and scores of a result, the opened ones if there are openings, or what is wrong."""
+    if openings is None:
+        return document.get("cases"), document.get("scores")
+    if "commitments" not in document:
+        return "there are openings, and nothing that they open"
+    if not opens(openings, document["commitments"]):
+        return "the openings are not those of the commitments"
+    return [pair["value"] for pair in openings["cases"]], openings["scores"]["value"]
 
 
 def _with_suite(

@@ -24,6 +24,7 @@ from judge.report.html.page import LOOK, asset, escaping_environment
 from judge.report.html.plots import interval_strip
 from judge.serve.access.accounts import Session
 from judge.serve.access.rights import Viewer
+from judge.serve.api.limits import rates_of, who
 from judge.serve.context import Caller, Server, ThisServer, server_of, session_of
 from judge.serve.problems import Problem, not_found
 from judge.version import __version__
@@ -141,7 +142,7 @@ async def signed_in(request: Request) -> Viewer:
     session = await session_of(request)
     if session is None:
         raise Problem("unauthorized", "Sign in with the link that your operator gave you.")
-    return session.viewer
+    return remember(request, session.viewer)
 
 
 async def posted(request: Request) -> FormData:
@@ -155,6 +156,7 @@ async def posted(request: Request) -> FormData:
     if session is None:
         raise Problem("unauthorized", "The session has ended: sign in again.")
     check_origin(request, server)
+    rates_of(server).take("change", str(session.viewer.credential))
     form = await read_form(request, MAX_FORM_BYTES)
     check_token(server, session, form)
     return form
@@ -237,8 +239,9 @@ def wants_page(request: Request) -> bool:
 
 
 def remember(request: Request, viewer: Caller) -> Viewer:
-    """Who looks at a page, kept for pages about errors."""
+    """Who looks at a page, kept for pages about errors; visits are counted as by the API."""
     request.state.page_viewer = viewer
+    rates_of(server_of(request)).take("read", who(viewer))
     return viewer
 
 

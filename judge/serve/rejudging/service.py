@@ -17,6 +17,7 @@ from judge.compare.profiles import get_profile
 from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec, Task
 from judge.grading.case import GradingRules, known_fault
 from judge.grading.keys import FileDigests, comparison_key
+from judge.serve.boards.telling import verdicts_of
 from judge.serve.boards.versions import compare_boards
 from judge.serve.catalog import LoadedSuites, revision_of
 from judge.serve.context import Server
@@ -452,20 +453,12 @@ def _members(connection: sa.Connection, rejudging: str) -> list[Mapping[str, Any
 _Name = tuple[str, int, int]
 
 
-def _verdicts(connection: sa.Connection, judging: str) -> dict[_Name, Mapping[str, Any]]:
-    statement = sa.select(
-        t.verdict.c.task,
-        t.verdict.c.sample,
-        t.verdict.c.case,
-        t.verdict.c.verdict,
-        t.verdict.c.run_key,
-        t.verdict.c.comparison_key,
-    ).where(t.verdict.c.judging == judging)
-    rows = connection.execute(statement).mappings()
-    return {(row["task"], row["sample"], row["case"]): dict(row) for row in rows}
+def _verdicts(connection: sa.Connection, judging: str) -> dict[_Name, t.VerdictRow]:
+    rows = verdicts_of(connection, judging)
+    return {(row["task"], row["sample"], row["case"]): row for row in rows}
 
 
-def _work(was: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+def _work(was: t.VerdictRow | None, now: t.VerdictRow) -> str:
     if was is None or was["run_key"] != now["run_key"]:
         return "run"
     return "copied" if was["comparison_key"] == now["comparison_key"] else "compared"
@@ -474,8 +467,8 @@ def _work(was: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
 def _changed(
     submission: str,
     name: _Name,
-    was: Mapping[str, Any] | None,
-    now: Mapping[str, Any] | None,
+    was: t.VerdictRow | None,
+    now: t.VerdictRow | None,
     corrected: frozenset[CaseName],
 ) -> ChangedVerdict:
     task, sample, case = name

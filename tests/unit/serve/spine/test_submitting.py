@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 from starlette.testclient import TestClient
 
-from judge.serve.api.limits import Rates
 from judge.serve import intake
+from judge.serve.api.limits import Rates
 from judge.serve.queue.checking import faults_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE

@@ -16,7 +16,7 @@ from judge.serve.boards.versions import Boards
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision, name_role
 from judge.serve.context import Server
 from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
-from judge.serve.queue.leases import Claim, VerdictRow, claim, finish
+from judge.serve.queue.leases import Claim, claim, finish
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows
 from judge.serve.store.folder import DataFolder
@@ -78,11 +78,20 @@ class World:
             return all_rows(connection, sa.select(table))
 
 
-def verdicts_of(database: Database, taken: Claim, verdict: str) -> list[VerdictRow]:
+def verdicts_of(database: Database, taken: Claim, verdict: str) -> list[t.VerdictRow]:
     """As many verdicts as a judging has cases."""
     del database
     return [
-        VerdictRow("task", 0, case + 1, verdict, None, None, None)
+        t.VerdictRow(
+            task="task",
+            sample=0,
+            case=case + 1,
+            verdict=verdict,
+            run_key=None,
+            comparison_key=None,
+            output_sha256=None,
+            earned=None,
+        )
         for case in range(int(taken.judging["cases"]))
     ]
 
