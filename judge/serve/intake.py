@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,19 +23,35 @@ import sqlalchemy as sa
 from judge.errors import JudgeError, StoreError, SubmissionError
 from judge.files.json_lines import read_placed_json_lines
 from judge.files.writing import folder_beside, naming_what_is_written, sync_folder
-from judge.serve.access.rights import Viewer, find, phase_state, require
-from judge.serve.catalog import current_conditions, revision_of, split_of
+from judge.serve.access.rights import (
+    HIDDEN_SPLIT,
+    Viewer,
+    find,
+    phase_state,
+    require,
+    require_suite_role,
+)
+from judge.serve.catalog import (
+    NewSuite,
+    add_revision,
+    check_name,
+    check_suite,
+    current_conditions,
+    revision_of,
+    split_of,
+)
 from judge.serve.context import Server
-from judge.serve.problems import Problem
+from judge.serve.problems import Problem, not_found
 from judge.serve.queue.conditions import digest_of
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.queue.leases import enqueue, lock_account
 from judge.serve.store import tables as t
-from judge.serve.store.database import Transaction, first_row
+from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.ids import new_id
-from judge.serve.store.words import JudgingState, Kind, PhaseState, Scope
+from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
 from judge.suites.archive import ZipRefusedError, extract_zip
+from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs
 from judge.suites.submissions import iterate_submissions
 from judge.suites.suite import Suite
@@ -170,14 +187,7 @@ def _archive(
     with naming_what_is_written(target, StoreError), folder_beside(target, ".new-") as scratch:
         inside = scratch / "files"
         inside.mkdir()
-        try:
-            with received.path.open("rb") as file:
-                extract_zip(file, inside, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
-        except (ZipRefusedError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
-            raise Problem("invalid", f"The archive is refused: {error}"[:_SHOWN]) from error
-        nested = next((p for p in inside.rglob("*") if p.suffix.lower() in _NESTED), None)
-        if nested is not None:
-            raise Problem("invalid", f"{nested.name[:100]!r} is an archive in the archive.")
+        _unpack(received, inside)
         with _telling(inside):
             outputs = find_outputs(inside, suite)
         others = sorted(outputs.attempted - set(tasks))
@@ -192,6 +202,22 @@ def _archive(
         if not target.exists():
             _put(inside, target)
     return Checked(Kind.WORKBOOKS, body, cases, samples)
+
+
+def _unpack(received: ReceivedBody, inside: Path) -> None:
+    """Unpacks an archive that has arrived, with bounds, into an empty folder.
+
+    Raises:
+        Problem: 422, it cannot be trusted.
+    """
+    try:
+        with received.path.open("rb") as file:
+            extract_zip(file, inside, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
+    except (ZipRefusedError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        raise Problem("invalid", f"The archive is refused: {error}"[:_SHOWN]) from error
+    nested = next((p for p in inside.rglob("*") if p.suffix.lower() in _NESTED), None)
+    if nested is not None:
+        raise Problem("invalid", f"{nested.name[:100]!r} is an archive in the archive.")
 
 
 def _put(inside: Path, target: Path) -> None:
@@ -396,6 +422,97 @@ def submit(
                 )
             )
     return answer, False
+
+
+def may_upload(server: Server, viewer: Viewer, name: str) -> None:
+    """Checks, before an archive is read, that somebody may give a suite a revision.
+
+    Raises:
+        Problem: 404 for a suite that is not for them, 403 for one that they only see, and for a new
+            one without the role; 503 or 507 if nothing is taken in.
+    """
+    with server.database.reading() as connection:
+        row = first_row(connection, sa.select(t.suite.c.id).where(t.suite.c.name == name))
+        if row is not None:
+            find(connection, viewer, t.suite, name)
+            require_suite_role(viewer, SuiteRole.AUTHOR, row["id"])
+        else:
+            if Role.AUTHOR not in viewer.roles:
+                raise not_found()
+            check_name(name, "suite")
+    check_open(server)
+
+
+def take_in_suite(
+    server: Server,
+    viewer: Viewer,
+    name: str,
+    received: ReceivedBody,
+    hidden: Collection[str] | None,
+    note: str,
+) -> tuple[dict[str, Any], bool]:
+    """Makes a revision of an archive that has arrived; :func:`may_upload` was asked.
+
+    Returns:
+        The revision's row, and whether it is new.
+
+    Raises:
+        Problem: 422, the archive or the suite in it cannot be used.
+        StoreError: it cannot be kept.
+    """
+    assert viewer.account is not None
+    received.flush()
+    with tempfile.TemporaryDirectory(dir=server.folder.temporary()) as scratch:
+        root = Path(scratch) / name
+        root.mkdir()
+        _unpack(received, root)
+        inside = sorted(root.iterdir())
+        if len(inside) == 1 and inside[0].is_dir():
+            root = inside[0]
+        with _telling(root):
+            before = _last_revision(server, name)
+            split = _hidden_of(server, before, root, hidden)
+            check_suite(str(root), None, split, verify=True)
+            with server.database.writing(viewer.actor()) as transaction:
+                new = NewSuite(name, str(root), viewer.account, hidden=split, note=note)
+                revision = add_revision(server, transaction, new)
+    return revision, before is None or revision["number"] > before["number"]
+
+
+def _last_revision(server: Server, name: str) -> dict[str, Any] | None:
+    with server.database.reading() as connection:
+        return first_row(
+            connection,
+            sa.select(t.revision)
+            .join(t.suite, t.suite.c.id == t.revision.c.suite)
+            .where(t.suite.c.name == name)
+            .order_by(t.revision.c.number.desc()),
+        )
+
+
+def _hidden_of(
+    server: Server, before: dict[str, Any] | None, root: Path, named: Collection[str] | None
+) -> tuple[str, ...]:
+    """The hidden tasks of a new revision: those that are named, or those of the one before.
+
+    Raises:
+        Problem: 422, a suite with a hidden split has a new task, and nobody says which it is.
+    """
+    if named is not None or before is None:
+        return tuple(named or ())
+    with server.database.reading() as connection:
+        splits = all_rows(connection, sa.select(t.split).where(t.split.c.revision == before["id"]))
+    by_name = {split["name"]: set(split["tasks"]) for split in splits}
+    hidden = by_name.get(HIDDEN_SPLIT, set())
+    tasks = [task.id for task in load_suite(root).tasks]
+    new = [task for task in tasks if task not in set().union(*by_name.values())]
+    if hidden and new:
+        raise Problem(
+            "invalid",
+            f"Task {new[0]} is new, and the suite has a hidden split: name all hidden tasks with "
+            "`hidden`.",
+        )
+    return tuple(task for task in tasks if task in hidden)
 
 
 def place_in_queue(connection: sa.Connection, judging: str) -> dict[str, int]:

@@ -9,13 +9,14 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.serve.access.accounts import TOKEN_DAYS, create_token, revoke_token
-from judge.serve.access.rights import find, require, visible_to
+from judge.serve.access.rights import Viewer, find, phase_state, require, visible_to
 from judge.serve.api.limits import rate
 from judge.serve.context import Caller, ThisServer
+from judge.serve.intake import quota_left
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import Scope
+from judge.serve.store.words import PhaseState, Scope
 
 router = APIRouter(tags=["account"])
 
@@ -32,7 +33,7 @@ class NewToken(BaseModel):
 
 @router.get("/me", dependencies=[rate("read")])
 def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The caller's account, teams and rights."""
+    """The caller's account, teams and rights, and what is left of their quotas."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         teams = all_rows(
@@ -41,13 +42,41 @@ def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
             .where(t.account.c.id.in_(caller.teams))
             .order_by(t.account.c.name),
         )
+        phases = open_phases(connection, caller)
     return {
         "account": caller.account,
         "name": caller.name,
         "roles": sorted(caller.roles),
         "scopes": sorted(caller.scopes),
         "teams": teams,
+        "quotas": phases,
     }
+
+
+def open_phases(connection: sa.Connection, viewer: Viewer) -> list[dict[str, Any]]:
+    """The phases that take submissions of somebody now, with what is left to each of their teams.
+
+    Who is in teams submits for them, and not for themselves.
+    """
+    now = str(connection.scalar(sa.select(t.Now())))
+    teams = sorted(viewer.teams - {str(viewer.account)}) or [str(viewer.account)]
+    phases = all_rows(
+        connection,
+        sa.select(t.phase, t.suite.c.name.label("of"))
+        .join(t.suite, t.suite.c.id == t.phase.c.suite)
+        .where(visible_to(viewer, t.phase))
+        .order_by(t.phase.c.name),
+    )
+    return [
+        {
+            "phase": phase["name"],
+            "suite": phase["of"],
+            "closes": phase["closes"],
+            "left": {team: quota_left(connection, phase, team) for team in teams},
+        }
+        for phase in phases
+        if phase_state(phase, now) is PhaseState.OPEN
+    ]
 
 
 @router.get("/tokens", dependencies=[rate("read")])

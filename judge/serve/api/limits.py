@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request
-from starlette.datastructures import URL
+from fastapi import Depends, Query, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,6 +27,12 @@ _MAC_BYTES = 16
 
 RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
 """Requests in a minute of one token, or of one address without token, by kind of request."""
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="From the link to the next page.")]
+
+PRINTABLE = r"^[^\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
+"""Text of one line that every database can keep, and that turns nothing around it."""
 
 MAX_BODY_BYTES = 2 << 20
 """Of the body of a request to a route that has no limit of its own in :class:`BoundedBodies`."""
@@ -174,31 +179,70 @@ def rate(kind: str) -> Any:
     return Depends(take)
 
 
-def cursor_text(server: Server, seq: int) -> str:
-    """An opaque cursor that nobody else can make."""
-    text = json.dumps(seq).encode()
+def cursor_text(server: Server, of: str, value: str | int) -> str:
+    """An opaque cursor that nobody else can make.
+
+    Args:
+        server: this one.
+        of: which list it is of; it is none of any other.
+        value: what the last item on the page is ordered by.
+    """
+    text = json.dumps([of, value]).encode()
     return base64.urlsafe_b64encode(_mac(server, text) + text).decode("ascii").rstrip("=")
 
 
-def cursor_value(server: Server, text: str) -> int:
-    """What a cursor says.
+def cursor_value(server: Server, of: str, text: str) -> Any:
+    """What a cursor of a list says.
 
     Raises:
-        Problem: 422, it is not one of this server.
+        Problem: 422, it is not one that this server has given for this list.
     """
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
         raise Problem("invalid", "The cursor is not one of this list.") from error
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
-    if not hmac.compare_digest(mac, _mac(server, body)):
-        raise Problem("invalid", "The cursor is not one of this list.")
-    return int(json.loads(body))
+    if hmac.compare_digest(mac, _mac(server, body)):
+        list_of, value = json.loads(body)
+        if list_of == of:
+            return value
+    raise Problem("invalid", "The cursor is not one of this list.")
 
 
-def next_link(url: URL, cursor: str) -> str:
-    """The header ``Link`` of a list that goes on."""
-    return f'<{url.path}?{url.include_query_params(cursor=cursor).query}>; rel="next"'
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list that is asked for: how long, from where, and the link to the next one."""
+
+    request: Request
+    response: Response
+    server: Server
+    limit: int
+    cursor: str | None
+
+    def since(self, of: str) -> Any:
+        """What the last item of the page before was ordered by; None on the first page."""
+        return None if self.cursor is None else cursor_value(self.server, of, self.cursor)
+
+    def cut(self, of: str, rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+        """The rows of this page, of one more that was read; says where the next one is.
+
+        Args:
+            of: which list it is.
+            rows: at most one more than :attr:`limit`.
+            by: the column by which they are ordered.
+        """
+        shown = rows[: self.limit]
+        if len(rows) > self.limit:
+            cursor = cursor_text(self.server, of, shown[-1][by])
+            url = self.request.url
+            following = f"{url.path}?{url.include_query_params(cursor=cursor).query}"
+            self.response.headers["Link"] = f'<{following}>; rel="next"'
+        return shown
+
+
+def page_of(request: Request, response: Response, limit: Limit = 50, cursor: Cursor = None) -> Page:
+    """The page that a request asks for."""
+    return Page(request, response, server_of(request), limit, cursor)
 
 
 def entity_tag(version: int, view: str) -> str:
@@ -230,5 +274,4 @@ def _mac(server: Server, text: bytes) -> bytes:
     return hmac.new(secret, text, hashlib.sha256).digest()[:_MAC_BYTES]
 
 
-Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
-Cursor = Annotated[str | None, Query(max_length=200, description="From the link to the next page.")]
+Paging = Annotated[Page, Depends(page_of)]

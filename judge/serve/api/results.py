@@ -17,13 +17,9 @@ from judge.errors import JudgeError
 from judge.report.html import report_html
 from judge.serve.access.rights import Viewer, find, level_for, phase_state, require, visible_to
 from judge.serve.api.limits import (
-    Cursor,
-    Limit,
-    cursor_text,
-    cursor_value,
+    Paging,
     entity_tag,
     matches,
-    next_link,
     rate,
     required_version,
     who,
@@ -48,6 +44,7 @@ MAX_WAIT_S = 60
 _COMMENT_S = 15.0
 _STREAM_S = 3600.0
 _LAST_EVENT = 2**63 - 1
+_END = "event: end\ndata: {}\n\n"
 _VARY = {"Vary": "Authorization", "Cache-Control": "private, no-cache"}
 
 SubmissionId = Annotated[str, Path(max_length=40)]
@@ -59,13 +56,11 @@ _FIELDS = frozenset(
 
 @router.get("/submissions", dependencies=[rate("read")])
 def list_submissions(
-    request: Request,
     response: Response,
     caller: Caller,
     server: ThisServer,
+    page: Paging,
     phase: Annotated[str | None, Query(max_length=80)] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
     fields: Annotated[str | None, Query(max_length=200)] = None,
 ) -> dict[str, Any]:
     """The submissions that the caller sees, the newest first."""
@@ -76,13 +71,12 @@ def list_submissions(
         if phase is not None:
             row = find(connection, caller, t.phase, phase)
             query = query.where(t.submission.c.phase == row["id"])
-        if cursor is not None:
-            query = query.where(t.submission.c.seq < cursor_value(server, cursor))
-        rows = all_rows(connection, query.order_by(t.submission.c.seq.desc()).limit(limit + 1))
-        views = [submission_view(connection, caller, row) for row in rows[:limit]]
-    if len(rows) > limit:
-        following = cursor_text(server, rows[limit - 1]["seq"])
-        response.headers["Link"] = next_link(request.url, following)
+        last = page.since("submissions")
+        if last is not None:
+            query = query.where(t.submission.c.seq < last)
+        query = query.order_by(t.submission.c.seq.desc()).limit(page.limit + 1)
+        rows = page.cut("submissions", all_rows(connection, query), "seq")
+        views = [submission_view(connection, caller, row) for row in rows]
     response.headers.update(_VARY)
     return {
         "submissions": [
@@ -233,9 +227,8 @@ async def stream_submission(
     """The states of a submission as server-sent events, until it is judged."""
     require(caller, Scope.READ)
     view = await run_in_threadpool(_view, server, caller, submission)
-    return event_stream(
-        request, server, caller, view["id"], last_event_id, ends_with="submission.judged"
-    )
+    ending = "" if is_finished(view) else "submission.judged"
+    return event_stream(request, server, caller, view["id"], last_event_id, ends_with=ending)
 
 
 def event_stream(
@@ -256,7 +249,8 @@ def event_stream(
         caller: who listens.
         of: the object's id.
         last_event_id: the header; events after it are sent.
-        ends_with: the kind of event after which the stream ends with ``end``.
+        ends_with: the kind of event after which the stream ends with ``end``; empty if it ends
+            with what has happened already, None if it does not end.
         is_shown: whether an event is for the caller.
     """
     waker = waker_of(server)
@@ -277,8 +271,11 @@ def event_stream(
                     data = json.dumps({"kind": row["kind"], "state": row["after"]})
                     yield f"id: {after}\nevent: {row['kind']}\ndata: {data}\n\n"
                     if row["kind"] == ends_with:
-                        yield "event: end\ndata: {}\n\n"
+                        yield _END
                         return
+                if ends_with == "":
+                    yield _END
+                    return
                 if not await wait_for(event, _COMMENT_S):
                     yield ": still here\n\n"
 
@@ -317,14 +314,24 @@ def own_row(
 
 
 def _news_of(server: Server, of: str, after: int) -> list[dict[str, Any]]:
+    """Events about an object; of its judgings, those of the first one: others may not be applied."""
     with server.database.reading() as connection:
-        judgings = sa.select(t.judging.c.id).where(
+        first = sa.select(t.judging.c.id).where(
             t.judging.c.submission == of, t.judging.c.rejudging.is_(None)
         )
-        query = sa.select(t.event.c.seq, t.event.c.kind, t.event.c.after).where(
-            t.event.c.seq > after, (t.event.c.object == of) | t.event.c.object.in_(judgings)
+        judgings = set(connection.scalars(first))
+        query = (
+            sa.select(t.event.c.seq, t.event.c.kind, t.event.c.after, t.event.c.detail)
+            .where(t.event.c.seq > after, t.event.c.object.in_([of, *judgings]))
+            .order_by(t.event.c.seq)
+            .limit(500)
         )
-        return all_rows(connection, query.order_by(t.event.c.seq).limit(500))
+        rows = all_rows(connection, query)
+    return [
+        row
+        for row in rows
+        if row["kind"] != "submission.judged" or row["detail"]["judging"] in judgings
+    ]
 
 
 def _view(server: Server, caller: Viewer, submission: str) -> dict[str, Any]:
