@@ -60,6 +60,7 @@ MAX_LINES_BYTES = 64 << 20
 MAX_LINE_BYTES = 1 << 20
 MAX_LINES = 10_000
 MAX_PROGRAM_BYTES = 1 << 20
+_MAX_SAMPLE = 2**31 - 1
 MAX_ARCHIVE_BYTES = 512 << 20
 MAX_UNPACKED_BYTES = 2 << 30
 MAX_MEMBERS = 20_000
@@ -152,13 +153,16 @@ def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Chec
 def _check_lines(path: Path) -> None:
     """Bounds on lines, and no files of another results directory."""
     with _telling(path):
-        for number, _, length, record in read_placed_json_lines(path, SubmissionError, whole=True):
+        for number, _, length, record in read_placed_json_lines(path, SubmissionError):
             if number > MAX_LINES:
                 raise Problem("invalid", f"The file has more than {MAX_LINES:,} lines.")
             if length > MAX_LINE_BYTES:
                 raise _at_line(number, f"the line is longer than {MAX_LINE_BYTES >> 20} MiB")
             if "outputs" in record:
                 raise _at_line(number, "finished workbooks are sent as a ZIP archive")
+            sample = record.get("sample")
+            if isinstance(sample, int) and sample > _MAX_SAMPLE:
+                raise _at_line(number, f"a sample has a number up to {_MAX_SAMPLE}")
 
 
 def _at_line(number: int, detail: str) -> Problem:

@@ -314,7 +314,7 @@ def own_row(
 
 
 def _news_of(server: Server, of: str, after: int) -> list[dict[str, Any]]:
-    """Events about an object; of its judgings, those of the first one: others may not be applied."""
+    """Events about an object and its first judging; what others say may not be applied."""
     with server.database.reading() as connection:
         first = sa.select(t.judging.c.id).where(
             t.judging.c.submission == of, t.judging.c.rejudging.is_(None)
