@@ -459,6 +459,15 @@ def open_dispute(transaction: Transaction, viewer: Viewer, account: str, claim: 
     return dispute
 
 
+def level_of_disputed(connection: sa.Connection, viewer: Viewer, claim: Claim) -> Level:
+    """How much is shown of a case that somebody may dispute.
+
+    Raises:
+        Problem: 404, they do not see its verdict.
+    """
+    return _seen(connection, viewer, claim)[1]
+
+
 def _seen(
     connection: sa.Connection, viewer: Viewer, claim: Claim
 ) -> tuple[dict[str, Any], Level, str | None]:

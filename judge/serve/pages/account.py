@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from judge.serve.access.accounts import SESSION_HOURS, sign_in, sign_out
+from judge.serve.access.rights import Viewer
 from judge.serve.api.accounts import NewToken, end_token, list_tokens, make_token, me
 from judge.serve.api.limits import rate
 from judge.serve.context import ThisServer, session_of
@@ -24,7 +25,7 @@ from judge.serve.pages.frame import (
     show,
 )
 from judge.serve.problems import Problem
-from judge.serve.store.words import Scope
+from judge.serve.store.words import Role, Scope
 
 router = APIRouter()
 
@@ -32,7 +33,9 @@ router = APIRouter()
 @router.get("/me")
 def me_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
     """Who one is, and what one may do."""
-    return show(request, viewer, "me.html", "You", me=me(viewer, server))
+    document = me(viewer, server)
+    names = {team["id"]: team["name"] for team in document["teams"]}
+    return show(request, viewer, "me.html", document["name"], me=document, names=names)
 
 
 @router.get("/me/tokens")
@@ -51,9 +54,31 @@ def _tokens(
         "Tokens",
         headers={"Cache-Control": "no-store"},
         tokens=list_tokens(viewer, server)["tokens"],
-        scopes=[scope.value for scope in Scope],
+        scopes=_scopes(viewer),
         made=made,
     )
+
+
+_DOES = {
+    Scope.SUBMIT: "hand in, cancel and withdraw",
+    Scope.READ: "see what is yours",
+    Scope.DISPUTE: "dispute verdicts",
+    Scope.REVIEW: "decide about disputes",
+    Scope.AUTHOR: "revisions and rejudgings of your suites",
+    Scope.OPERATE: "operate the server",
+}
+
+
+def _scopes(viewer: Viewer) -> list[tuple[str, str]]:
+    """The rights that a token of somebody can have an effect with, and what they are for."""
+    without = set()
+    if not viewer.reviewed:
+        without.add(Scope.REVIEW)
+    if not viewer.authored and Role.AUTHOR not in viewer.roles:
+        without.add(Scope.AUTHOR)
+    if Role.OPERATOR not in viewer.roles:
+        without.add(Scope.OPERATE)
+    return [(scope.value, does) for scope, does in _DOES.items() if scope not in without]
 
 
 @router.post("/me/tokens")

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request
 from jinja2 import BaseLoader, Environment, TemplateNotFound
+from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -64,10 +65,16 @@ def _own(name: str) -> str:
 def _environment() -> Environment:
     made = escaping_environment(_Templates())
     made.filters["percent"] = percent
+    made.filters["counted"] = counted
     made.filters["time"] = _time
     made.globals["strip"] = interval_strip
     made.globals["keys"] = KEYS
     return made
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun: ``1 case``, ``2 cases``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def percent(share: float | None) -> str:
@@ -75,8 +82,11 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def _time(text: str | None) -> str:
-    return "" if text is None else text.replace("T", " ").replace("Z", " UTC")
+def _time(text: str | None) -> Markup:
+    """A moment as ``2026-01-31 23:59 UTC``; nothing for none."""
+    if text is None:
+        return Markup()
+    return Markup('<time datetime="{}">{} UTC</time>').format(text, text[:16].replace("T", " "))
 
 
 def prefix_of(server: Server) -> str:

@@ -111,6 +111,9 @@ def test_a_body_that_comes_too_slowly_is_refused() -> None:
         while (await receive()).get("more_body"):
             pass
 
+    async def send(_: Any) -> None:
+        raise AssertionError
+
     async def pause() -> dict[str, Any]:
         await asyncio.sleep(3600)
         return {"type": "http.request", "body": b"", "more_body": False}
@@ -122,7 +125,7 @@ def test_a_body_that_comes_too_slowly_is_refused() -> None:
     for receive in (pause, drip):
         bounded = BoundedBodies(app, {}, silence_s=0.01)
         with pytest.raises(HTTPException) as refused:
-            asyncio.run(bounded({"type": "http", "path": "/"}, receive, receive))
+            asyncio.run(bounded({"type": "http", "path": "/"}, receive, send))
         assert refused.value.status_code == 400
 
 
@@ -148,7 +151,9 @@ def test_a_stream_of_a_judged_submission_ends_whatever_was_seen_last(
     small_world: World, last: str
 ) -> None:
     ids = furnish(small_world)["open"]
-    headers = {**small_world.headers("contestant"), "last-event-id": last.encode()}
+    headers: dict[bytes, bytes] = {b"last-event-id": last.encode()}
+    for name, value in small_world.headers("contestant").items():
+        headers[name.encode()] = value.encode()
     path = f"/v1/submissions/{ids['submission']}/events"
     with small_world.client().stream("GET", path, headers=headers) as answer:
         text = answer.read().decode()

@@ -108,10 +108,11 @@ TABLE: dict[str, tuple[str, str]] = {
     "POST /submit": ("annnnnn",) * 2,  # it needs a phase
     "GET /submissions": EVERY_ACCOUNT,
     "GET /submissions/{submission}": TEAM,
+    "GET /submissions/{submission}/tasks/{task}": ("annnnnn", "annnnnn"),  # no such verdict
     "POST /submissions/{submission}/{act}": ("a+nfnnn",) * 2,
     "GET /disputes": EVERYBODY,
     "GET /disputes/new": EVERY_ACCOUNT,
-    "POST /disputes/new": EVERY_ACCOUNT,
+    "POST /disputes/new": EVERY_ACCOUNT,  # it needs a case
     "GET /disputes/{dispute}": SHOWN,
     "POST /disputes/{dispute}/withdraw": ("a+nfnfn", "a+nfnnn"),
     "GET /review": EVERY_ACCOUNT,
@@ -165,7 +166,7 @@ def routes() -> Iterator[tuple[str, str]]:
         for name in names:
             for route in importlib.import_module(name).router.routes:
                 assert isinstance(route, APIRoute), route
-                for method in sorted(route.methods):
+                for method in sorted(route.methods or ()):
                     yield method, prefix + route.path
 
 
