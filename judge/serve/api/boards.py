@@ -40,6 +40,13 @@ from judge.serve.store.words import JudgingState, Level, Scope
 
 router = APIRouter(tags=["boards"])
 
+
+class YamlResponse(Response):
+    """A document in YAML."""
+
+    media_type = "application/yaml"
+
+
 BoardName = Annotated[str, Path(max_length=80)]
 VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
 RESULT_TYPE = "application/vnd.sheetjudge.result+json"
@@ -192,7 +199,11 @@ def choose_submission(board: BoardName, choice: Choice, caller: Caller, server: 
         boards_of(server).choose(transaction, row, submission)
 
 
-@router.get("/boards/{board}/entries/{entry}/eval-results", dependencies=[rate("read")])
+@router.get(
+    "/boards/{board}/entries/{entry}/eval-results",
+    dependencies=[rate("read")],
+    response_class=YamlResponse,
+)
 def get_eval_results(
     board: BoardName,
     entry: Annotated[str, Path(max_length=40)],
@@ -231,7 +242,7 @@ def get_eval_results(
         )
     if not results:
         raise Problem("forbidden", f"The feedback level of this phase is {setting.level}.")
-    return Response(dump_yaml(results), media_type="application/yaml")
+    return YamlResponse(dump_yaml(results))
 
 
 @router.get(

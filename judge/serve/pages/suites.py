@@ -68,8 +68,8 @@ def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
                 t.rejudging.c.state.in_((RejudgingState.DRAFT, RejudgingState.READY)),
             ),
         ):
-            what = "start" if row["state"] == RejudgingState.DRAFT else "look at, and apply,"
-            text = f"A rejudging of {row['title']} to {what}".rstrip(",")
+            what = "start" if row["state"] == RejudgingState.DRAFT else "look at and apply"
+            text = f"A rejudging of {row['title']} to {what}"
             waiting.append((f"/rejudgings/{row['id']}", text))
         if viewer.is_operator:
             pending = connection.scalar(

@@ -162,7 +162,7 @@ FUZZED = {
 
 
 def fuzz(world: World, role: str, examples: int, number: int = 1) -> Counter[int]:
-    """The answers to generated requests of a role; two in three name public objects, some hidden ones.
+    """The answers to generated requests of a role; two in three name public objects.
 
     Args:
         world: nothing is in it yet.
