@@ -53,6 +53,7 @@ from judge.report.load import LoadedRun, load_run
 from judge.report.report_json import build_report
 from judge.suites import Suite
 from judge.suites.answer_files import read_answer
+from judge.suites.certified import certified_identity
 from judge.suites.corrections import (
     CorrectedSuite,
     corrected_as_recorded,
@@ -456,6 +457,9 @@ def _described(request: _Request, rules: JudgingRules, *, trusts_values: bool) -
         "format": suite.format,
         "corrections": describe_corrections(corrected.applied),
     }
+    identity.pop("certified", None)
+    if (certified := certified_identity(suite, corrected.records)) is not None:
+        identity["certified"] = certified
     checker = dict(request.options.checker)
     described: RunDocument = {**run, **rules, "checker": checker, "suite": identity}
     described.pop("best_of", None)

@@ -26,6 +26,7 @@ from judge.core.records.runs import (
     JudgingRules,
     RunDocument,
     SandboxIdentity,
+    SuiteIdentity,
 )
 from judge.errors import StoreError, SubmissionError, UsageError
 from judge.files.documents import utc_now
@@ -58,7 +59,7 @@ from judge.suites.layouts import (
     outputs_in,
     programs_in,
 )
-from judge.suites.locate import locate_suite, whole_source
+from judge.suites.locate import certified_files, locate_suite, whole_source
 from judge.suites.outputs import FoundOutputs
 from judge.suites.submissions import (
     SubmissionFacts,
@@ -498,18 +499,25 @@ class RunScorer:
         chosen: RunDocument = {"best_of": True} if options.best_of else {}
         if settings.trusts_values:
             chosen["values"] = "stored"
+        corrections = self._resources.corrections_of(suite)
+        identity: SuiteIdentity = {
+            "name": suite.name,
+            "source": _suite_source(options.dataset, run),
+            "digest": suite.digest,
+            "format": suite.format,
+            "corrections": corrections,
+        }
+        if certified_files(suite.format):
+            from judge.suites.certified import certified_identity  # noqa: PLC0415  few suites are
+
+            if (certified := certified_identity(suite, corrections)) is not None:
+                identity["certified"] = certified
         return {
             **before,
             **chosen,
             "judge_version": __version__,
             "created": run.get("created") or utc_now(),
-            "suite": {
-                "name": suite.name,
-                "source": _suite_source(options.dataset, run),
-                "digest": suite.digest,
-                "format": suite.format,
-                "corrections": self._resources.corrections_of(suite),
-            },
+            "suite": identity,
             **rules_record(options, settings),
             "checker": dict(options.checker),
             "limits": asdict(options.limits),

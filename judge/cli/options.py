@@ -220,6 +220,12 @@ corrections_options = together(
         section=Section.FAULTS,
         help="Correct the faults that this file, or each file of this folder, names.",
     ),
+    option(
+        "--certified",
+        is_flag=True,
+        section=Section.FAULTS,
+        help="Correct what certified tasks correct; leave out faulty and ambiguous ones.",
+    ),
 )
 """The options that correct known faults of published suites."""
 
@@ -306,8 +312,17 @@ def _account() -> str:
 
 def read_corrections(options: dict[str, Any]) -> Path | None:
     """Takes the options of :func:`corrections_options` out of a command's options."""
-    own = options.pop("corrections")
+    own, certified = options.pop("corrections"), options.pop("certified")
     given: Path | None = options.pop("corrections_from")
+    if certified:
+        if own or given is not None:
+            raise UsageError(
+                "--certified brings corrections of its own",
+                hint="Leave out --corrections and --corrections-from.",
+            )
+        from judge.suites.certified import certified_folder  # noqa: PLC0415 - seldom needed
+
+        return certified_folder()
     if given is not None or not own:
         return given
     from judge.suites.corrections import known_faults_folder  # noqa: PLC0415 - seldom needed

@@ -15,7 +15,7 @@ from rich.text import Text
 from judge.api import ScoredRun, check_expectations
 from judge.cli.output import print_table, table
 from judge.console import Piece, make_console, styled, visible
-from judge.core.records.reports import GroupReport, OverallReport, ReportDocument
+from judge.core.records.reports import GroupReport, OverallReport, ReportDocument, ScoresWithout
 from judge.core.records.runs import RecalcIdentity, RunDocument, served_model
 from judge.core.verdict import Verdict
 from judge.report.checklists import points_lines
@@ -56,7 +56,7 @@ def print_run(run: ScoredRun, console: Console | None = None) -> None:
         scores_by_type.add_row(name, *_cells(group))
     scores_by_type.add_section()
     scores_by_type.add_row("Overall", *_cells(report["overall"]), style="bold")
-    for label, scores in _without_suspects(report):
+    for label, scores in (*_certified(report), *_without_suspects(report)):
         scores_by_type.add_row(label, *scores)
     if not run.suite_is_named and (suite := identity.get("suite")):
         console.print(styled((f"suite {suite.get('source')}, as run.json names it", "dim")))
@@ -137,18 +137,25 @@ def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
     from judge.report.set_aside import LEVELS  # noqa: PLC0415  few runs keep suspects
 
     return [
-        (
-            label,
-            [
-                str(scores["tasks"]),
-                str(scores["cases"]),
-                percent(scores["soft_restriction"]),
-                percent(scores["hard_restriction"]),
-                f"cases set aside: {scores['set_aside']}",
-            ],
-        )
+        (label, _cells_without(scores))
         for level, label in LEVELS.items()
         if (scores := suspects["without"].get(level.value)) is not None
+    ]
+
+
+def _certified(report: ReportDocument) -> list[tuple[str, list[str]]]:
+    """The scores over certified tasks, if readers graded the golds of the run's suite."""
+    certified = report.get("certified")
+    return [] if certified is None else [("certified tasks", _cells_without(certified["scores"]))]
+
+
+def _cells_without(scores: ScoresWithout) -> list[str]:
+    return [
+        str(scores["tasks"]),
+        str(scores["cases"]),
+        percent(scores["soft_restriction"]),
+        percent(scores["hard_restriction"]),
+        f"cases set aside: {scores['set_aside']}",
     ]
 
 

@@ -409,11 +409,11 @@ def review_suite(
         options: the other options of ``judge verify``.
         served: who reviews, and where.
     """
-    if options["corrections"] or options["corrections_from"] is not None:
+    if any(options[name] for name in ("corrections", "corrections_from", "certified")):
         raise UsageError(
             "a review is of the published golds, without corrections",
-            hint="Leave --corrections out; `judge verify --audit --corrections` audits what is "
-            "left of the suspects.",
+            hint="Leave --corrections and --certified out; `judge verify --audit --corrections` "
+            "audits what is left of the suspects.",
         )
     path, ids = suspects or DEFAULT_SUSPECTS, set(split_ids(options["ids"]))
     if not path.exists():

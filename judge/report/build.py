@@ -46,6 +46,7 @@ from judge.report.load import (
 from judge.report.model import (
     REPORT_DATA_VERSION,
     Breakdown,
+    CertifiedSummary,
     DifferenceCount,
     Exclusion,
     Group,
@@ -61,7 +62,7 @@ from judge.report.model import (
     VerdictCount,
 )
 from judge.report.paired import compare_phrasings
-from judge.report.set_aside import LEVELS, SuspectsTally
+from judge.report.set_aside import LEVELS, CertifiedTally, SuspectsTally
 from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.tally import RunTally, TaskGroup, TaskTally
 from judge.suites import Suite
@@ -120,6 +121,7 @@ def build_report_data(
         notes=tuple(_notes(run, tally)),
         departures=departures(run.run, by_hand=tally.by_hand),
         suspects=None if tally.suspects is None else _suspects(tally.suspects, method),
+        certified=None if tally.certified is None else _certified(tally.certified, method),
         phrasings=compare_phrasings(
             {task_id: task.scores for task_id, task in tally.tasks.items()},
             {
@@ -182,7 +184,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
     best = best_samples(score for _, score in scored) if run.run.get("best_of") else None
     facts = _task_facts(run.submissions, files)
     divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
-    tally = RunTally(run.overrides, run.suspicions)
+    tally = RunTally(run.overrides, run.suspicions, run.run)
     rows = _Rows(keep=not run.is_large)
     counted = []
     for submission, score in scored:
@@ -192,6 +194,8 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
         tally.usage.add(submission.asking)
         groups = _groups(divisions, facts[submission.task_id])
         entry = task_entry(submission, score, run.overrides, files, groups, run.suspicions)
+        if tally.certified is not None:
+            entry = replace(entry, grade=tally.certified.certified["grades"].get(entry.task_id))
         rows.add(entry, results)
         if counts:
             counted.append((submission, score))
@@ -238,6 +242,7 @@ def _identity(run: RunDocument) -> RunDocument:
     if (suite := identity["suite"]) is not None:
         suite = suite.copy()
         suite.pop("source", None)
+        suite.pop("certified", None)  # its figures are in a part of their own
         identity["suite"] = suite
     return identity
 
@@ -285,6 +290,16 @@ def _suspects(suspects: SuspectsTally, method: Method) -> SuspectsSummary:
             for least, level in suspects.levels.items()
         ),
         standing=suspects.standing(),
+    )
+
+
+def _certified(certified: CertifiedTally, method: Method) -> CertifiedSummary:
+    return CertifiedSummary(
+        name=certified.certified["name"],
+        applied=certified.certified["applied"],
+        grades=dict(certified.grades),
+        set_aside_tasks=len(certified.level.set_aside_tasks),
+        scores=_scores(certified.level.group(), method),
     )
 
 

@@ -19,6 +19,8 @@ from judge.report.model import (
     TableOfScores,
 )
 from judge.report.pairing import FIGURES, RunComparison, RunScores
+from judge.report.set_aside import certified_label
+from judge.suites.certified import Grade
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MAX_EXCLUSIONS = 50
@@ -33,6 +35,7 @@ def render_markdown(data: ReportData) -> str:
         "## Scores",
         _scores_table([("Overall", data.overall)], data.by_instruction_type.groups),
         _intervals(data),
+        _certified(data),
         _suspects(data),
         *(_table_of_scores(table) for table in data.tables),
         "## Subsets" if data.breakdowns else "",
@@ -131,6 +134,41 @@ def _intervals(data: ReportData) -> str:
     if data.tasks_without_submission:
         lines.append(f"{data.tasks_without_submission} tasks of the suite have no solution here.")
     return " ".join(lines)
+
+
+def _certified(data: ReportData) -> str:
+    """The run's scores, and those over certified tasks, each with its number of tasks."""
+    certified = data.certified
+    if certified is None:
+        return ""
+    rows = [
+        (certified_label(certified.applied), data.overall),
+        ("certified tasks only", certified.scores),
+    ]
+    table = markdown_table(
+        ("", "tasks", "cases", "soft % [interval]", "hard % [interval]"),
+        [
+            (
+                label,
+                scores.tasks,
+                scores.cases,
+                with_interval(scores.soft_restriction),
+                with_interval(scores.hard_restriction),
+            )
+            for label, scores in rows
+        ],
+    )
+    grades = ", ".join(f"{count} {grade}" for grade, count in sorted(certified.grades.items()))
+    said = f"Readers graded the golds of {escape(certified.name)}: {grades}."
+    weak = [
+        f"task {escape(task.task_id)} is accepted, and its gold is weak"
+        for task in data.tasks
+        if task.grade == Grade.WEAK and task.hard_restriction == 1
+    ]
+    if len(weak) > _MAX_EXCLUSIONS:
+        weak = [*weak[:_MAX_EXCLUSIONS], f"and {len(weak) - _MAX_EXCLUSIONS} more"]
+    parts = ["### Certified tasks", said, table, markdown_list(weak)]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _suspects(data: ReportData) -> str:

@@ -177,6 +177,25 @@ class SuspectsSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class CertifiedSummary:
+    """The scores over the tasks whose golds readers certified.
+
+    Attributes:
+        name: the suite that was certified.
+        applied: whether the run was judged with the corrections that follow from the grades.
+        grades: grade -> tasks of the run; ``ungraded`` are those that nobody read.
+        set_aside_tasks: tasks with scored cases that are set aside.
+        scores: the scores of the others.
+    """
+
+    name: str
+    applied: bool
+    grades: Mapping[str, int]
+    set_aside_tasks: int
+    scores: Scores
+
+
+@dataclass(frozen=True, slots=True)
 class RunPair:
     """The second run compared with the first, on the tasks that both have.
 
@@ -343,6 +362,7 @@ class TaskEntry:
         inference_s: seconds that the chat model took.
         run_wall_s: wall time of all runs.
         peak_memory_bytes: highest peak of all runs.
+        grade: what readers say of its gold; None where nobody graded it.
     """
 
     task_id: str
@@ -365,6 +385,7 @@ class TaskEntry:
     inference_s: float | None
     run_wall_s: float | None
     peak_memory_bytes: int | None
+    grade: str | None = None
 
     @property
     def key(self) -> tuple[str, int]:
@@ -527,6 +548,7 @@ class ReportData:
         notes: what a reader has to know (the suite is not available, the run is incomplete, …).
         departures: what decided verdicts and is not in the suite as published.
         suspects: scores without suspects; None where no suspects are known.
+        certified: scores over certified tasks; None where nobody graded the suite's golds.
         phrasings: phrasings of the same tasks compared, if the run has several.
         episodes: desktop episodes counted; None if the run has none.
     """
@@ -553,30 +575,36 @@ class ReportData:
     notes: tuple[str, ...]
     departures: tuple[str, ...] = ()
     suspects: SuspectsSummary | None = None
+    certified: CertifiedSummary | None = None
     phrasings: tuple[PhrasingComparison, ...] = ()
     episodes: EpisodesSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
 
-        What is about suspects is in it only if some are known, likewise for phrasings,
-        episodes and items.
+        What is about suspects is in it only if some are known, likewise for certified tasks,
+        phrasings, episodes and items.
         """
         document = asdict(self)
-        if self.episodes is None:
-            del document["episodes"]
-            for task in document["tasks"]:
-                for case in task["cases"]:
-                    del case["episode"]
-        if not self.phrasings:
-            del document["phrasings"]
-        if not any(case.items for task in self.tasks for case in task.cases):
-            for task in document["tasks"]:
-                for case in task["cases"]:
-                    del case["items"]
-        if self.suspects is None:
-            del document["suspects"]
-            for task in document["tasks"]:
-                for case in task["cases"]:
-                    del case["suspects"]
+        has_items = any(case.items for task in self.tasks for case in task.cases)
+        for name, is_there in (
+            ("phrasings", bool(self.phrasings)),
+            ("certified", self.certified is not None),
+            ("episodes", self.episodes is not None),
+            ("suspects", self.suspects is not None),
+        ):
+            if not is_there:
+                del document[name]
+        without_task_fields = () if self.certified is not None else ("grade",)
+        without_case_fields = (
+            *(() if self.episodes is not None else ("episode",)),
+            *(() if has_items else ("items",)),
+            *(() if self.suspects is not None else ("suspects",)),
+        )
+        for task in document["tasks"]:
+            for name in without_task_fields:
+                del task[name]
+            for case in task["cases"]:
+                for name in without_case_fields:
+                    del case[name]
         return document

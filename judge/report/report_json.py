@@ -103,7 +103,8 @@ def build_report(
         ``verdicts``, ``excluded``, ``including_excluded``), ``tasks[]``; ``departures`` from the
         suite as published, if any; ``of_suite`` if tasks have no submission, ``repeated_runs``
         (with pass@k) where tasks have several samples, ``scope`` where an option asks for it,
-        ``usage`` where the chat model's is on record, ``suspects`` where there are suspicions.
+        ``usage`` where the chat model's is on record, ``suspects`` where there are suspicions,
+        ``certified`` where readers graded the suite's golds.
     """
     by_submission: dict[tuple[str, int], dict[int, CaseResult]] = defaultdict(dict)
     for result in overrides.apply(results):
@@ -144,7 +145,7 @@ class ReportBuilder:
     ) -> None:
         self._run = run
         self._overrides = overrides
-        self._tally = RunTally(overrides, _settled(suspicions, run))
+        self._tally = RunTally(overrides, _settled(suspicions, run), run)
         self._tallied: dict[str, TalliedTask] = {}
         self._excluded: dict[str, _Excluded] = {}
 
@@ -203,6 +204,13 @@ class ReportBuilder:
             further["usage"] = usage
         if tally.suspects is not None:
             further["suspects"] = _suspects_report(tally.suspects)
+        if (certified := tally.certified) is not None:
+            further["certified"] = {
+                "name": certified.certified["name"],
+                "applied": certified.certified["applied"],
+                "grades": dict(certified.grades),
+                "scores": _scores_without(certified.level),
+            }
         if departing := departures(self._run, by_hand=tally.by_hand):
             further["departures"] = list(departing)
         by_kind = tally.by_kind()

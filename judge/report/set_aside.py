@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from judge.core.records.runs import RunDocument
+from judge.core.records.runs import CertifiedIdentity, RunDocument
 from judge.core.score import SubmissionScore, TaskScores, score_verdicts
 from judge.core.verdict import Verdict
 from judge.report.tally import TalliedTask, TaskGroup, by_code
+from judge.suites.certified import Grade
 from judge.suspects.decisions import Standing, Suspicions
 from judge.suspects.model import Certainty
 
@@ -18,6 +19,15 @@ LEVELS = {
     Certainty.POSSIBLE: "without any suspects",
 }
 """The least certainty of the suspects that are set aside -> its name for people, fewest first."""
+
+
+def certified_label(applied: bool) -> str:
+    """The name of a run's own scores, next to those over certified tasks.
+
+    Args:
+        applied: whether the run was judged with the corrections that follow from the grades.
+    """
+    return "as judged, with corrections" if applied else "as published"
 
 
 def suspicions_of_run(suspicions: Suspicions, run: RunDocument) -> Suspicions:
@@ -65,6 +75,39 @@ class LevelTally:
 
 def _count_scored(verdicts: Iterable[Verdict | None]) -> int:
     return sum(verdict is not None and verdict.is_scored for verdict in verdicts)
+
+
+class CertifiedTally:
+    """The scores over certified tasks; the others are set aside.
+
+    Args:
+        certified: what run.json says of the grades.
+
+    Attributes:
+        level: the results of certified tasks.
+        grades: grade -> tasks that were added; ``ungraded`` are those that nobody graded.
+    """
+
+    def __init__(self, certified: CertifiedIdentity) -> None:
+        self.certified = certified
+        self.level = LevelTally()
+        self.grades: Counter[str] = Counter()
+        self._added: set[str] = set()
+
+    def counts(self, task_id: str) -> bool:
+        """Whether verdicts on a task count in the certified score."""
+        grade = self.certified["grades"].get(task_id)
+        if grade is None:
+            return False
+        corrected = self.certified["applied"] and task_id in self.certified["corrected"]
+        return Grade(grade).is_certified or corrected
+
+    def add(self, task: TalliedTask, score: SubmissionScore) -> None:
+        """Adds a submission."""
+        if task.id not in self._added:
+            self._added.add(task.id)
+            self.grades[self.certified["grades"].get(task.id, "ungraded")] += 1
+        self.level.add(score, range(len(task.cases)) if self.counts(task.id) else ())
 
 
 class SuspectsTally:

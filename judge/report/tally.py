@@ -19,8 +19,9 @@ from judge.report.checklists import PointsTally
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
 
 if TYPE_CHECKING:
+    from judge.core.records.runs import RunDocument
     from judge.report.repeats import RepeatedRuns
-    from judge.report.set_aside import SuspectsTally
+    from judge.report.set_aside import CertifiedTally, SuspectsTally
     from judge.suspects.decisions import Suspicions
 
 
@@ -153,12 +154,24 @@ def _suspects_tally(suspicions: Suspicions) -> SuspectsTally:
     return SuspectsTally(suspicions)
 
 
+def _certified_tally(run: RunDocument) -> CertifiedTally | None:
+    """The scores over certified tasks; None if nobody graded the golds of the run's suite."""
+    suite = run.get("suite")
+    certified = None if suite is None else suite.get("certified")
+    if certified is None:
+        return None
+    from judge.report.set_aside import CertifiedTally  # noqa: PLC0415  few suites are certified
+
+    return CertifiedTally(certified)
+
+
 class RunTally:
     """The numbers of a run.
 
     Args:
         overrides: verdicts that a person changed; the results that are added already have them.
         suspicions: golds that may be at fault; the scores are also counted without their cases.
+        run: the run's description, as in ``run.json``.
 
     Attributes:
         tasks: task id -> what its counted submissions add to the scores.
@@ -171,10 +184,14 @@ class RunTally:
         points: points of checklists.
         usage: what the requests to the chat model used, such as tokens.
         suspects: the scores without suspects; None if no suspects are known.
+        certified: the scores over certified tasks; None if nobody graded the suite's golds.
     """
 
     def __init__(
-        self, overrides: Overrides = NO_OVERRIDES, suspicions: Suspicions | None = None
+        self,
+        overrides: Overrides = NO_OVERRIDES,
+        suspicions: Suspicions | None = None,
+        run: RunDocument | None = None,
     ) -> None:
         self._overrides = overrides
         self._samples: dict[str, TaskScores] = {}
@@ -187,6 +204,7 @@ class RunTally:
         self.points = PointsTally()
         self.usage = UsageTally()
         self.suspects = None if suspicions is None else _suspects_tally(suspicions)
+        self.certified = None if run is None else _certified_tally(run)
 
     def add(
         self,
@@ -215,6 +233,8 @@ class RunTally:
             tally.add(score, present)
             if self.suspects is not None:
                 self.suspects.add(task, score)
+            if self.certified is not None:
+                self.certified.add(task, score)
         else:
             self._not_counted.update(result.verdict for result in present)
 

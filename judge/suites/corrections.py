@@ -98,7 +98,7 @@ def known_faults_folder() -> Path:
 
 
 def load_corrections(path: Path) -> tuple[Correction, ...]:
-    """Reads a file of corrections, or all ``*.yaml`` of a folder.
+    """Reads a file of corrections or of certified tasks, or all ``*.yaml`` of a folder.
 
     Raises:
         SuiteError: a file cannot be read, or a field is not valid; all faults are named.
@@ -108,6 +108,11 @@ def load_corrections(path: Path) -> tuple[Correction, ...]:
     faults: list[str] = []
     for file in paths:
         document = read_yaml(file, SuiteError)
+        if isinstance(document, dict) and "tasks" in document:
+            from judge.suites.certified import certification_in  # noqa: PLC0415  it imports this
+
+            corrections += certification_in(document, file).corrections()
+            continue
         entries = document.get("corrections") if isinstance(document, dict) else None
         if not isinstance(entries, list) or not isinstance(document.get("format"), str):
             raise SuiteError(

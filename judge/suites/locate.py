@@ -25,6 +25,9 @@ SAMPLE = "sample"
 SHIPPED = (SAMPLE, "sample-typed", "sample-rules", "sample-checklist", "sample-desktop")
 """All suites that ship with it: of cell ranges, of typed answers, of rules, for desktops."""
 
+CERTIFIED_FOLDER = "certified"
+"""Below ``dataset/``: what readers say of golds; a file's name begins with the suite's format."""
+
 _MAX_DEPTH = 2
 """How many folders that hold only one folder are opened."""
 
@@ -58,6 +61,15 @@ def data_folder() -> Path:
         "the judge's own data (dataset/) is missing from this installation",
         hint="Install the judge again, from the wheel: pip install --force-reinstall WHEEL.",
     )
+
+
+def certified_files(suite_format: str) -> list[Path]:
+    """The files of grades that ship with the judge for suites of a format.
+
+    Raises:
+        SuiteError: the installation is incomplete.
+    """
+    return sorted((data_folder() / CERTIFIED_FOLDER).glob(f"{suite_format}*.yaml"))
 
 
 def fetched_folder(name: str) -> Path:

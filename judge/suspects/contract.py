@@ -121,6 +121,7 @@ def and_more(number: int) -> str:
 
 _HOMES = (
     "judge.suspects.signs.contradicted_input",
+    "judge.suspects.signs.frozen_input",
     "judge.suspects.signs.error_values",
     "judge.suspects.signs.stale",
     "judge.suspects.signs.volatile",
@@ -132,6 +133,8 @@ _HOMES = (
     "judge.suspects.signs.wording",
     "judge.suspects.signs.leftover",
     "judge.suspects.signs.outvoted",
+    "judge.suspects.signs.mixed_verdicts",
+    "judge.suspects.signs.beyond_position",
 )
 """The modules whose ``SIGN`` each sign of this package is."""
 

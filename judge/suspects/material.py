@@ -23,7 +23,7 @@ from judge.errors import JudgeError, SuiteError, WorkbookError
 from judge.files.documents import read_regular
 from judge.recalc.policy import Recalculator
 from judge.suspects.books import Book, CellAddress, agree, differing
-from judge.workbook.address import COLUMN_MASK
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
 from judge.workbook.budget import DEFAULT_LIMITS
 from judge.workbook.cell import CellRange, CellRef, CellValue, ComputedValues, ErrorValue
 from judge.workbook.reader import Workbook, open_workbook
@@ -241,6 +241,43 @@ def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
         and area.min_column <= address.column <= area.max_column
         for area in ranges
     )
+
+
+def answer_of(
+    task: Task, case: CaseMaterial, output: Output
+) -> Mapping[CellAddress, CellValue] | None:
+    """The answer in an output, at the addresses of the gold; None if there is none to read."""
+    try:
+        data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+        if data is None:
+            return None
+        workbook = open_workbook(data)
+        areas = checker_of(task.checker).areas(task, case.gold.workbook, workbook)
+        pairs = list(zip(areas.gold, areas.output, strict=True))
+        if any(there is None for _, there in pairs):
+            return None
+        computed = case.tools.recalculator.fill(
+            workbook, [there for _, there in pairs if there is not None], origin=output.origin
+        )
+        values: dict[CellAddress, CellValue] = {}
+        for gold, there in pairs:
+            assert there is not None
+            side = RangeSide(workbook, there, computed)
+            unknown = side.uncomputed()
+            for key, value in side.values().items():
+                address = CellAddress(there.sheet, key)
+                if value is None or value == "" or key in unknown or not holds((there,), address):
+                    continue
+                values[_at(address, there, gold)] = value
+    except JudgeError:
+        return None
+    return values
+
+
+def _at(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:
+    row = address.row - there.min_row + gold.min_row
+    column = address.column - there.min_column + gold.min_column
+    return CellAddress(gold.sheet, row << COLUMN_BITS | column)
 
 
 def _plain(value: CellValue) -> str:

@@ -108,7 +108,7 @@ GROUPS = {
     "checker": {"tolerance", "relative_tolerance", "ignore_case", "ignore_whitespace",
                 "unordered_rows", "ignore_extra", "ignore", "untouched", "keep",
                 "formula_asked", "collateral", "dynamic", "formulas", "accept"},
-    "corrections": {"corrections", "corrections_from"},
+    "corrections": {"corrections", "corrections_from", "certified"},
     "limits": {"cpu_s", "wall_s", "memory_bytes", "processes", "output_bytes", "limits_file"},
 }  # fmt: skip
 SHOWING = {"as_json", "quiet", "show"}

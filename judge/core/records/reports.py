@@ -283,6 +283,19 @@ class SuspectsReport(TypedDict):
     suspects: list[SuspectedCase]
 
 
+class CertifiedReport(TypedDict):
+    """Scores over the tasks whose golds readers certified; the others are set aside.
+
+    ``grades`` counts the tasks of the run by grade; ``ungraded`` are those that nobody read.
+    ``applied`` says whether the run was judged with the corrections that follow from the grades.
+    """
+
+    name: str
+    applied: bool
+    grades: dict[str, Count]
+    scores: ScoresWithout
+
+
 class PublishedFigures(TypedDict):
     """Figures of a suite's own evaluation for a folder of results with logs, for each repeat.
 
@@ -316,6 +329,7 @@ class FurtherReports(TypedDict, total=False):
     points: PointsReport
     usage: UsageReport
     suspects: SuspectsReport
+    certified: CertifiedReport
     published_figures: list[PublishedFigures]
 
 

@@ -9,6 +9,20 @@ from judge.files.forms import Amount, Count, Sha256, TaskId
 # -- run.json -------------------------------------------------------------------------------------
 
 
+class CertifiedIdentity(TypedDict):
+    """What readers say of the golds of the suite.
+
+    ``grades`` are by task, of tasks whose workbooks are those that were read; ``applied`` says
+    whether the run was judged with the corrections that follow, ``corrected`` which tasks have one.
+    """
+
+    name: str
+    digest: Sha256
+    applied: bool
+    grades: dict[str, str]
+    corrected: list[str]
+
+
 class SuiteIdentity(TypedDict, total=False):
     """The suite that a run answers, as it was loaded."""
 
@@ -17,6 +31,7 @@ class SuiteIdentity(TypedDict, total=False):
     digest: str | None
     format: str | None
     corrections: list[dict[str, object]] | None
+    certified: CertifiedIdentity
 
 
 class RecalcIdentity(TypedDict, total=False):

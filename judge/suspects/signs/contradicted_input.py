@@ -185,12 +185,19 @@ def contradictions(case: CaseMaterial) -> Contradictions:
 
 
 def what_moves(
-    case: CaseMaterial, constants: Mapping[CellAddress, CellValue]
+    case: CaseMaterial,
+    constants: Mapping[CellAddress, CellValue],
+    formulas: Mapping[CellAddress, str] | None = None,
 ) -> dict[CellAddress, tuple[CellValue, CellValue]]:
-    """Cells of the answer that the gold's formulas compute differently with other constants.
+    """Cells of the answer that the gold's formulas compute differently with other contents.
+
+    Args:
+        case: the case.
+        constants: cell -> its constant.
+        formulas: cell -> its formula, with the leading ``=``.
 
     Returns:
-        Cell -> its value in the gold, and with the constants. Only cells for which the engines
+        Cell -> its value in the gold, and with these contents. Only cells for which the engines
         give the gold's value without the change are in it.
     """
     baseline = case.recomputed
@@ -200,7 +207,7 @@ def what_moves(
         restored = case.tools.edit(
             case.gold.workbook.data,
             {address.ref: value for address, value in constants.items()},
-            {},
+            {address.ref: text.removeprefix("=") for address, text in (formulas or {}).items()},
         )
         computed = case.tools.compute(restored, case.ranges)
     except JudgeError:

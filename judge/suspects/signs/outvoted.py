@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from judge.compare.cells.sides import RangeSide
-from judge.compare.registry import checker_of
-from judge.errors import JudgeError, WorkbookError
-from judge.files.documents import read_regular
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, Output, TaskMaterial
+from judge.suspects.material import CaseMaterial, Output, TaskMaterial, answer_of
 from judge.suspects.model import Certainty, EvidenceFile, Suspect
-from judge.workbook.address import COLUMN_BITS
-from judge.workbook.budget import DEFAULT_LIMITS
-from judge.workbook.cell import CellRange, CellValue
-from judge.workbook.reader import open_workbook
-
-Answer = Mapping[CellAddress, CellValue]
+from judge.workbook.cell import CellValue
 
 
 class Outvoted:
@@ -50,7 +41,7 @@ class Outvoted:
         answers = [
             (output.run, answer)
             for output in outputs
-            if (answer := _answer_of(material, case, output)) is not None
+            if (answer := answer_of(material.task, case, output)) is not None
         ]
         if len(answers) < 2:
             return
@@ -115,48 +106,6 @@ def _majority(values: Sequence[CellValue]) -> tuple[CellValue, int]:
         else:
             groups.append((value, 1))
     return max(groups, key=lambda group: group[1])
-
-
-def _answer_of(material: TaskMaterial, case: CaseMaterial, output: Output) -> Answer | None:
-    """The answer in an output, at the addresses of the gold; None if there is none to read."""
-    try:
-        data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
-        if data is None:
-            return None
-        workbook = open_workbook(data)
-        areas = checker_of(material.task.checker).areas(material.task, case.gold.workbook, workbook)
-        pairs = list(zip(areas.gold, areas.output, strict=True))
-        if any(there is None for _, there in pairs):
-            return None
-        computed = case.tools.recalculator.fill(
-            workbook, [there for _, there in pairs if there is not None], origin=output.origin
-        )
-        values: dict[CellAddress, CellValue] = {}
-        for gold, there in pairs:
-            assert there is not None
-            side = RangeSide(workbook, there, computed)
-            unknown = side.uncomputed()
-            for key, value in side.values().items():
-                address = CellAddress(there.sheet, key)
-                if value is None or value == "" or key in unknown or not _holds(there, address):
-                    continue
-                values[_at(address, there, gold)] = value
-    except JudgeError:
-        return None
-    return values
-
-
-def _holds(area: CellRange, address: CellAddress) -> bool:
-    return (
-        area.min_row <= address.row <= area.max_row
-        and area.min_column <= address.column <= area.max_column
-    )
-
-
-def _at(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:
-    row = address.row - there.min_row + gold.min_row
-    column = address.column - there.min_column + gold.min_column
-    return CellAddress(gold.sheet, row << COLUMN_BITS | column)
 
 
 SIGN = Outvoted()

@@ -12,11 +12,14 @@ from openpyxl.styles import Font
 from judge.annotate.suspicion import SIGN as MANUAL
 from judge.suspects.contract import Sign
 from judge.suspects.model import Certainty
+from judge.suspects.signs.beyond_position import SIGN as BEYOND
 from judge.suspects.signs.changed_rule import SIGN as CHANGED_RULE
 from judge.suspects.signs.contradicted_example import SIGN as EXAMPLE
 from judge.suspects.signs.contradicted_input import SIGN as CONTRADICTED
 from judge.suspects.signs.error_values import SIGN as ERRORS
+from judge.suspects.signs.frozen_input import SIGN as FROZEN
 from judge.suspects.signs.leftover import SIGN as LEFTOVER
+from judge.suspects.signs.mixed_verdicts import SIGN as MIXED
 from judge.suspects.signs.odd_formula import SIGN as ODD
 from judge.suspects.signs.outvoted import SIGN as OUTVOTED
 from judge.suspects.signs.ranges import SIGN as RANGES
@@ -56,7 +59,7 @@ SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
     "sign",
     [
         *(CONTRADICTED, ERRORS, STALE, VOLATILE, CHANGED_RULE, NOTHING),
-        *(ODD, RANGES, EXAMPLE, WORDING, LEFTOVER),
+        *(ODD, RANGES, EXAMPLE, WORDING, LEFTOVER, BEYOND, FROZEN, MIXED),
     ],
     ids=lambda sign: sign.name,
 )
@@ -316,6 +319,135 @@ def test_submissions_that_agree_outvote_the_gold(tmp_path: Path) -> None:
     assert found.certainty is Certainty.POSSIBLE
     paths[1].write_bytes(b"not a workbook")
     assert examined(OUTVOTED, task, outputs={1: paths}) == []
+
+
+# -- a run that passes other cases ----------------------------------------------------------------
+
+
+def outputs_of(folder: Path, run: str, *data: bytes) -> dict[int, list[Path]]:
+    """The outputs of a run, by case."""
+    paths = {}
+    for number, content in enumerate(data, start=1):
+        path = folder / run / f"{number}_7_output.xlsx"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+        paths[number] = [path]
+    return paths
+
+
+def with_wrong_third_gold() -> tuple[tuple[bytes, bytes], ...]:
+    given, _ = doubling(7, 8, 9, 10)
+    gold = book(HEAD, (7, 14), (8, 16), (9, 27), (10, 20))
+    return (*CLEAN[:2], (given, gold))
+
+
+def test_a_case_that_a_run_fails_beside_cases_that_it_passes(tmp_path: Path) -> None:
+    task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
+    right = [gold for _, gold in CLEAN]
+    (suspect,) = examined(MIXED, task, outputs=outputs_of(tmp_path, "one", *right))
+    assert (suspect.case, suspect.certainty) == (3, Certainty.LIKELY)
+    assert suspect.summary == "the gold's B4 is 27, one has 18"
+    assert suspect.why == "the run passes 2 other cases of the task"
+
+
+def test_a_case_that_another_run_passes_can_be_reached(tmp_path: Path) -> None:
+    cases = with_wrong_third_gold()
+    task = task_of(tmp_path, "B2:B5", *cases)
+    outputs = outputs_of(tmp_path, "one", *(gold for _, gold in CLEAN))
+    outputs[3] += outputs_of(tmp_path, "two", *(gold for _, gold in cases))[3]
+    (suspect,) = examined(MIXED, task, outputs=outputs)
+    assert suspect.certainty is Certainty.POSSIBLE
+
+
+def test_a_run_that_passes_one_case_of_three_is_a_weak_witness(tmp_path: Path) -> None:
+    task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
+    right = [gold for _, gold in CLEAN]
+    outputs = outputs_of(tmp_path, "one", right[0], book(HEAD, (5, 11)), right[2])
+    suspects = examined(MIXED, task, outputs=outputs)
+    assert [(suspect.case, suspect.certainty) for suspect in suspects] == [
+        (2, Certainty.POSSIBLE),
+        (3, Certainty.POSSIBLE),
+    ]
+
+
+def test_a_run_whose_output_holds_errors_says_nothing_of_the_gold(tmp_path: Path) -> None:
+    task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
+    broken = book(HEAD, (7, 14), (8, 16), (9, "#N/A"), (10, 20))
+    outputs = outputs_of(tmp_path, "one", CLEAN[0][1], CLEAN[1][1], broken)
+    assert examined(MIXED, task, outputs=outputs) == []
+
+
+# -- work outside of the answer position ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("position", "cell"), [("B3:B5", "B2"), ("B2:B4", "B5")], ids=["first row", "last row"]
+)
+def test_a_row_of_the_gold_s_work_that_the_position_leaves_out(
+    tmp_path: Path, position: str, cell: str
+) -> None:
+    given, _ = doubling(1, 2, 3, 4)
+    gold = book(HEAD, (1, 2), (2, 4), (3, 6), (4, 8))
+    (suspect,) = examined(BEYOND, task_of(tmp_path, position, (given, gold)))
+    assert suspect.certainty is Certainty.LIKELY
+    assert suspect.evidence[0].cell == cell
+
+
+def test_a_value_of_the_input_that_the_gold_replaces_above_the_answer(tmp_path: Path) -> None:
+    given = book(("old",), ("b",))
+    gold = book(("new",), ("c",))
+    (suspect,) = examined(BEYOND, task_of(tmp_path, "A2:A3", (given, gold)))
+    assert suspect.certainty is Certainty.LIKELY
+    assert suspect.summary == "the gold writes 'new' in A1, outside the answer position"
+
+
+def test_a_heading_or_a_helper_column_is_only_possible(tmp_path: Path) -> None:
+    given = book((None, None), (1,), (2,))
+    gold = excel_book(
+        ("number", "double", "more"),
+        (1, "=A2*2", "=A2*3"),
+        (2, "=A3*2", "=A3*3"),
+        values={"B2": 2, "C2": 3, "B3": 4, "C3": 6},
+    )
+    (suspect,) = examined(BEYOND, task_of(tmp_path, "B2:B3", (given, gold)))
+    assert suspect.certainty is Certainty.POSSIBLE
+
+
+def test_a_formula_that_is_filled_on_to_the_side(tmp_path: Path) -> None:
+    given = book((None, None, None), (1, 5, None))
+    gold = excel_book(
+        (None, None, None, None),
+        (1, 5, "=A2*2", "=B2*2"),
+        values={"C2": 2, "D2": 10},
+    )
+    (suspect,) = examined(BEYOND, task_of(tmp_path, "C2", (given, gold)))
+    assert suspect.certainty is Certainty.LIKELY
+    assert suspect.evidence[0].cell == "D2"
+
+
+# -- formulas that became constants ---------------------------------------------------------------
+
+
+def frozen(constant: int) -> tuple[bytes, bytes]:
+    """A case whose input sums A2:A3 in A4, and whose gold has a constant there."""
+    given = excel_book(("number", "double"), (1,), (2,), ("=SUM(A2:A3)",), values={"A4": 3})
+    gold = excel_book(
+        ("number", "double"), (1,), (2,), (constant, "=A4*2"), values={"B4": constant * 2}
+    )
+    return given, gold
+
+
+def test_a_formula_of_the_input_that_became_a_constant(tmp_path: Path) -> None:
+    (suspect,) = examined(FROZEN, task_of(tmp_path, "B4", frozen(9)))
+    assert suspect.certainty is Certainty.LIKELY
+    assert suspect.summary == "the gold's A4 is the constant 9, the input's is =SUM(A2:A3)"
+    assert "give 6 in B4, not 18" in suspect.why
+    suspects = examined(FROZEN, task_of(tmp_path, "B4", frozen(3), frozen(9)))
+    assert [(each.case, each.certainty) for each in suspects] == [(2, Certainty.POSSIBLE)]
+
+
+def test_a_constant_with_the_formula_s_value_changes_nothing(tmp_path: Path) -> None:
+    assert examined(FROZEN, task_of(tmp_path, "B4", frozen(3))) == []
 
 
 def test_broken_rules_of_the_manual_are_possible(tmp_path: Path) -> None:

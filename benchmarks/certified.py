@@ -1,0 +1,120 @@
+"""What the certified tasks of a suite say: grades, agreement of readers, tasks that are not sound.
+
+    python -m benchmarks.certified                               figures
+    python -m benchmarks.certified --suite FOLDER [FOLDER …]     and whether these files were read
+    python -m benchmarks.certified --page                        docs/certified.md, from the file
+
+Agreement is that of the two readers of a task before they were reconciled: over the four grades,
+and over whether a verdict on the task can be trusted (sound or weak), with Cohen's kappa.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from judge.core.statistics import Estimate, cohens_kappa
+from judge.suites import load_suite
+from judge.suites.certified import (
+    Certification,
+    Grade,
+    GradedTask,
+    certified_folder,
+    read_certification,
+)
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "certified.md"
+BEGIN = "<!-- made by python -m benchmarks.certified --page -->"
+
+
+def percent(count: int, total: int) -> str:
+    """A share with its count: ``12 (3.2 %)``."""
+    return f"{count} ({count / total:.1%})".replace("%)", " %)")
+
+
+def with_interval(estimate: Estimate) -> str:
+    """A figure with its interval."""
+    if estimate.value is None or estimate.low is None or estimate.high is None:
+        return "not defined"
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+
+
+def figures(tasks: Iterable[GradedTask]) -> Iterator[str]:
+    """Grades and agreement as a table and sentences."""
+    graded = list(tasks)
+    counts = Counter(task["grade"] for task in graded)
+    yield "| grade | tasks |"
+    yield "|---|---|"
+    for grade in Grade:
+        yield f"| {grade} | {percent(counts[grade], len(graded))} |"
+    corrected = sum(bool(task.get("corrections")) for task in graded)
+    yield ""
+    yield f"{corrected} tasks have a correction; {len(graded)} tasks were read."
+    pairs = [tuple(task["readers"]) for task in graded if len(task["readers"]) == 2]
+    same = sum(first == second for first, second in pairs)
+    trusted = [(first.is_certified, second.is_certified) for first, second in pairs]
+    alike = sum(first == second for first, second in trusted)
+    yield (
+        f"Two readers read {len(pairs)} of them; before they were reconciled they gave the same "
+        f"grade to {percent(same, len(pairs))}, and agreed on whether a verdict can be trusted in "
+        f"{percent(alike, len(pairs))}, kappa {with_interval(cohens_kappa(trusted))}."
+    )
+
+
+def unsound(tasks: Iterable[GradedTask]) -> Iterator[str]:
+    """The tasks that are not sound, as a table."""
+    yield "| task | grade | why | correction |"
+    yield "|---|---|---|---|"
+    for task in tasks:
+        if task["grade"] is Grade.SOUND:
+            continue
+        fields = sorted({str(entry["field"]) for entry in task.get("corrections", ())})
+        why = [task["reason"], *(f"Reading: {reading}" for reading in task.get("readings", ()))]
+        if unscored := task.get("unscored"):
+            why.append(f"Not compared: {unscored}")
+        if reports := task.get("reports"):
+            why.append("Reported: " + ", ".join(f"<{address}>" for address in reports))
+        text = " ".join(why).replace("|", "\\|").replace("\n", " ")
+        yield f"| {task['task']} | {task['grade']} | {text} | {', '.join(fields) or '-'} |"
+
+
+def page(certification: Certification) -> str:
+    """The part of the page that is made from the file."""
+    tasks = list(certification.tasks.values())
+    return "\n".join(
+        [BEGIN, "", *figures(tasks), "", "## Tasks that are not sound", "", *unsound(tasks), ""]
+    )
+
+
+def write_page(certification: Certification) -> None:
+    """Replaces what the page holds behind the mark; what stands before it is written by hand."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, mark, _ = text.partition(BEGIN)
+    if not mark:
+        raise SystemExit(f"{PAGE}: the line {BEGIN!r} is missing")
+    PAGE.write_text(head + page(certification), encoding="utf-8")
+
+
+def main() -> None:
+    """Runs the command."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--suite", type=Path, nargs="+", default=[], help="folders with the tasks")
+    parser.add_argument("--page", action="store_true", help="write docs/certified.md")
+    options = parser.parse_args()
+    for path in sorted(certified_folder().glob("*.yaml")):
+        certification = read_certification(path)
+        print(f"{certification.name}: {certification.source}\n")
+        print("\n".join(figures(certification.tasks.values())))
+        for folder in options.suite:
+            suite = load_suite(folder)
+            grades = certification.grades_of(suite)
+            others = [task.id for task in suite.tasks if task.id not in grades]
+            print(f"\n{folder}: {len(grades)} of {len(suite.tasks)} tasks are graded", *others[:20])
+        if options.page:
+            write_page(certification)
+
+
+if __name__ == "__main__":
+    main()

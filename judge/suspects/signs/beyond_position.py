@@ -1,0 +1,126 @@
+"""Work of the gold that the answer position leaves out.
+
+A gold fills a block of cells, and the answer position holds only part of it: a first row, a last
+row, or a column is never compared. A program that leaves it out is accepted all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from judge.formulas.shift import shift_formula
+from judge.suspects.books import CellAddress, same_constant
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.workbook.address import COLUMN_BITS
+from judge.workbook.cell import CellRange
+
+
+class BeyondPosition:
+    """See :mod:`judge.suspects.signs.beyond_position`."""
+
+    name = "beyond-position"
+    title = "the gold goes on beyond the answer position"
+    blind_spots = (
+        "headings that the gold adds above the answer are not asked for, and are left out",
+        "whether the question asks for the cells that are not compared, only a reader can say",
+        "work on other sheets, or apart from the answer, is only possible",
+        "rows that the gold deletes beyond the position are not seen",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """One suspect for each case with such cells."""
+        for case in material.cases:
+            yield from self._case(material, case)
+
+    def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
+        written = [address for address in case.differences if _is_written(case, address)]
+        if not written or not case.answer_addresses:
+            return
+        adjoining = [address for address in written if _adjoins(case, address)]
+        cells = adjoining or written
+        first = cells[0]
+        certainty = Certainty.LIKELY if adjoining else Certainty.POSSIBLE
+        why = (
+            "the cells adjoin what the gold wrote within the position, and nothing compares them"
+            if adjoining
+            else "the gold holds work outside of the position that nothing compares"
+        )
+        yield suspect(
+            material,
+            case.number,
+            self,
+            certainty,
+            f"the gold writes {shown(case.gold.value(first))} in {address_in(case.gold, first)}, "
+            f"outside the answer position{and_more(len(cells))}",
+            f"{why} ({counted(len(written), 'cell')} outside in all)",
+            [
+                evidence(
+                    EvidenceFile.GOLD,
+                    address,
+                    expected=case.input.value(address),
+                    found=case.gold.value(address),
+                    note="outside the answer position",
+                )
+                for address in cells
+            ],
+        )
+
+
+def _is_written(case: CaseMaterial, address: CellAddress) -> bool:
+    """Whether the gold holds something in a cell that the input does not hold there."""
+    value = case.gold.value(address)
+    if value is None:
+        return False
+    if case.gold.formula(address) != case.input.formula(address):
+        return True
+    return not same_constant(value, case.input.value(address))
+
+
+def _adjoins(case: CaseMaterial, address: CellAddress) -> bool:
+    """Whether a cell continues what the gold wrote at an edge of the answer.
+
+    Above and below, both cells are of one kind: a string above numbers is a heading. To the
+    side, both hold one formula, filled to the side: another column may be a helper.
+    """
+    for area in case.ranges:
+        if area.sheet != address.sheet:
+            continue
+        inside = _neighbour(area, address)
+        if inside is None or not _is_written(case, inside):
+            continue
+        if inside.column == address.column:
+            if _is_of_one_kind(case, address, inside):
+                return True
+        elif _is_filled(case, address, inside):
+            return True
+    return False
+
+
+def _neighbour(area: CellRange, address: CellAddress) -> CellAddress | None:
+    """The cell of a rectangle next to a cell outside of it; None if they do not touch."""
+    row = min(max(address.row, area.min_row), area.max_row)
+    column = min(max(address.column, area.min_column), area.max_column)
+    if abs(row - address.row) + abs(column - address.column) != 1:
+        return None
+    return CellAddress(address.sheet, row << COLUMN_BITS | column)
+
+
+def _is_of_one_kind(case: CaseMaterial, first: CellAddress, second: CellAddress) -> bool:
+    kinds = {
+        (isinstance(case.gold.value(address), str), case.gold.formula(address) is None)
+        for address in (first, second)
+    }
+    return len(kinds) == 1
+
+
+def _is_filled(case: CaseMaterial, address: CellAddress, inside: CellAddress) -> bool:
+    """Whether two cells of a row hold one formula, filled to the side."""
+    formula, other = case.gold.formula(address), case.gold.formula(inside)
+    if formula is None or other is None:
+        return False
+    return shift_formula(other, 0, address.column - inside.column) == formula
+
+
+SIGN = BeyondPosition()

@@ -1,0 +1,187 @@
+"""Certified tasks: grades bound to files, the corrections and the scores that follow."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from judge import api
+from judge.api import scoring
+from judge.api.options import ScoreOptions
+from judge.core.records.reports import ReportDocument
+from judge.errors import SuiteError
+from judge.grading.case import known_fault
+from judge.report.html import report_html
+from judge.report.report import Report
+from judge.suites import Suite, certified, load_suite
+from judge.suites.certified import Grade, read_certification
+from judge.suites.corrections import corrected_suite
+from tests.unit.annotate.books import table, values
+from tests.unit.suites.conftest import WriteSuite, task_record
+
+FORMAT = "spreadsheetbench-v0.1"
+GRADES = {"1": "sound", "2": "weak", "3": "ambiguous", "4": "faulty", "5": "faulty"}
+
+Write = Callable[[list[dict[str, Any]]], Path]
+
+
+@pytest.fixture
+def suite(write_suite: WriteSuite) -> Suite:
+    names = {
+        task_id: [f"spreadsheet/{task_id}/1_{task_id}_{role}.xlsx" for role in ("input", "answer")]
+        for task_id in GRADES
+    }
+    root = write_suite(
+        [task_record(task_id, answer_position="A1") for task_id in GRADES],
+        [name for pair in names.values() for name in pair],
+    )
+    for task_id, (given, gold) in names.items():
+        (root / given).write_bytes(table((0,)))
+        (root / gold).write_bytes(table((int(task_id),)))
+    return load_suite(root)
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.fixture
+def entries(suite: Suite) -> list[dict[str, Any]]:
+    made: list[dict[str, Any]] = [
+        {
+            "task": task.id,
+            "grade": GRADES[task.id],
+            "reason": "as the cells show",
+            "readers": [GRADES[task.id], "sound"],
+            "input_sha256": sha256(task.cases[0].input_path),
+            "gold_sha256": sha256(task.cases[0].gold_path),
+        }
+        for task in suite.tasks
+    ]
+    made[4]["corrections"] = [
+        {
+            "case": 1,
+            "field": "gold",
+            "gold_sha256": made[4]["gold_sha256"],
+            "cells": [{"sheet": "Sheet", "cell": "A1", "was": 5, "now": 50}],
+            "reason": "the question asks for ten times as much",
+            "evidence": "A1 is 5",
+        }
+    ]
+    return made
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    folder = tmp_path / "certified"
+    folder.mkdir()
+    for module in (certified, scoring):
+        monkeypatch.setattr(module, "certified_files", lambda name: [*folder.glob(f"{name}*.yaml")])
+
+    def written(entries: list[dict[str, Any]]) -> Path:
+        path = folder / f"{FORMAT}.yaml"
+        document = {"format": FORMAT, "name": "Suite", "source": "two readers", "tasks": entries}
+        path.write_text(yaml.safe_dump(document))
+        return path
+
+    return written
+
+
+def test_faulty_and_ambiguous_tasks_are_left_out_and_corrected_ones_judged(
+    suite: Suite, entries: list[dict[str, Any]], write: Write
+) -> None:
+    corrected = corrected_suite(suite, write(entries)).suite
+    faults = {task.id: known_fault(task, 1) for task in corrected.tasks}
+    assert {task_id for task_id, fault in faults.items() if fault is None} == {"1", "2", "5"}
+    assert "ambiguous: as the cells show" in str(faults["3"])
+    gold = corrected.task("5").cases[0].gold_path
+    assert values(gold.read_bytes())[1, 1] == 50
+
+
+def test_other_files_are_refused(suite: Suite, entries: list[dict[str, Any]], write: Write) -> None:
+    suite.task("4").cases[0].gold_path.write_bytes(table((99,)))
+    with pytest.raises(SuiteError, match="not for the files of this suite"):
+        corrected_suite(suite, write(entries))
+
+
+def test_grades_are_of_the_files_that_were_read(
+    suite: Suite, entries: list[dict[str, Any]], write: Write
+) -> None:
+    certification = read_certification(write(entries))
+    grades = {task_id: Grade(grade) for task_id, grade in GRADES.items()}
+    assert certification.grades_of(suite) == grades
+    suite.task("2").cases[0].input_path.write_bytes(table((7,)))
+    del grades["2"]
+    assert certification.grades_of(suite) == grades
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"grade": "fine"}, "grade"),
+        ({"gold_sha256": "abc"}, "gold_sha256"),
+        ({"task": "2"}, "task 2 is graded twice"),
+        ({"corrections": [{"field": "gold"}]}, "field 'reason'"),
+    ],
+)
+def test_a_fault_of_the_file_is_named(
+    entries: list[dict[str, Any]], write: Write, change: dict[str, object], message: str
+) -> None:
+    entries[0].update(change)
+    with pytest.raises(SuiteError, match=message):
+        read_certification(write(entries))
+
+
+def score(suite: Suite, folder: Path, **options: Any) -> ReportDocument:
+    """Scores workbooks that hold 1, 2, 3, 4 and, for task 5, the corrected value."""
+    outputs = folder / "outputs"
+    outputs.mkdir(exist_ok=True)
+    for task_id, value in {"1": 1, "2": 0, "3": 3, "4": 4, "5": 50}.items():
+        (outputs / f"1_{task_id}_output.xlsx").write_bytes(table((value,)))
+    chosen = ScoreOptions(dataset=suite.root, out=folder / "run", jobs=1, **options)
+    return api.score(outputs, chosen)[0].report
+
+
+def test_reports_show_certified_beside_published(
+    suite: Suite, entries: list[dict[str, Any]], write: Write, tmp_path: Path
+) -> None:
+    write(entries)
+    report = score(suite, tmp_path)
+    assert (report["overall"]["tasks"], report["overall"]["hard_restriction"]) == (5, 0.6)
+    shown = report["certified"]
+    assert shown["grades"] == {"sound": 1, "weak": 1, "ambiguous": 1, "faulty": 2}
+    assert (shown["scores"]["tasks"], shown["scores"]["hard_restriction"]) == (2, 0.5)
+    assert not shown["applied"]
+    markdown = Report.of_run(tmp_path / "run").to_markdown()
+    assert "| certified tasks only | 2 | 2 | 50.00" in markdown
+    assert "as published" in markdown
+    page = report_html(tmp_path / "run")
+    assert "certified tasks only" in page
+    assert "ambiguous gold" in page
+
+
+def test_a_run_with_the_corrections_says_so(
+    suite: Suite, entries: list[dict[str, Any]], write: Write, tmp_path: Path
+) -> None:
+    report = score(suite, tmp_path, corrections=write(entries).parent)
+    assert report["overall"]["tasks"] == 3
+    assert report["overall"]["hard_restriction"] == pytest.approx(2 / 3)
+    assert report["overall"]["including_excluded"]["tasks"] == 5
+    shown = report["certified"]
+    assert shown["applied"]
+    assert (shown["scores"]["tasks"], shown["scores"]["hard_restriction"]) == (
+        3,
+        pytest.approx(2 / 3),
+    )
+
+
+def test_nothing_is_said_of_a_suite_that_nobody_graded(
+    suite: Suite, entries: list[dict[str, Any]], write: Write, tmp_path: Path
+) -> None:
+    write([entry | {"gold_sha256": "0" * 64, "corrections": []} for entry in entries])
+    assert "certified" not in score(suite, tmp_path)
