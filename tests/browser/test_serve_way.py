@@ -20,7 +20,7 @@ import openpyxl
 import pytest
 import sqlalchemy as sa
 import uvicorn
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 from standardwebhooks.webhooks import Webhook
 
@@ -304,7 +304,7 @@ def test_every_page_is_accessible_wide_narrow_dark_and_by_key(
         assert answer is not None
         assert answer.status == 200, path
         for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.emulate_media(color_scheme=scheme)
             found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]
             faults += [
                 f"{path} ({scheme}): {fault['id']}: {fault['help']}: "
