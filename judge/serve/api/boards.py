@@ -203,6 +203,7 @@ def choose_submission(board: BoardName, choice: Choice, caller: Caller, server: 
     "/boards/{board}/entries/{entry}/eval-results",
     dependencies=[rate("read")],
     response_class=YamlResponse,
+    responses={200: {"content": {"application/yaml": {"schema": {"type": "array"}}}}},
 )
 def get_eval_results(
     board: BoardName,
@@ -312,7 +313,7 @@ def version_view(version: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _made(version: Mapping[str, Any], level: str) -> str:
-    """When a version was made: that is when a submission was judged, which is told in slots."""
+    """When a version was made, and so a submission judged: in slots where that is withheld."""
     return str(
         version["created"] if Level(level).shows(Level.VERDICTS) else slot(version["created"])
     )

@@ -69,7 +69,7 @@ class BoundedBodies:
     Args:
         app: what answers.
         limits: most bytes by path, without the prefix; :data:`MAX_BODY_BYTES` for all others.
-        silence_s: the longest pause between two pieces, and the time before a rate is asked for.
+        silence_s: the longest pause between two pieces, and the time before a rate is required.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ def cursor_value(server: Server, of: str, text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a list that is asked for: how long, from where, and the link to the next one."""
+    """A page of a list: how long, from where, and the link to the next one."""
 
     request: Request
     response: Response

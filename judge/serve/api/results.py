@@ -431,7 +431,7 @@ def _finished(time: str | None, *, exact: bool) -> str | None:
 
 
 def _reason(judging: dict[str, Any], detailed: bool) -> str:
-    """Why a judging failed; how many cases were at fault is told where verdicts are."""
+    """Why a judging failed; how many cases were at fault is shown where verdicts are."""
     return str(judging["reason"]) if detailed else "The judge failed; an operator sees why."
 
 

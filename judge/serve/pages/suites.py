@@ -46,7 +46,7 @@ def home(request: Request, server: ThisServer, looker: Looker) -> Response:
 
 
 def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
-    """Addresses and texts of what waits for somebody to do something."""
+    """Addresses and names of what waits for somebody to do something."""
     if viewer.account is None:
         return []
     waiting: list[tuple[str, str]] = []
