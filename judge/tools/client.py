@@ -429,7 +429,7 @@ class McpClient:
                 answer = self._read(line, deadline)
                 if answer is None:
                     continue
-                if answer["id"] in numbers and not set(self._early) & set(numbers):
+                if answer["id"] in numbers and answer["id"] not in self._early:
                     self._early[answer["id"]] = answer
                 else:
                     self._make_noise("an answer to no request")

@@ -58,5 +58,5 @@ def test_five_tasks_with_native_tools(
                 assert line["text"]["shown"]
     (run,) = score(out, ScoreOptions(sandbox="bubblewrap", jobs=1))
     assert len(run.results) == 5
-    seconds = sum(episode.end["seconds"] for episode in episodes if episode.end is not None)
+    seconds = sum(episode.end["seconds"] or 0.0 for episode in episodes if episode.end is not None)
     figures(f"SmolLM2 with native tools: five tasks, {seconds:.1f} s")
