@@ -222,8 +222,9 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     start = statistics.median(episode.head["start_s"] or 0.0 for episode in episodes)
     work = statistics.median(end["tools_s"] for end in ends)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    solved = (report["overall"]["hard_restriction"] or 0) * len(tasks)
     return (
-        f"{asked} | {(report['overall']['hard_restriction'] or 0) * len(tasks):.0f} of {len(tasks)} | "
+        f"{asked} | {solved:.0f} of {len(tasks)} | "
         f"{dict(Counter(end['ended'] for end in ends))} | {sum(end['calls'] for end in ends)} | "
         f"{dict(errors)} | {start:.2f} | {work:.2f} | {seconds / max(len(ends), 1):.2f} | "
         f"{memory / 1e6:.0f} | {plan.tool_tokens:,} | {peak:.0f}"
