@@ -64,6 +64,12 @@ _OUTPUT = re.compile(
 ASKED_FILE = "file"
 """Name of the detail of a task that says which file it asks for, if that is not a workbook."""
 
+DESKTOP_FOLDER = "folder"
+"""Name of the detail that says which folder of the home folder a task is about.
+
+A desktop has the task's files there, and brings the whole folder back.
+"""
+
 _TITLE = "Success by difficulty, feasibility and instruction"
 _COLUMNS = (
     ScoreColumn("Overall"),
@@ -497,10 +503,10 @@ def _gold(expected: Any, boundary: Boundary, places: Sequence[Path]) -> Gold | s
     """The gold of a metric, its name if it is not there, or None if the metric names none."""
     if not isinstance(expected, dict) or expected.get("type") not in {"local_file", "cloud_file"}:
         return None
-    written, placed = (_first(expected.get(each)) for each in ("path", "dest"))
+    written, placed = (_first(expected.get(key)) for key in ("path", "dest"))
     name = _name(unquote(urlsplit(str(written)).path), "evaluator")
     names = [name] if placed is None else [name, _name(placed, "evaluator")]
-    path = next((found for each in names if (found := _find(each, boundary, places))), None)
+    path = next((found for name in names if (found := _find(name, boundary, places))), None)
     return name if path is None else Gold(path)
 
 

@@ -8,10 +8,19 @@ import pytest
 
 from benchmarks.checklist_readings import RIGHT, difference_of, published_points
 from benchmarks.checklist_tasks import items_of
-from benchmarks.checklists import JOBS, agree, engines, jobs_in, judged_lines, recorded_outcomes
+from benchmarks.checklists import JOBS, Run, agree, engines, jobs_in, recorded_outcomes
 from judge.compare.cells.computing import NoEngines
 
 pytestmark = pytest.mark.data
+
+CHECKS = {
+    "ib-bench": 1163,
+    "officebench": 809,
+    "opencomputer": 5015,
+    "skillsbench": 1210,
+    "waa-v2": 238,
+}
+"""Suite -> how many outcomes of its own code are recorded."""
 
 POINTS = {
     "Mistral-Large-3/20260121_131522": (56, 771, 7, 46),
@@ -34,17 +43,16 @@ def checklists(judge_data: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "suite", ["ib-bench", "officebench", "opencomputer", "skillsbench", "waa-v2"]
-)
+@pytest.mark.parametrize("suite", CHECKS)
 def test_the_opened_suites_give_every_recorded_outcome(checklists: Path, suite: str) -> None:
     compute = engines() if suite == "opencomputer" else NoEngines()
     recorded = {
         key: outcome for key, outcome in recorded_outcomes(checklists).items() if key[0] == suite
     }
     judged = {
-        line.key: line.outcome for line in judged_lines(checklists, compute, [suite], tasks=True)
+        line.key: line.outcome for line in Run(checklists, compute, tasks=True).lines([suite])
     }
+    assert len(recorded) == CHECKS[suite]
     assert {
         key: (outcome, judged.get(key))
         for key, outcome in recorded.items()

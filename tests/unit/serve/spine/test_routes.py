@@ -8,10 +8,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-import schemathesis
 import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from schemathesis.checks import CHECKS, load_all_checks
 
 from judge.serve.app import make_app
 from judge.serve.store import tables as t
@@ -173,6 +171,13 @@ def fuzz(world: World, role: str, examples: int, number: int = 1) -> Counter[int
     Returns:
         How many answers there were of each status code.
     """
+    import schemathesis  # noqa: PLC0415  every worker collects this module
+    from schemathesis.checks import CHECKS, load_all_checks  # noqa: PLC0415
+
+    @schemathesis.serializer("application/zip")
+    def _(_: Any, value: Any) -> bytes:
+        return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
+
     ids = furnish(world)
     app = make_app(world.server)
     load_all_checks()
@@ -228,8 +233,3 @@ def seeded(document: dict[str, Any], ids: dict[str, dict[str, str]]) -> dict[str
             if name in names:
                 schema["properties"][name] = of(name)
     return document
-
-
-@schemathesis.serializer("application/zip")
-def _zip(_: Any, value: Any) -> bytes:
-    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
