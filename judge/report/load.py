@@ -49,6 +49,7 @@ from judge.suspects.decisions import (
     kept_suspicions,
     read_suspicions,
 )
+from judge.tools.episodes import has_tool_episodes
 
 MAX_SHOWN_CASES = 100_000
 """A report of more cases has no entries; the entries of this many take about a gigabyte."""
@@ -251,9 +252,10 @@ def load_run(
     with RunDirectory(path) as store:
         records = _read(store, dataset, as_path(suspects), details=details, published=published)
     entries, notes = _entries(path, records)
-    episodes, unread = read_entries(
-        path, ((entry.task_id, entry.sample, case) for entry in entries for case in entry.cases)
-    )
+    cases = ((entry.task_id, entry.sample, case) for entry in entries for case in entry.cases)
+    # Episodes of tools have entries of their own.
+    of_tools = has_tool_episodes(records.run.get("setting"))
+    episodes, unread = read_entries(path, () if of_tools else cases)
     watched.check()
     return LoadedRun(
         path=path,

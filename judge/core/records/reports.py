@@ -223,7 +223,9 @@ class ShareReport(TypedDict):
 class CollateralReport(TypedDict):
     """What the option ``collateral`` found: outputs, tasks with damage, and cells by kind.
 
-    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without any.
+    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without any. What
+    begins with ``accepted`` is the same over accepted outputs. ``cases_with_errors_left`` are
+    outputs with error values that the input did not have.
     """
 
     cases: int
@@ -234,7 +236,11 @@ class CollateralReport(TypedDict):
     accepted_cases_with_damage: int
     median_damage: float | None
     largest_damage: int | None
+    accepted_tasks: ShareReport
+    accepted_median_damage: float | None
+    accepted_largest_damage: int | None
     cases_with_additions: int
+    cases_with_errors_left: int
     cells: dict[str, int]
 
 

@@ -448,7 +448,8 @@ function episodePart(episode, number) {
   if (!episode) return "";
   const { key } = currentTask;
   // The address names the turn, so that one can be pointed out; no step of it is a page of its own.
-  currentEpisode = new Episode(episode, (turn) => history.replaceState(null, "", hashOf(key, number, turn)));
+  const Kind = episode.kind === "tools" ? ToolEpisode : Episode;
+  currentEpisode = new Kind(episode, (turn) => history.replaceState(null, "", hashOf(key, number, turn)));
   return currentEpisode.element;
 }
 
