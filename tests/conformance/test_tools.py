@@ -212,7 +212,8 @@ def in_mode(server: BuiltServer, mode: str) -> BuiltServer:
 
 
 def offered(server: BuiltServer, sandbox: Sandbox, mode: str) -> ServerTools:
-    return list_server(in_mode(server, mode), sandbox, start_s=4.0)
+    start_s = 4.0 if mode == "hang_start" else 60.0
+    return list_server(in_mode(server, mode), sandbox, start_s=start_s)
 
 
 BOTH_CALLS = {
@@ -235,7 +236,8 @@ def test_a_server_that_misbehaves_ends_in_time_and_it_is_its_own_fault(
     sandbox: Sandbox, server: BuiltServer, calculator: SharedCalculator, mode: str
 ) -> None:
     tools = ToolSet("mcp:hostile", ("submit",), (offered(server, sandbox, mode),))
-    with episode(sandbox, tools, calculator, call_s=1.0, start_s=4.0) as made:
+    call_s = 1.0 if "timeout" in BOTH_CALLS[mode] else 30.0
+    with episode(sandbox, tools, calculator, call_s=call_s) as made:
         outcomes = [made.call("say", {"text": "x"}) for _ in range(2)]
         assert tuple(outcome.error for outcome in outcomes) == BOTH_CALLS[mode]
         for outcome in outcomes:
