@@ -1,13 +1,12 @@
 """Messages between client and workers, as bytes: the handshake, requests and answers.
 
 A worker is asked who it is before it gets its first case. Its answer is compared field by field; a
-worker that differs in what could change a verdict is refused by its name.
+worker that differs in anything that could change a verdict is refused, and named.
 
 Requests go from the client to the workers, which run its code anyway; they are pickled. Answers go
 the other way, where nothing may be executed, and where a worker may send what it likes. An answer
 is a head, which is JSON, and then records (JSON as well) and outputs, whose lengths are in the
-head. Nothing is read of it before its values are counted, and every field is checked against the
-request.
+head. Its values are counted before any of it is read, and every field is checked against the request.
 """
 
 from __future__ import annotations
@@ -157,7 +156,7 @@ class Reply:
         """Reads an answer.
 
         Args:
-            data: the answer; believed in nothing but the verdicts.
+            data: the answer; nothing in it is trusted but the verdicts.
             request: the work that was requested.
 
         Raises:
@@ -189,9 +188,9 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     lengths = [record for _, _, record, _ in listed] + [check for _, check in checks]
     outputs = [output for *_, output in listed if output != _NO_OUTPUT]
     if any(length < 0 for length in (*lengths, *outputs)):
-        raise MalformedError("a length that is not one")
+        raise MalformedError("a negative length")
     if start + sum(lengths) + sum(outputs) != len(data):
-        raise MalformedError("a length other than it says")
+        raise MalformedError("a length that differs from the one stated in its head")
     texts = data[start : start + sum(lengths)].decode()
     if has_more_values(texts, _MAX_ANSWER_VALUES):
         raise MalformedError(f"its records have more than {_MAX_ANSWER_VALUES:,} values")

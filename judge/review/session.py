@@ -427,7 +427,7 @@ class ReviewSession:
         evidence: str = "",
         typed: Typed | None = None,
     ) -> Decision:
-        """Keeps a decision, and writes the corrections that follow from all of them.
+        """Records a decision, and writes the corrections that follow from all decisions.
 
         Args:
             index: the suspect's place.
@@ -492,7 +492,7 @@ class ReviewSession:
 
 
 def _check_replaceable(path: Path) -> None:
-    """Whether a file of corrections may be replaced: everything in it came from reviews."""
+    """Whether a file of corrections may be replaced, as it may if everything in it came from reviews."""
     if not path.is_file():
         return
     foreign = [

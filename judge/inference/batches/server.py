@@ -457,7 +457,7 @@ class BatchEndpoint:
         return _state_of(await self._ask(ServerRequest(f"/batches/{batch_id}")))
 
     async def find(self, label: str, file_id: str, begun_s: float) -> BatchState | None:
-        """The batch with a label, or of a file; None if the server has none.
+        """The batch that has a label or was made of a file; None if the server has no such batch.
 
         Args:
             label: the label.
