@@ -6,7 +6,8 @@ worker that differs in anything that could change a verdict is refused, and name
 Requests go from the client to the workers, which run its code anyway; they are pickled. Answers go
 the other way, where nothing may be executed, and where a worker may send what it likes. An answer
 is a head, which is JSON, and then records (JSON as well) and outputs, whose lengths are in the
-head. Its values are counted before any of it is read, and every field is checked against the request.
+head. Its values are counted before any of it is read, and every field is checked against the
+request.
 """
 
 from __future__ import annotations

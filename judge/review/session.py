@@ -492,7 +492,7 @@ class ReviewSession:
 
 
 def _check_replaceable(path: Path) -> None:
-    """Whether a file of corrections may be replaced, as it may if everything in it came from reviews."""
+    """Refuses to replace a file of corrections unless everything in it came from reviews."""
     if not path.is_file():
         return
     foreign = [

@@ -228,7 +228,7 @@ class SuiteFormat(ABC):
         return {}
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
-        """The role of a file for a program of the task, by its name; None if no such program uses it.
+        """The role of a file for programs of the task, by its name; None if none of them uses it.
 
         Prompts and programs of other people name their files; this says which to look for.
         """

@@ -38,6 +38,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.option import check_names
 from judge.core.records.cases import CaseComparison
 from judge.core.submission import Answer, Origin
 from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
@@ -110,9 +111,7 @@ class TypedAnswerChecker(Checker):
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """``variables``, and the ``form`` of replies."""
-        for option in options:
-            if option not in {VARIABLES, FORM}:
-                raise UsageError(f"the checker {self.name} has no option {option!r}")
+        check_names(self.name, options, (VARIABLES, FORM))
         if options.get(FORM, JSON) not in {JSON, NAMED}:
             raise UsageError(f"option {FORM}: must be {JSON!r} or {NAMED!r}")
         if VARIABLES in options:
