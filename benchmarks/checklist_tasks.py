@@ -48,9 +48,15 @@ def task_of(data: Path, job: Job) -> Task:
     task_id = next((task.id for task in suite.tasks if name in (task.id, *task.aliases)), name)
     task = suite.task(task_id)
     if "gold" in job:
-        gold = Gold((data / job["gold"]["path"]).resolve())
+        gold = Gold(located(data, job, job["gold"]["path"]))
         task = replace(task, cases=(replace(task.cases[0], golds=(gold,)),))
     return task
+
+
+def located(data: Path, job: Job, path: str) -> Path:
+    """A file that a job names: next to its list of jobs, or else below the folder of the data."""
+    beside = Path(job.get("beside", data)) / path
+    return (beside if beside.exists() else data / path).resolve()
 
 
 def left_files(data: Path, job: Job) -> dict[str, bytes]:
@@ -60,7 +66,9 @@ def left_files(data: Path, job: Job) -> dict[str, bytes]:
         OSError: one is not there.
     """
     return {
-        file["name"]: (data / file["path"]).read_bytes() for file in job["files"] if "path" in file
+        file["name"]: located(data, job, file["path"]).read_bytes()
+        for file in job["files"]
+        if "path" in file
     }
 
 
@@ -73,7 +81,7 @@ def response_of(data: Path, job: Job) -> Mapping[str, Any]:
     response = job.get("response")
     if response is None:
         published = str(job["job"]).removeprefix("published/")
-        path = data / "ib-bench/responses" / f"{published}.json"
+        path = located(data, job, f"ib-bench/responses/{published}.json")
         response = json.loads(path.read_text(encoding="utf-8"))
     return dict(response)
 

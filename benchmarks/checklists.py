@@ -1,14 +1,16 @@
 """The checks of published checklist suites on recorded outputs: the published verdict of each item.
 
-    python -m benchmarks.checklists DATA [--out FILE] [--suite NAME] [--tasks] [--show 20]
+    python -m benchmarks.checklists DATA [--jobs FILE] [--out FILE] [--suite NAME] [--tasks]
 
-DATA is a folder with ``jobs.jsonl`` (an output a line), the tasks of the suites and the outputs. A
-line is written for each check of each output: ``suite``, ``job``, ``check`` and ``passed`` (null
-where the published code raises); for a pytest also its ``result``. If DATA has recorded verdicts
-(``verdicts.jsonl``), the agreement is printed per suite and kind, with the checks that differ.
-Formulas are computed by the engines of the sandbox, where a suite's own code has LibreOffice
-compute them. An output that cannot be judged (a file that is not there, a task that the suite does
-not have) is named on stderr and has no lines.
+DATA is a folder with ``jobs.jsonl`` (an output a line), the tasks of the suites and the outputs.
+``--jobs`` names another list of jobs, whose outputs are next to it or below DATA.
+
+A line is written for each check of each output: ``suite``, ``job``, ``check`` and ``passed`` (null
+where the published code raises); for a pytest also its ``result``. If there are recorded verdicts
+next to the list (``verdicts.jsonl``), the agreement is printed per suite and kind, with the checks
+that differ. Formulas are computed by the engines of the sandbox, where a suite's own code has
+LibreOffice compute them. An output that cannot be judged (a file that is not there, a task that the
+suite does not have) is named on stderr and has no lines; the exit status is then 1.
 
 ``--tasks`` judges the same outputs through the suites as the judge opens them and the checker
 ``checklist``, under ``official``.
@@ -26,7 +28,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TextIO
 
-from benchmarks.checklist_tasks import items_of, left_files, response_of
+from benchmarks.checklist_tasks import items_of, left_files, located, response_of
 from judge.compare.cells.computing import Compute
 from judge.compare.checklists.items import Judged, State
 from judge.compare.published import ib_bench, officebench, opencomputer
@@ -114,7 +116,7 @@ def _first_workbook(files: Mapping[str, bytes]) -> Workbook | None:
     return None
 
 
-def ib_bench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool]]:
+def ib_bench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | None]]:
     """The programmatic criteria of an answer; one line if its reply could not be parsed."""
     rubric = _json(data / "ib-bench/tasks" / job["task"] / "rubric.json")["criteria"]
     reply = response_of(data, job).get("parsed_response")
@@ -124,7 +126,10 @@ def ib_bench_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, boo
     workbook = _first_workbook(left_files(data, job))
     for name, criterion in rubric.items():
         if criterion["type"] == "programmatic":
-            yield name, ib_bench.judge_criterion(name, criterion, reply, workbook).passed
+            try:
+                yield name, ib_bench.judge_criterion(name, criterion, reply, workbook).passed
+            except PublishedError:
+                yield name, None
 
 
 def opencomputer_checks(
@@ -169,7 +174,7 @@ def waa_checks(data: Path, job: Job, _: Compute) -> Iterator[tuple[str, bool | N
     """Each rule of ``compare_table`` alone; its state is that of Spider2-V's evaluator."""
     path = data / "waa-v2/examples/libreoffice_calc" / f"{job['task']}.json"
     answer = _first_workbook({f"{name}.xlsx": file for name, file in left_files(data, job).items()})
-    gold = Book(open_workbook((data / job["gold"]["path"]).resolve()), Side.GOLD)
+    gold = Book(open_workbook(located(data, job, job["gold"]["path"])), Side.GOLD)
     for number, rule in enumerate(_json(path)["evaluator"]["options"]["rules"]):
         passed: bool | None = False
         if answer is not None:
@@ -213,39 +218,60 @@ _ENDED: Mapping[State, Outcome] = {
 # -- all of them -----------------------------------------------------------------------------------
 
 
-def jobs_in(data: Path, suites: Iterable[str]) -> Iterator[Job]:
-    """The outputs of some suites; a line of another suite is named on stderr."""
-    chosen = set(suites)
-    with (data / JOBS).open(encoding="utf-8") as jobs:
-        for number, text in enumerate(jobs, start=1):
-            job = json.loads(text)
-            if job.get("suite") in chosen:
-                yield job
-            elif job.get("suite") not in SUITES:
-                print(f"{JOBS}, line {number}: no suite {job.get('suite')!r}", file=sys.stderr)
-
-
-def judged_lines(
-    data: Path, compute: Compute, suites: Iterable[str], *, tasks: bool = False
-) -> Iterator[Line]:
-    """The outcome of every check of every output.
+def jobs_in(data: Path, suites: Iterable[str], listed: Path | None = None) -> Iterator[Job]:
+    """The outputs of some suites; a line that is none is named on stderr.
 
     Args:
-        data: the folder with ``jobs.jsonl``.
-        compute: computes formulas.
+        data: the folder with the tasks.
         suites: names of the suites that are judged.
-        tasks: whether the checker ``checklist`` judges them.
+        listed: the list of jobs, if it is not that of the folder.
     """
-    for job in jobs_in(data, suites):
-        decide = task_checks if tasks else SUITES[job["suite"]]
-        try:
-            outcomes = list(decide(data, job, compute))
-        except (JudgeError, OSError, KeyError) as error:
-            problem = error.message if isinstance(error, JudgeError) else repr(error)
-            print(f"{job['suite']} {job.get('job')}: not judged: {problem}", file=sys.stderr)
-            continue
-        for check, outcome in outcomes:
-            yield Line(job["suite"], job["job"], job.get("kind", ""), check, outcome)
+    chosen, path = set(suites), listed or data / JOBS
+    with path.open(encoding="utf-8") as lines:
+        for number, text in enumerate(lines, start=1):
+            try:
+                job = json.loads(text)
+                suite = job["suite"]
+            except (ValueError, LookupError, TypeError) as error:
+                print(f"{path}, line {number}: not a job: {error!r}", file=sys.stderr)
+                continue
+            if suite in chosen:
+                yield {**job, "beside": path.parent}
+            elif suite not in SUITES:
+                print(f"{path}, line {number}: no suite {suite!r}", file=sys.stderr)
+
+
+@dataclass
+class Run:
+    """All outputs of a list of jobs.
+
+    Attributes:
+        data: the folder with the tasks of the suites.
+        compute: computes formulas.
+        tasks: whether the checker ``checklist`` judges them.
+        listed: the list of jobs, if it is not that of the folder.
+        not_judged: outputs that could not be judged so far.
+    """
+
+    data: Path
+    compute: Compute
+    tasks: bool = False
+    listed: Path | None = None
+    not_judged: int = 0
+
+    def lines(self, suites: Iterable[str]) -> Iterator[Line]:
+        """The outcome of every check of every output of some suites."""
+        for job in jobs_in(self.data, suites, self.listed):
+            decide = task_checks if self.tasks else SUITES[job["suite"]]
+            try:
+                outcomes = list(decide(self.data, job, self.compute))
+            except (JudgeError, OSError, LookupError, ValueError, TypeError) as error:
+                problem = error.message if isinstance(error, JudgeError) else repr(error)
+                print(f"{job['suite']} {job.get('job')}: not judged: {problem}", file=sys.stderr)
+                self.not_judged += 1
+                continue
+            for check, outcome in outcomes:
+                yield Line(job["suite"], str(job["job"]), job.get("kind", ""), check, outcome)
 
 
 def recorded_outcomes(data: Path) -> dict[tuple[str, str, str], Outcome]:
@@ -282,17 +308,19 @@ def main() -> int:
     """Judges, writes and compares."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("data", type=Path)
+    parser.add_argument("--jobs", type=Path, metavar="FILE", help="another list of jobs")
     parser.add_argument("--out", type=argparse.FileType("w", encoding="utf-8"))
     parser.add_argument("--suite", choices=sorted(SUITES), action="append")
     parser.add_argument("--tasks", action="store_true", help="through the checker checklist")
     parser.add_argument("--show", type=int, default=20)
     arguments = parser.parse_args()
-    recorded = recorded_outcomes(arguments.data) if (arguments.data / VERDICTS).exists() else {}
+    beside = arguments.jobs.parent if arguments.jobs else arguments.data
+    recorded = recorded_outcomes(beside) if (beside / VERDICTS).exists() else {}
     counts: Counter[tuple[str, str]] = Counter()
     agreeing: Counter[tuple[str, str]] = Counter()
     out: TextIO | None = arguments.out
-    suites = arguments.suite or SUITES
-    for line in judged_lines(arguments.data, engines(), suites, tasks=arguments.tasks):
+    run = Run(arguments.data, engines(), arguments.tasks, arguments.jobs)
+    for line in run.lines(arguments.suite or SUITES):
         if out is not None:
             out.write(json.dumps(line.record()) + "\n")
         if line.key in recorded:
@@ -303,8 +331,11 @@ def main() -> int:
                 print("differs:", *line.key, "recorded", recorded[line.key], "judged", line.outcome)
     for group in sorted(counts):
         print(f"{group[0]:14}{group[1]:12}{agreeing[group]:>6,} of {counts[group]:>6,}")
-    print(f"{sum(agreeing.values()):,} of {sum(counts.values()):,} recorded checks agree")
-    return 0 if agreeing == counts else 1
+    if recorded:
+        print(f"{sum(agreeing.values()):,} of {sum(counts.values()):,} recorded checks agree")
+    if run.not_judged:
+        print(f"{run.not_judged:,} outputs are not judged; see above")
+    return 0 if agreeing == counts and not run.not_judged else 1
 
 
 if __name__ == "__main__":

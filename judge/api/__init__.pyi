@@ -31,6 +31,7 @@ from judge.api.runs import make_audit as make_audit
 from judge.api.runs import read_audit as read_audit
 from judge.api.suspecting import outputs_of as outputs_of
 from judge.api.suspecting import suspects as suspects
+from judge.api.trajectories import write_atif as write_atif
 from judge.cluster.certificates import make_certificates as make_certificates
 from judge.cluster.config import at_address as at_address
 from judge.cluster.engine.programs import serve_scheduler as serve_scheduler
@@ -65,6 +66,7 @@ from judge.report.markdown import figure_cells as figure_cells
 from judge.report.markdown import figure_headings as figure_headings
 from judge.report.markdown import head_lines as head_lines
 from judge.report.markdown import pair_lines as pair_lines
+from judge.report.markdown import tools_table as tools_table
 from judge.report.markdown import with_interval as with_interval
 from judge.report.report import Report as Report
 from judge.report.view import ViewPage as ViewPage

@@ -139,6 +139,8 @@ class ScoreOptions(JudgingOptions):
         outputs: where finished workbooks are in the folder, such as ``{task}/{case}/*.xlsx``, or in
             the folder of each trial of a job (docs/agents.md).
         programs: the same for programs, which are run on all cases in place of comparing workbooks.
+        trajectories: what the agents did that left the finished workbooks: a pattern of files in
+            the folder (ATIF, SWE-agent's .traj), or the path of a log of Inspect.
         every_task: of finished workbooks, a task without any counts as not solved (NO), in place of
             being left out.
         best_of: of several samples of a task, the best one counts instead of their mean.
@@ -179,6 +181,15 @@ class ScoreOptions(JudgingOptions):
         str | None,
         Option(
             "Run the programs that are there on all cases, such as 'artifacts/**/solution.py'.",
+            Section.JUDGED,
+            metavar="PATTERN",
+        ),
+    ] = None
+    trajectories: Annotated[
+        str | None,
+        Option(
+            "Where it is on file what the agents did, such as '{task}/trajectory.json', or a log "
+            "of Inspect.",
             Section.JUDGED,
             metavar="PATTERN",
         ),

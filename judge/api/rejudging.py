@@ -32,6 +32,7 @@ from judge.files.documents import utc_now
 from judge.files.paths import GivenPath
 from judge.grading.batch import Event, Settings, grade
 from judge.grading.case_records import CaseKey, case_records, result_of_record
+from judge.grading.marks import read_marks
 from judge.grading.overrides import (
     NO_OVERRIDES,
     ManualVerdict,
@@ -387,7 +388,7 @@ def _judged_again(
             keep = store if request.apply else None
             rejudged = rerun_cases(store, loaded, suite, settings, keep, on_case)
         else:
-            output_of = _stored_outputs(store, loaded.run, suite)
+            output_of = stored_outputs(store, loaded.run, suite)
             rejudged = rejudge_cases(store, _cases(request), settings, output_of, on_case=on_case)
         rules = rules_record(request.options, settings)
         described = _described(request, rules, trusts_values=settings.trusts_values)
@@ -533,6 +534,22 @@ def change_verdict(
     return change
 
 
+def renew_report(run: GivenPath) -> None:
+    """Writes report.json again from the records of a run, with all marks; runs and judges nothing.
+
+    Raises:
+        SuiteError: the suite, which the report needs, is not available.
+    """
+    loaded = load_run(run)
+    suite = _suite_of(loaded)
+    with RunDirectory(loaded.path) as store:
+        store.lock()
+        results = [
+            result for submission in loaded.submissions for result in submission.automatic.values()
+        ]
+        store.write_document(REPORT_FILE, _report(store, loaded, suite, loaded.run, results))
+
+
 def _verdict(verdict: Verdict | str) -> Verdict:
     try:
         return Verdict(verdict)
@@ -560,6 +577,7 @@ def _report(
         overrides=read_overrides(store) if overrides is None else overrides,
         asked=[submission.asking for submission in loaded.submissions],
         suspicions=loaded.suspicions,
+        marks=read_marks(store),
     )
     add_published_figures(report, suite, run.get("outputs"), results)
     return report
@@ -597,11 +615,15 @@ def _with_recorded(
     )
 
 
-def _stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite) -> StoredOutput:
-    """Outputs by content from the run itself, or from the folder of finished ones."""
+def stored_outputs(store: RunDirectory, run: RunDocument, suite: Suite | None) -> StoredOutput:
+    """Outputs by content from the run itself, or from the folder of finished ones.
+
+    Returns:
+        Gives the output of (task id, sample, case) with a SHA-256, or says why there is none.
+    """
     folder = run.get("outputs")
     outputs: FoundOutputs | None = None
-    if folder is not None:
+    if folder is not None and suite is not None:
         with contextlib.suppress(JudgeError):  # the folder is gone: each case will say so
             outputs = outputs_in(Path(folder), suite, run.get("layout"))
 

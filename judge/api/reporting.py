@@ -27,6 +27,7 @@ from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.batch import BatchResult, Settings, current_records
 from judge.grading.case import LEFT_OUT
 from judge.grading.case_records import KnownCases
+from judge.grading.marks import read_marks
 from judge.grading.overrides import RecordedResults, read_overrides
 from judge.grading.store import CASES_FILE, SUSPECTS_FILE, RunDirectory
 from judge.report.report_json import MAX_HELD, EntriesFile, ReportBuilder
@@ -114,7 +115,12 @@ class RunReporter:
             problem: why the run is incomplete, or None.
         """
         suspicions = suspicions_in(self._store)
-        builder = ReportBuilder(self._run, overrides=self._overrides, suspicions=suspicions)
+        builder = ReportBuilder(
+            self._run,
+            overrides=self._overrides,
+            suspicions=suspicions,
+            marks=read_marks(self._store),
+        )
         entries = EntriesFile(self._store)
         best_of = bool(self._run.get("best_of"))
         submissions = self._submissions(pairs, chosen)

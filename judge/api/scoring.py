@@ -38,6 +38,7 @@ from judge.grading.batch import (
     grade_outputs,
     tasks_of,
 )
+from judge.grading.marks import read_marks
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.running import FinishedOutput, take_kept
@@ -69,6 +70,7 @@ from judge.suites.submissions import (
     load_submissions,
     submission_record,
 )
+from judge.tools.episodes import SETTING
 from judge.version import __version__
 
 
@@ -126,6 +128,11 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
             f"{results}: no such file or folder",
             hint="Give a run directory, a folder of runs, a .jsonl of solutions, or a folder of "
             "output workbooks.",
+        )
+    if options.trajectories is not None and (results.is_file() or RunDirectory.is_run(results)):
+        raise UsageError(
+            f"--trajectories is for a folder of finished workbooks, and {results} is none",
+            hint="A run keeps the trajectories with which it was first scored.",
         )
     if results.is_file():
         run = out or Path("results") / results.name.removesuffix(".jsonl")
@@ -385,6 +392,12 @@ class RunScorer:
         assert folder is not None
         found = outputs_in(folder, suite, run.get("layout"))
         attempts = attempts_in(folder, suite, run.get("layout"))
+        if (trajectories := self._options.trajectories) is not None:
+            from judge.api.trajectories import take_trajectories  # noqa: PLC0415  few runs have any
+
+            took = take_trajectories(store, folder, suite, run.get("layout"), trajectories, found)
+            found = found.with_attempts((str(one["id"]), int(str(one["sample"]))) for one in took)
+            attempts = attempts or took
         chosen = suite.select(self._options.ids, self._options.limit).tasks
         answered = {task.id for task in chosen} if self._options.every_task else found.attempted
         outputs = [
@@ -412,6 +425,8 @@ class RunScorer:
             store.replace_records(ATTEMPTS_FILE, attempts)
             described["model"] = _named(attempts, "model") or described.get("model")
             described["setting"] = _named(attempts, "agent") or described.get("setting")
+        if trajectories is not None:
+            described["setting"] = f"{SETTING}{described['setting']}"
         store.write_run(described)
         with progress(folder.name) as show:
             outcome = grade_outputs(store, outputs, settings, on_event=show)
@@ -450,6 +465,7 @@ class RunScorer:
                 if (str(attempt["id"]), attempt["sample"]) in judged
             ],
             suspicions=suspicions_in(store),
+            marks=read_marks(store),
         )
         changed = overrides.apply(results)
         add_published_figures(report, suite, run.get("outputs"), changed)

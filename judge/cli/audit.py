@@ -11,6 +11,9 @@ import click
 from judge import api
 from judge.cli.help import HelpCommand
 from judge.cli.options import json_option, option
+from judge.core.statistics import SEED
+from judge.files.documents import dump_json
+from judge.files.writing import write_whole
 
 if TYPE_CHECKING:
     from judge.core.statistics import Estimate
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     examples=(
         "audit results/mine --sample 50",
         "audit results/mine --read results/mine/audit.xlsx",
+        "audit results/mine --items 40 --out items.json",
     ),
 )
 @click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -46,6 +50,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Read a marked sheet back and print the rates.",
 )
+@option(
+    "--items",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Draw N items of checklists instead, for `judge checklist take`.",
+)
 @json_option("the rates")
 def audit(
     run: Path,
@@ -54,13 +64,18 @@ def audit(
     out: Path | None,
     dataset: str | None,
     read: Path | None,
+    items: int | None,
     as_json: bool,
 ) -> None:
     """Have a person mark a sample of the verdicts of RUN, and show how far they can be trusted.
 
     Writes a sheet with instruction, verdict, differences and links to the workbooks. Once right or
-    wrong is filled in, --read gives the four rates of the benchmark's paper with intervals.
+    wrong is filled in, --read gives the four rates of the benchmark's paper with intervals. With
+    --items, the sheet has single items of checklists, without what the judge says of them.
     """
+    if items is not None:
+        _draw_items(run, items, SEED if seed is None else seed, out or run / "items.json")
+        return
     if read is not None:
         rates = api.read_audit(run, read, seed=seed)
         click.echo(
@@ -76,6 +91,16 @@ def audit(
         f"{len(made.sample.verdicts)} cases, seed {made.sample.seed}"
     )
     click.echo(f"fill in right or wrong, then: judge audit {run} --read {made.sheet}")
+
+
+def _draw_items(run: Path, size: int, seed: int, out: Path) -> None:
+    from judge.report.load import load_run  # noqa: PLC0415  for a quick --help
+    from judge.report.marks import draw_items, sheet_of  # noqa: PLC0415
+
+    drawn = draw_items(load_run(run), size, seed)
+    write_whole(out, f"{dump_json(sheet_of(drawn), indent=2)}\n".encode())
+    click.echo(f"{out}: {len(drawn)} items, seed {seed}")
+    click.echo(f"fill in score (0 to 1), then: judge checklist take {run} {out} --by NAME")
 
 
 def _lines(rates: AuditRates) -> list[str]:

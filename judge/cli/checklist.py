@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,22 +12,23 @@ import click
 
 from judge import api
 from judge.api.infer_options import InferOptions
+from judge.api.rejudging import renew_report, stored_outputs
 from judge.cli.help import HelpCommand, HelpGroup
 from judge.cli.options import by_option, json_option, option, who
-from judge.errors import UsageError
+from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json, utc_now
 from judge.files.writing import write_whole
+from judge.grading.marks import MARKS_FILE, MarkRecord, read_marks
 from judge.grading.store import RunDirectory
-from judge.report.checklists import judges_line, percent
+from judge.report.checklists import marks_lines
 from judge.report.load import LoadedRun, load_run
 from judge.report.marks import (
-    MARKS_FILE,
-    MarkRecord,
-    agreements,
+    OpenItem,
+    every_item,
+    marked_points,
+    marks_of_published,
     marks_of_sheet,
     open_items,
-    points_with_marks,
-    read_marks,
     sheet_of,
 )
 
@@ -45,9 +47,10 @@ _SHEET = click.Path(dir_okay=False, path_type=Path)
     ),
 )
 def checklist() -> None:
-    """Marks of models and people for items of checklists that the judge cannot decide.
+    """Marks of models, people and programs for items that the judge cannot decide.
 
-    Marks are kept in marks.jsonl of the results directory. They change no verdict.
+    Marks are kept in marks.jsonl of the results directory, and are in its report. They change no
+    verdict.
     """
 
 
@@ -61,6 +64,7 @@ def _opened(path: Path) -> tuple[LoadedRun, RunDirectory]:
 @option("--votes", type=click.IntRange(1, 99), default=1, help="Votes for each item, odd [1].")
 @option("--base-url", help="Address of an OpenAI-compatible server. [of the model]")
 @option("--api-key-env", metavar="NAME", help="Environment variable that holds the key.")
+@option("--param", multiple=True, metavar="NAME=JSON", help="Any other request parameter.")
 @option("--jobs", type=click.IntRange(1, 64), default=4, help="Items at a time [4].")
 def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
     """Ask a chat model about the items of RUN that are left to one.
@@ -75,8 +79,8 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
         raise UsageError(f"--votes {votes}: an odd number has a median")
     loaded, store = _opened(run)
     items = [
-        (item, llm_judge.material_of(item, _output(store, item.output_sha256)))
-        for item in open_items(loaded, "llm")
+        (item, llm_judge.material_of(item, output))
+        for item, output in _with_outputs(loaded, store, "llm")
     ]
     template, by = load_template(llm_judge.TEMPLATE), f"model {options['model']}"
     done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == by}
@@ -113,11 +117,58 @@ def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
         f"{options['model']}: {len(marks)} of {fresh} items marked, {len(items) - fresh} known "
         f"before; {tokens:,} tokens, {cost}; prompt {template.name} {template.digest[:12]}"
     )
-    _print_points(loaded, read_marks(store))
+    _renew(loaded, store)
 
 
-def _output(store: RunDirectory, digest: str | None) -> bytes | None:
-    return None if digest is None else store.get_workbook(digest)
+def _with_outputs(
+    run: LoadedRun, store: RunDirectory, judged: str
+) -> Iterator[tuple[OpenItem, bytes | None]]:
+    """The items that wait for a mark, with their outputs; one whose output is gone is named."""
+    output_of = stored_outputs(store, run.run, run.suite)
+    for item in open_items(run, judged):
+        output = None
+        if item.output_sha256 is not None:
+            output = output_of(item.key[:3], item.output_sha256)
+        if isinstance(output, str):
+            click.echo(f"no mark: task {item.key[0]}, item {item.key[3]}: {output}", err=True)
+        else:
+            yield item, output
+
+
+@checklist.command(cls=HelpCommand, examples=("checklist run results/mine",))
+@click.argument("run", type=_RUN)
+@option("--sandbox", default="auto", help="Where programs run. [auto]")
+def run(run: Path, sandbox: str) -> None:
+    """Run the programs of the suite that judge items of RUN, in the sandbox.
+
+    A program is run once on the same output. It says its score in /logs/verifier/reward.txt, or by
+    its exit code.
+    """
+    from judge.core.limits import Limits  # noqa: PLC0415  for a quick --help
+    from judge.report.programs import RATER, program_of, run_item  # noqa: PLC0415
+
+    loaded, store = _opened(run)
+    done = {mark.get("prompt") for mark in read_marks(store) if mark["by"] == RATER}
+    known = marked = missing = 0
+    with contextlib.closing(api.open_sandbox(sandbox)) as opened:
+        for item, output in _with_outputs(loaded, store, "program"):
+            program = program_of(item, output)
+            if program is None:
+                missing += 1
+                continue
+            if program.digest in done:
+                known += 1
+                continue
+            with contextlib.closing(opened.session()) as session:
+                mark = run_item(item, program, session, Limits())
+            if isinstance(mark, str):
+                click.echo(f"no mark: task {item.key[0]}, item {item.key[3]}: {mark}", err=True)
+                continue
+            store.append(MARKS_FILE, mark)
+            marked += 1
+    without = f"; {missing} have no program that can be run here" if missing else ""
+    click.echo(f"{marked} items marked, {known} known before{without}")
+    _renew(loaded, store)
 
 
 @checklist.command(cls=HelpCommand, examples=("checklist sheet results/mine --out marks.json",))
@@ -132,19 +183,35 @@ def sheet(run: Path, out: Path, all_items: bool) -> None:
     click.echo(f"{out}: {len(items)} items; fill in score, then judge checklist take")
 
 
-@checklist.command(cls=HelpCommand, examples=("checklist take results/mine marks.json --by NAME",))
+@checklist.command(
+    cls=HelpCommand,
+    examples=(
+        "checklist take results/mine marks.json --by NAME",
+        "checklist take results/mine eval/scores/MODEL/RUN",
+    ),
+)
 @click.argument("run", type=_RUN)
-@click.argument("marks", type=_SHEET)
+@click.argument("marks", type=click.Path(path_type=Path))
 @by_option()
 def take(run: Path, marks: Path, by: str | None) -> None:
-    """Take the scores of a sheet into RUN; several raters may each fill in one."""
+    """Take the scores of a sheet into RUN; several raters may each fill in one.
+
+    MARKS may also be a folder of scores that IB-bench published for the run: those of its models
+    and people become marks of their own raters.
+    """
     loaded, store = _opened(run)
-    items = [*open_items(loaded, "human"), *open_items(loaded, "llm")]
-    taken = marks_of_sheet(read_json(marks, UsageError), items, who(by), utc_now())
+    if marks.is_dir():
+        taken, notes = marks_of_published(marks, loaded, utc_now())
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
+    else:
+        items = list(every_item(loaded))
+        taken = marks_of_sheet(read_json(marks, UsageError), items, who(by), utc_now())
     for mark in taken:
         store.append(MARKS_FILE, mark)
-    click.echo(f"{len(taken)} marks by {who(by)}")
-    _print_points(loaded, read_marks(store))
+    raters = dict.fromkeys(mark["by"] for mark in taken)
+    click.echo(f"{len(taken)} marks by {', '.join(raters) or 'nobody'}")
+    _renew(loaded, store)
 
 
 @checklist.command(cls=HelpCommand, examples=("checklist points results/mine",))
@@ -153,39 +220,22 @@ def take(run: Path, marks: Path, by: str | None) -> None:
 def points(run: Path, as_json: bool) -> None:
     """Show the points of RUN with all marks, and how far raters agree."""
     loaded, store = _opened(run)
-    marks = read_marks(store)
+    report = marked_points(loaded, read_marks(store)).report()
     if as_json:
-        sums, of_all, of_judged = points_with_marks(loaded, marks)
-        shares = {"share_of_all": of_all, "share_of_judged": of_judged}
-        document = {"by_judge": sums, **shares, "agreement": _agreement_json(marks)}
-        click.echo(json.dumps(document, ensure_ascii=False))
+        click.echo(json.dumps(report, ensure_ascii=False))
         return
-    _print_points(loaded, marks)
-    for pair in agreements(marks):
-        kappa = "none" if pair.kappa.value is None else f"{pair.kappa.value:.2f}"
-        if pair.kappa.low is not None and pair.kappa.high is not None:
-            kappa += f" [{pair.kappa.low:.2f}, {pair.kappa.high:.2f}]"
-        click.echo(
-            f"{pair.first} and {pair.second}: agree on {percent(pair.raw.value)} of "
-            f"{pair.raw.n} items, Cohen's kappa {kappa}"
-        )
+    _print_points(loaded, store)
 
 
-def _agreement_json(marks: Sequence[MarkRecord]) -> list[dict[str, object]]:
-    return [
-        {
-            "raters": [pair.first, pair.second],
-            "items": pair.raw.n,
-            "raw": pair.raw.value,
-            "kappa": pair.kappa.value,
-            "kappa_low": pair.kappa.low,
-            "kappa_high": pair.kappa.high,
-        }
-        for pair in agreements(marks)
-    ]
+def _renew(run: LoadedRun, store: RunDirectory) -> None:
+    """Shows the points with the marks, and brings them into report.json."""
+    _print_points(run, store)
+    try:
+        renew_report(run.path)
+    except SuiteError as error:
+        click.echo(f"note: report.json is as before: {error.message}", err=True)
 
 
-def _print_points(run: LoadedRun, marks: Sequence[MarkRecord]) -> None:
-    sums, of_all, of_judged = points_with_marks(run, marks)
-    click.echo(judges_line(sums))
-    click.echo(f"{percent(of_all)} of all points, {percent(of_judged)} of the judged points")
+def _print_points(run: LoadedRun, store: RunDirectory) -> None:
+    for line in marks_lines(marked_points(run, read_marks(store)).report()):
+        click.echo(line)

@@ -49,6 +49,13 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     help="File for --format markdown, html or json. [stdout]",
 )
+@option(
+    "--by",
+    type=OneOf(["runs", "tools"]),
+    default="runs",
+    show_default=True,
+    help="Rows of the table of scores: runs, or the tool sets of episodes, with what they took.",
+)
 @bootstrap_options
 @option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def compare_runs(
@@ -56,6 +63,7 @@ def compare_runs(
     others: tuple[Path, ...],
     form: str,
     out: Path | None,
+    by: str,
     seed: int | None,
     resamples: int | None,
     as_json: bool,
@@ -69,8 +77,14 @@ def compare_runs(
     """
     form = _form(form, out, as_json=as_json)
     comparison = api.compare_runs(first, *others, seed=seed, resamples=resamples)
+    by_tools = api.tools_table(comparison)
+    if by == "tools" and by_tools is None:
+        raise UsageError(
+            "--by tools: none of the runs has episodes of tools",
+            hint="judge infer --mode tools makes such runs, and judge score FOLDER --trajectories.",
+        )
     if form == "text":
-        _print(comparison)
+        _print(comparison, by_tools if by == "tools" else None)
     else:
         write_text(_written(comparison, form), out)
 
@@ -95,7 +109,7 @@ def _written(comparison: RunComparison, form: str) -> str:
     return json.dumps(comparison.to_json(), ensure_ascii=False) + "\n"
 
 
-def _print(comparison: RunComparison) -> None:
+def _print(comparison: RunComparison, by_tools: tuple[list[str], list[list[str]]] | None) -> None:
     console = make_console()
     for line in api.head_lines(comparison):
         console.print(styled((line, "yellow")), soft_wrap=True)
@@ -113,6 +127,11 @@ def _print(comparison: RunComparison) -> None:
             api.with_interval(run.hard_restriction),
             *api.figure_cells(comparison, run),
         )
+    if by_tools is not None:
+        headings, rows = by_tools
+        scores = table(*(f"!{heading}" for heading in headings[:1]), *headings[1:])
+        for row in rows:
+            scores.add_row(*row)
     print_table(scores, console)
     if comparison.settings:
         console.print("desktop episodes; solved tasks in %")

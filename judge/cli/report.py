@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from judge.report.model import Method
 
 HTML_FILE = "report.html"
+ATIF_FOLDER = "atif"
 
 
 @click.command(
@@ -35,15 +36,15 @@ HTML_FILE = "report.html"
 @option(
     "--format",
     "form",
-    type=OneOf(["html", "markdown", "json", "csv", "gif", "webp"]),
+    type=OneOf(["html", "markdown", "json", "csv", "gif", "webp", "atif"]),
     default="html",
     show_default=True,
     help="What to write.",
 )
 @option(
     "--out",
-    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
-    help="File to write. [HTML, GIF, WEBP: a file in RUN; all else: stdout]",
+    type=click.Path(allow_dash=True, path_type=Path),
+    help="File to write; for ATIF, a folder. [HTML, GIF, WEBP, ATIF: in RUN; all else: stdout]",
 )
 @option(
     "--table",
@@ -80,8 +81,16 @@ def report(
     HTML is one file that opens from disk, with a page for each task and its workbooks, on which
     desktop episodes are watched turn by turn. Nothing is run and nothing is judged.
 
-    With --format gif or webp, shows the desktop episode of one --case as a moving picture.
+    With --format gif or webp, shows the desktop episode of one --case as a moving picture; with
+    --format atif, writes each episode of tools as a trajectory that Harbor reads.
     """
+    if form != "atif" and out is not None and out.is_dir():
+        raise UsageError(f"--out {out}: is a folder", hint="Name a file.")
+    if form == "atif":
+        folder = out or run / ATIF_FOLDER
+        count = api.write_atif(run, folder)
+        make_console(err=True).print(f"{count} trajectories: {folder}")
+        return
     if form in {"gif", "webp"}:
         _write_film(run, case, sample, form, sandbox, out)
         return

@@ -51,6 +51,7 @@ def sandbox() -> None:
     help="With or without LibreOffice [with it if mmdebstrap is installed].",
 )
 @option("--desktop", is_flag=True, help="With LibreOffice Calc on a desktop [needs mmdebstrap].")
+@option("--agent", is_flag=True, help="With what tools of agents run in [needs mmdebstrap].")
 @option(
     "--verifier",
     is_flag=True,
@@ -62,6 +63,7 @@ def build(
     backend: str,
     office: bool | None,
     desktop: bool,
+    agent: bool,
     verifier: bool,
     base: str | None,
     as_json: bool,
@@ -78,7 +80,12 @@ def build(
         built = {"verifier": api.build_verifier_image(report)}
     else:
         built = api.build_all(
-            backend, with_office=office, with_desktop=desktop, base=base, report=report
+            backend,
+            with_office=office,
+            with_desktop=desktop,
+            with_agent=agent,
+            base=base,
+            report=report,
         )
     if as_json:
         click.echo(json.dumps(built, ensure_ascii=False))

@@ -275,6 +275,16 @@ class Checker(abc.ABC):
         """
         return {"": Answer.of_workbook(gold.read(), Origin.FINISHED, gold.name)}
 
+    def partial_answer(self, task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:  # noqa: ARG002
+        """A gold that is a part of a right answer, and the ids of the items that it decides.
+
+        None, by default, where golds are whole answers, or none at all.
+
+        Raises:
+            GoldFaultError: the gold cannot be read.
+        """
+        return None
+
     # -- what reports show of an answer ------------------------------------------------------------
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002

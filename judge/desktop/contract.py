@@ -122,7 +122,8 @@ class DesktopTask:
     Attributes:
         files: absolute path inside -> content.
         opened: path of the file that the spreadsheet program opens.
-        collected: path of the file that is brought back at the end.
+        collected: path of the file that is brought back at the end, or with a slash at its end of
+            the folder, which comes as one zip.
     """
 
     files: Mapping[str, bytes]

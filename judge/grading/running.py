@@ -25,7 +25,9 @@ from judge.core.records.cases import CaseRun
 from judge.core.submission import Answer, AnswerForm, KeptOutput, Origin, Submission
 from judge.core.task import CaseInput, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
-from judge.errors import WorkbookError
+from judge.errors import SandboxError, WorkbookError
+from judge.files.documents import MalformedError
+from judge.files.packed_folder import packed, unpacked
 from judge.grading.store import MAX_WORKBOOK_BYTES, RunDirectory, kept_workbook
 from judge.replies.answers import bounded_reply
 from judge.sandbox.contract import (
@@ -78,6 +80,8 @@ def run_case(
         SandboxError: the sandbox failed, not the program.
         OSError: an input file cannot be read.
     """
+    if not case_input.files:
+        return run_program(session, submission, {}, limits, form)
     first, *others = case_input.files
     files = {submission.input_path: first.path.read_bytes()}
     inside = submission.input_path.endswith(f"/{first.name}")
@@ -123,9 +127,19 @@ def run_program(
     verdict, cause = verdict_of_run(result, form)
     answer = None
     if verdict is None and result.output is not None:
-        name = posixpath.basename(submission.output_path)
-        answer = Answer.of_workbook(result.output, Origin.SOLUTION, name)
+        answer = _answer_of(result.output, submission.output_path)
     return RunOutcome(verdict, cause, _run_record(result), answer)
+
+
+def _answer_of(output: bytes, path: str) -> Answer:
+    """What a program left: a file, or a folder as the one zip that it is kept as."""
+    if not path.endswith("/"):
+        return Answer.of_workbook(output, Origin.SOLUTION, posixpath.basename(path))
+    try:
+        kept = packed(unpacked(output))
+    except MalformedError as error:
+        raise SandboxError(f"the folder {path} came back broken: {error}") from error
+    return Answer.of_workbook(kept, Origin.SOLUTION, posixpath.basename(path.rstrip("/")))
 
 
 def typed_outcome(text: str) -> RunOutcome:

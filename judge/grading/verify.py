@@ -48,7 +48,7 @@ class ItemsCheck:
         deterministic: how many items are judged here.
         not_judged: how many are left to a model, a person or a program.
         without_work: ids of items that hold on the unchanged inputs, or on an empty folder.
-        unreached: ids of deterministic items that hold on no gold; empty without a gold.
+        unreached: ids of deterministic items that hold on no gold, of those that a gold decides.
         errors: ids of items that end in an error on every answer that was tried.
     """
 
@@ -152,6 +152,11 @@ def check_items(judge: CaseJudge, task: Task, case: TestCase) -> ItemsCheck | No
         for gold in case.golds
         for answer in _own_answers(task, gold)
     ]
+    parts = [part for gold in case.golds if (part := _partial_answer(task, gold)) is not None]
+    golds += [
+        [item for item in _items_on(judge, task, case, answer) if item["id"] in decided]
+        for answer, decided in parts
+    ]
     listed = next((items for items in idle if items), None)
     if listed is None:
         return None
@@ -169,7 +174,8 @@ def check_items(judge: CaseJudge, task: Task, case: TestCase) -> ItemsCheck | No
         unreached=tuple(
             name
             for name in deterministic
-            if of_golds and all(run.get(name) != "holds" for run in of_golds)
+            if any(name in run for run in of_golds)
+            and all(run.get(name) != "holds" for run in of_golds)
         ),
         errors=tuple(
             name for name in deterministic if all(run.get(name) == "error" for run in states)
@@ -186,6 +192,13 @@ def _own_answers(task: Task, gold: Gold) -> list[Answer]:
         return list(checker_of(task.checker).own_answers(task, gold).values())
     except GoldFaultError:
         return []
+
+
+def _partial_answer(task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:
+    try:
+        return checker_of(task.checker).partial_answer(task, gold)
+    except GoldFaultError:
+        return None
 
 
 def _inputs_of(task: Task, case: TestCase) -> Answer:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from judge.core.conversation import estimate_tokens
 from judge.files.documents import dump_json, read_kept, utc_now
 from judge.files.writing import write_whole
 from judge.grading.store import RunDirectory
@@ -27,7 +28,6 @@ from judge.inference.chat import (
     ChatRequest,
     Message,
     estimate_request_tokens,
-    estimate_tokens,
     reply_of_json,
 )
 from judge.inference.config import Price

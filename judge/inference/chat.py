@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, NotRequired, Protocol, TypedDict
 
-from judge.core.conversation import Content, pictures_in
+from judge.core.conversation import Content, estimate_tokens, pictures_in
 from judge.inference.pictures import PictureStore, has_pictures, sent_content
 
 PICTURE_TOKENS = 1_000
@@ -247,19 +247,6 @@ class ChatModel(Protocol):
     async def close(self) -> None:
         """Closes connections; safe to call twice."""
         ...
-
-
-def estimate_tokens(text: str) -> int:
-    """An estimate of the tokens of a string: for pacing, dry runs and budgets, never for records.
-
-    Common tokenizers make one token of about four letters of English prose, of every two or three
-    characters of code and numbers, and of almost every character of other scripts.
-    """
-    ascii_chars = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
-    sample = text[:1000]
-    letters = sum(map(str.isalpha, sample)) / max(len(sample), 1)
-    per_token = 4.4 * letters + 2.2 * (1 - letters)
-    return round(ascii_chars / max(per_token, 1) + (len(text) - ascii_chars) * 0.8) + 1
 
 
 def estimate_request_tokens(messages: Sequence[Message]) -> int:

@@ -142,6 +142,34 @@ def suite_named_in(log: Path) -> tuple[str, str] | None:
     return (name, digest) if isinstance(name, str) and isinstance(digest, str) else None
 
 
+def raw_samples(log: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """The samples of a log as JSON, each with the head of the log; bounded as everywhere here.
+
+    Raises:
+        UsageError: Inspect is not installed.
+        SubmissionError: the log cannot be read.
+    """
+    check_installed()
+    header: dict[str, Any] = {}
+    kept: list[dict[str, Any]] = []
+    with _bad_log_is_an_error(log):
+        if log.suffix == ".json":
+            data = read_regular(log, SubmissionError, most_bytes=_MAX_JSON_BYTES)
+            if data is None:
+                raise SubmissionError(f"{log}: cannot be read: no such file")
+            header = as_object(parse_json(data, most_values=_MAX_VALUES))
+            kept = [as_object(sample) for sample in header.pop("samples", None) or []]
+        else:
+            with log.open("rb") as file:
+                for name, data in _members(file):
+                    document = parse_json(data, most_values=_MAX_VALUES)
+                    if name in _HEADERS:
+                        header = as_object(document)
+                    elif name.startswith(_SAMPLES):
+                        kept.append(as_object(document))
+    yield from ((header, sample) for sample in kept)
+
+
 def check_installed() -> None:
     """Checks that Inspect can be imported.
 

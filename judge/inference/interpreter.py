@@ -149,9 +149,21 @@ def add_picture(
 
 
 def state_of(path: str | None) -> tuple[int, int, int] | None:
-    """Fingerprint that changes when a file is written; None where there is no file."""
+    """Fingerprint that changes when a file is written; None where there is no file.
+
+    Of a folder, which ends with a slash, it is that of its newest file, and changes with their
+    number.
+    """
     if path is None:
         return None
+    if path.endswith("/"):
+        below = [
+            os.path.join(folder, name)  # noqa: PTH118
+            for folder, _, names in os.walk(path)
+            for name in names
+        ]
+        states = [state for state in map(state_of, below) if state is not None]
+        return (len(states), *max((state[1], state[2]) for state in states)) if states else None
     try:
         found = os.stat(path)  # noqa: PTH116
     except OSError:

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Any, cast
 
+from judge.core.conversation import estimate_tokens
 from judge.core.limits import Limits
 from judge.core.records.runs import InferenceIdentity, PromptContent, RunDocument
 from judge.core.task import TaskQuestion
 from judge.errors import StoreError
 from judge.files.documents import dump_json
-from judge.inference.chat import estimate_tokens
 from judge.inference.config import ModelSpec, Setting, TypedSetting, public_url
 from judge.inference.content import ContentLimits
 from judge.inference.desktop.setting import DesktopMode

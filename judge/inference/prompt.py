@@ -203,7 +203,7 @@ def build_prompt(
             "instruction_type": question.kind,
             "answer_position": question.details.get("answer_position", ""),
             "answer_sheet": _sheet_of(question),
-            "output_path": fields.output_path,
+            "output_path": _output_words(fields.output_path, question),
             "rounds": str(fields.rounds),
             "max_turn_num": str(fields.rounds),
             "state": fields.state,
@@ -212,6 +212,15 @@ def build_prompt(
         }
     )
     return writable(text)
+
+
+def _output_words(path: str, question: TaskQuestion) -> str:
+    """The output path; of a folder with what it is and holds."""
+    if not path.endswith("/"):
+        return path
+    leaves = question.details.get("leaves")
+    words = f"{path} (a folder: all files in it when the program has ended are the answer"
+    return f"{words}: {leaves})" if leaves else f"{words})"
 
 
 def _sheet_of(question: TaskQuestion) -> str:

@@ -65,6 +65,7 @@ from judge.report.paired import compare_phrasings
 from judge.report.set_aside import LEVELS, CertifiedTally, SuspectsTally
 from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.tally import RunTally, TaskGroup, TaskTally
+from judge.report.tools import summarise_tools, tools_lines
 from judge.suites import Suite
 from judge.suites.spreadsheetbench import FORMAT as SPREADSHEETBENCH
 
@@ -92,6 +93,7 @@ def build_report_data(
         method: confidence, resamples and seed of the intervals.
     """
     counted = _count(run, files)
+    tools = summarise_tools(run, counted.submissions)
     tally, rows, facts = counted.tally, counted.rows, counted.facts
     kinds = _instruction_types(facts.values())
     return ReportData(
@@ -118,7 +120,7 @@ def build_report_data(
         tasks=tuple(rows.kept),
         tasks_without_submission=run.tasks_without_submission,
         method=method,
-        notes=tuple(_notes(run, tally)),
+        notes=(*_notes(run, tally), *(tools_lines(tools) if tools is not None else ())),
         departures=departures(run.run, by_hand=tally.by_hand),
         suspects=None if tally.suspects is None else _suspects(tally.suspects, method),
         certified=None if tally.certified is None else _certified(tally.certified, method),
@@ -134,6 +136,7 @@ def build_report_data(
             method,
         ),
         episodes=summarise_episodes(run.run, counted.submissions, classes_of(run.suite), method),
+        tools=tools,
     )
 
 
@@ -184,7 +187,7 @@ def _count(run: LoadedRun, files: CaseFilesByCase) -> _Counted:
     best = best_samples(score for _, score in scored) if run.run.get("best_of") else None
     facts = _task_facts(run.submissions, files)
     divisions = divisions_for(list(facts.values()), of_paper=_is_of_the_paper(run))
-    tally = RunTally(run.overrides, run.suspicions, run.run)
+    tally = RunTally(run.overrides, run.suspicions, run.run, run.marks)
     rows = _Rows(keep=not run.is_large)
     counted = []
     for submission, score in scored:

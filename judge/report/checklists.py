@@ -8,8 +8,9 @@ from typing import TypedDict
 
 from judge.core.finding import in_words
 from judge.core.records.cases import CaseComparison, ChecklistRecord, ItemRecord, PointsRecord
-from judge.core.records.reports import PointsReport
+from judge.core.records.reports import MarkedPointsReport, PointsReport
 from judge.core.verdict import CaseResult
+from judge.grading.marks import MarkedPoints, MarkRecord
 
 JUDGES = {
     "deterministic": "deterministic",
@@ -27,7 +28,7 @@ class ItemGroup(TypedDict):
 
     name: str
     points: str
-    items: list[ItemRecord]
+    items: list[ShownItem]
 
 
 class ItemsPart(TypedDict):
@@ -38,9 +39,14 @@ class ItemsPart(TypedDict):
 
 
 class PointsTally:
-    """The points of all cases that were judged by a checklist."""
+    """The points of all cases that were judged by a checklist.
 
-    def __init__(self) -> None:
+    Args:
+        marks: the marks of models, people and programs.
+    """
+
+    def __init__(self, marks: Sequence[MarkRecord] = ()) -> None:
+        self._marked = MarkedPoints(marks) if marks else None
         self._cases = self._passing = self._with_pass_share = 0
         self._of_all: list[float] = []
         self._of_judged: list[float] = []
@@ -56,6 +62,8 @@ class PointsTally:
         if record is None:
             return
         self._cases += 1
+        if self._marked is not None:
+            self._marked.add(result)
         self._of_all.append(record["share_of_all"])
         if record["share_of_judged"] is not None:
             self._of_judged.append(record["share_of_judged"])
@@ -75,7 +83,7 @@ class PointsTally:
         """The sums, and the means of both shares; None if no case has points."""
         if not self._cases:
             return None
-        return {
+        report: PointsReport = {
             "cases": self._cases,
             "by_judge": self._parts["by_judge"],
             "by_group": self._parts["by_group"],
@@ -85,6 +93,9 @@ class PointsTally:
             "with_pass_share": self._with_pass_share,
             "passing": self._passing,
         }
+        if self._marked is not None:
+            report["with_marks"] = self._marked.report()
+        return report
 
 
 def _sum(first: PointsRecord, second: PointsRecord) -> PointsRecord:
@@ -138,6 +149,28 @@ def points_lines(points: PointsReport | None) -> Iterator[str]:
     yield f"points by kind: {_listed(points['by_kind'])}"
     if set(points["by_group"]) - {""}:
         yield f"points by group: {_listed(points['by_group'])}"
+    if "with_marks" in points:
+        yield from marks_lines(points["with_marks"])
+
+
+def marks_lines(marked: MarkedPointsReport) -> Iterator[str]:
+    """Lines on the points with marks, on who marked, and on how far raters agree."""
+    raters = ", ".join(f"{name} {count:,}" for name, count in marked["raters"].items())
+    with_marks = f"with marks ({raters})" if raters else "without marks"
+    yield f"{with_marks}: {judges_line(marked['by_judge'])}"
+    yield (
+        f"{with_marks.partition(' (')[0]}, {percent(marked['share_of_all'])} of all points, "
+        f"{percent(marked['share_of_judged'])} of the judged points"
+    )
+    for pair in marked["agreement"]:
+        kappa = "none" if pair["kappa"] is None else f"{pair['kappa']:.2f}"
+        if pair["kappa_low"] is not None and pair["kappa_high"] is not None:
+            kappa += f" [{pair['kappa_low']:.2f}, {pair['kappa_high']:.2f}]"
+        of = f" of kind {pair['kind']}" if "kind" in pair else ""
+        yield (
+            f"{' and '.join(pair['raters'])}: agree on {percent(pair['raw'])} of "
+            f"{pair['items']:,} items{of}, Cohen's kappa {kappa}"
+        )
 
 
 def _listed(parts: Mapping[str, PointsRecord]) -> str:
@@ -198,17 +231,40 @@ def _short(value: object) -> str:
 # -- pages -----------------------------------------------------------------------------------------
 
 
-def items_part(record: CaseComparison) -> ItemsPart | None:
-    """The items of a case for its page, by group; None if it was judged otherwise."""
+class ShownMark(TypedDict):
+    """A mark of an item on a page."""
+
+    by: str
+    score: float
+    why: str
+
+
+class ShownItem(ItemRecord):
+    """An item on a page, with its marks."""
+
+    marks: list[ShownMark]
+
+
+def items_part(record: CaseComparison, marks: Sequence[MarkRecord] = ()) -> ItemsPart | None:
+    """The items of a case for its page, by group; None if it was judged otherwise.
+
+    Args:
+        record: the comparison as it is on record.
+        marks: the marks of the case.
+    """
     checklist = record.get("checklist")
     if checklist is None:
         return None
-    groups: dict[str, list[ItemRecord]] = {}
+    given: dict[str, list[ShownMark]] = {}
+    for mark in marks:
+        said: ShownMark = {"by": mark["by"], "score": mark["score"], "why": mark.get("why", "")}
+        given.setdefault(mark["item"], []).append(said)
+    groups: dict[str, list[ShownItem]] = {}
     for item in record.get("items", []):
         values = {
             name: _short(item[name]) for name in ("expected", "found") if item.get(name) is not None
         }
-        shown: ItemRecord = {**item, **values}  # type: ignore[typeddict-item]
+        shown: ShownItem = {**item, **values, "marks": given.get(item["id"], [])}  # type: ignore[typeddict-item]
         groups.setdefault(item["group"], []).append(shown)
     return {
         "lines": list(checklist_lines(checklist)),

@@ -19,12 +19,12 @@ from judge.compare.checklists.workspace import (
     Workspace,
 )
 from judge.core.submission import Answer, AnswerFile, Origin
-from judge.core.task import Task
 from judge.errors import InferenceError, JudgeError
 from judge.files.documents import MalformedError, utc_now
+from judge.grading.marks import MarkRecord
 from judge.inference.chat import CallError, ChatModel, ChatRequest
 from judge.inference.prompt import Template
-from judge.report.marks import MarkRecord, OpenItem
+from judge.report.marks import OpenItem, fields_of
 
 TEMPLATE = "checklist_item"
 MAX_FILE_CHARS = 20_000
@@ -146,15 +146,6 @@ def read_score(text: str, fields: Mapping[str, Any]) -> tuple[float, str] | None
 
 
 # -- what a model is shown -------------------------------------------------------------------------
-
-
-def fields_of(task: Task | None, item_id: str) -> Mapping[str, Any]:
-    """The fields of an item in its task; empty if the suite is not available."""
-    listed = () if task is None else task.checker.options.get("items", ())
-    for item in listed if isinstance(listed, list | tuple) else ():
-        if isinstance(item, Mapping) and item.get("id") == item_id:
-            return item
-    return {}
 
 
 def material_of(item: OpenItem, output: bytes | None, name: str = "output.xlsx") -> Material:

@@ -28,6 +28,7 @@ from judge.files.documents import opened_regular
 from judge.files.json_lines import MAX_LINES_BYTES
 from judge.files.paths import GivenPath, as_path
 from judge.grading.case_records import CaseKey, case_record, case_records, result_of_record
+from judge.grading.marks import MarkRecord, read_marks
 from judge.grading.overrides import Overrides, read_overrides
 from judge.grading.store import (
     ATTEMPTS_FILE,
@@ -48,6 +49,7 @@ from judge.suspects.decisions import (
     kept_suspicions,
     read_suspicions,
 )
+from judge.tools.episodes import has_tool_episodes
 
 MAX_SHOWN_CASES = 100_000
 """A report of more cases has no entries; the entries of this many take about a gigabyte."""
@@ -172,6 +174,7 @@ class LoadedRun:
         is_large: whether details of single cases were left out.
         submitted: the (task id, sample) of everything in submissions.jsonl.
         watched: whether directory and records are still those that were read.
+        marks: what models, people and programs say of items of checklists.
     """
 
     path: Path
@@ -185,6 +188,7 @@ class LoadedRun:
     is_large: bool = False
     submitted: frozenset[tuple[str, int]] = frozenset()
     watched: WatchedFolder | None = None
+    marks: tuple[MarkRecord, ...] = ()
 
     def check_intact(self) -> None:
         """Checks that the directory and its records are still those that were read.
@@ -248,9 +252,10 @@ def load_run(
     with RunDirectory(path) as store:
         records = _read(store, dataset, as_path(suspects), details=details, published=published)
     entries, notes = _entries(path, records)
-    episodes, unread = read_entries(
-        path, ((entry.task_id, entry.sample, case) for entry in entries for case in entry.cases)
-    )
+    cases = ((entry.task_id, entry.sample, case) for entry in entries for case in entry.cases)
+    # Episodes of tools have entries of their own.
+    of_tools = has_tool_episodes(records.run.get("setting"))
+    episodes, unread = read_entries(path, () if of_tools else cases)
     watched.check()
     return LoadedRun(
         path=path,
@@ -264,6 +269,7 @@ def load_run(
         is_large=records.is_large,
         submitted=frozenset(records.submissions),
         watched=watched,
+        marks=records.marks,
     )
 
 
@@ -288,6 +294,7 @@ class _Records:
         suspicions: golds that may be at fault.
         is_large: whether details of single cases were left out.
         notes: what a reader has to know.
+        marks: the marks that count.
     """
 
     run: RunDocument
@@ -300,6 +307,7 @@ class _Records:
     suspicions: Suspicions | None
     is_large: bool
     notes: tuple[str, ...]
+    marks: tuple[MarkRecord, ...]
 
 
 def _read(
@@ -331,6 +339,7 @@ def _read(
         suspicions=suspicions,
         is_large=large,
         notes=(*notes, *left_out),
+        marks=tuple(read_marks(store)),
     )
 
 

@@ -20,6 +20,19 @@ from judge.report.model import (
 )
 from judge.report.pairing import FIGURES, RunComparison, RunScores
 from judge.report.set_aside import certified_label
+from judge.report.tools import (
+    GROUP_HEADINGS,
+    USE_HEADINGS,
+    USE_REMARK,
+    ToolsSummary,
+    cost_in_words,
+    counts_in_words,
+    group_cells,
+    percent_in_words,
+    seconds_in_words,
+    tokens_in_words,
+    use_cells,
+)
 from judge.suites.certified import Grade
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
@@ -57,6 +70,7 @@ def render_markdown(data: ReportData) -> str:
         *(_phrasings(phrasing) for phrasing in data.phrasings),
         _differences(data),
         _episodes(data.episodes),
+        _tools(data.tools),
         _measures(data),
         _usage(data),
         _repeated(data),
@@ -316,6 +330,21 @@ def _episodes(summary: EpisodesSummary | None) -> str:
     )
 
 
+def _tools(summary: ToolsSummary | None) -> str:
+    if summary is None:
+        return ""
+    groups = [(escape(group.label), *map(escape, group_cells(group))) for group in summary.groups]
+    uses = [(escape(use.tool), *use_cells(use)) for use in summary.by_tool]
+    return "\n\n".join(
+        (
+            "## Tools",
+            markdown_table(("", *GROUP_HEADINGS), groups),
+            markdown_table(("tool", *USE_HEADINGS), uses),
+            USE_REMARK,
+        )
+    )
+
+
 def settings_table(rows: Sequence[SettingRow]) -> str:
     """Success by setting, in the form of the papers' tables: a line for each."""
     named = ("run",) if any(row.name for row in rows) else ()
@@ -477,6 +506,10 @@ def comparison_markdown(comparison: RunComparison) -> str:
         f"## Scores on {comparison.tasks} common tasks",
         scores,
     ]
+    if (by_tools := tools_table(comparison)) is not None:
+        headings, rows = by_tools
+        shown = markdown_table([*map(escape, headings)], [[*map(escape, row)] for row in rows])
+        parts += ["## By tool set", shown]
     if comparison.settings:
         how = (
             "Solved tasks, % [interval]; turns, actions and seconds are means of the episodes that "
@@ -499,6 +532,49 @@ def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
     """The two figures of a run, with their intervals, under :func:`figure_headings`."""
     shares = (getattr(run, name) for name in comparison.figures)
     return ["-" if share is None else with_interval(share) for share in shares]
+
+
+def tools_table(comparison: RunComparison) -> tuple[list[str], list[list[str]]] | None:
+    """Headings and rows of a comparison by tool set, a row for each run; None if none has tools.
+
+    Differences are those from the first run, on the soft score, in points.
+    """
+    if not any(run.tools is not None for run in comparison.runs):
+        return None
+    headings = [
+        *("tools", "run", "model", "soft % [interval]", "hard % [interval]"),
+        *(f"soft, against {comparison.runs[0].name} [interval]", "calls of an episode", "errors"),
+        *("errors by kind", "tokens: requests + replies", "dollars", "seconds"),
+        *(f"{heading} % [interval]" for heading in figure_headings(comparison)),
+    ]
+    return headings, [_tools_row(comparison, run) for run in comparison.runs]
+
+
+def _tools_row(comparison: RunComparison, run: RunScores) -> list[str]:
+    first = comparison.runs[0].name
+    pairs = {(pair.first, pair.second): pair for pair in comparison.pairs}
+    pair = pairs.get((first, run.name))
+    took = ["-"] * 6
+    if run.tools is not None:
+        figures = run.tools.overall
+        took = [
+            f"{figures.calls_median:g} (median), {figures.calls_p90:g} (90 %)",
+            percent_in_words(figures.error_share),
+            counts_in_words(figures.errors),
+            tokens_in_words(figures),
+            cost_in_words(figures),
+            seconds_in_words(figures),
+        ]
+    return [
+        "-" if run.tools is None else f"{run.tools.tools} ({run.tools.answer})",
+        run.name,
+        run.model or "-",
+        with_interval(run.soft_restriction),
+        with_interval(run.hard_restriction),
+        "-" if pair is None else points(pair.soft_difference),
+        *took,
+        *figure_cells(comparison, run),
+    ]
 
 
 def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:

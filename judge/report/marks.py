@@ -1,59 +1,23 @@
-"""Marks: what models and people say about items of checklists that the judge leaves to them.
+"""Marks of a run: which items wait for one, sheets for people, scores that a suite published.
 
-``marks.jsonl`` of a results directory is append-only; the last mark of a rater for an item
-counts. A mark changes no verdict and no record: it is looked up when points are counted.
+:mod:`judge.grading.marks` has the records and what follows from them.
 """
 
 from __future__ import annotations
 
-import math
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from statistics import fmean
-from typing import NotRequired, TypedDict
+from pathlib import Path
+from typing import Any
 
-from judge.core.records.cases import ItemRecord, PointsRecord
-from judge.core.statistics import Estimate, cohens_kappa, wilson
-from judge.errors import StoreError, UsageError
-from judge.files.documents import MalformedError
-from judge.files.forms import Count, Sha256, checked
-from judge.grading.store import RunDirectory
+from judge.core.records.cases import ItemRecord
+from judge.core.task import Task
+from judge.errors import UsageError
+from judge.files.documents import read_json
+from judge.grading.marks import ItemKey, MarkedPoints, MarkRecord
 from judge.report.load import LoadedRun, LoadedSubmission
-
-MARKS_FILE = "marks.jsonl"
-HOLDS_FROM = 0.6
-"""From which score an item counts as holding, as IB-bench has it."""
-
-
-class MarkRecord(TypedDict):
-    """A line of ``marks.jsonl``: a score from 0 to 1 that a rater gives an item of an output.
-
-    ``judged`` is ``llm`` or ``human``. A model's mark has its ``votes``, of which ``score`` is the
-    median, their ``agreement`` (1 less their mean distance from it), the hash of the ``prompt``,
-    and tokens and cost of all votes.
-    """
-
-    task: str
-    sample: Count
-    case: Count
-    item: str
-    judged: str
-    by: str
-    at: str
-    score: float
-    output_sha256: Sha256 | None
-    why: NotRequired[str]
-    votes: NotRequired[list[float]]
-    agreement: NotRequired[float]
-    prompt: NotRequired[str]
-    prompt_tokens: NotRequired[Count]
-    completion_tokens: NotRequired[Count]
-    cost_usd: NotRequired[float | None]
-
-
-ItemKey = tuple[str, int, int, str]
-"""Task id, sample, case, item."""
+from judge.suites.published.reading import RUBRIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,40 +42,41 @@ class OpenItem:
         return self.submission.task_id, self.submission.sample, self.case, self.record["id"]
 
 
-def open_items(run: LoadedRun, judged: str) -> Iterator[OpenItem]:
-    """The items of a run that a model (``llm``) or a person (``human``) judges, in suite order."""
+def every_item(run: LoadedRun) -> Iterator[OpenItem]:
+    """All items of a run, those that are judged included, in suite order."""
     for submission in run.submissions:
         for number, result in sorted(submission.automatic.items()):
             for record in result.comparison.get("items", ()):
-                if record["judged"] == judged and record["state"] == "not_judged":
-                    yield OpenItem(submission, number, result.run.get("output_sha256"), record)
+                yield OpenItem(submission, number, result.run.get("output_sha256"), record)
 
 
-# -- the file --------------------------------------------------------------------------------------
+def open_items(run: LoadedRun, judged: str) -> Iterator[OpenItem]:
+    """The items that a model (``llm``), a person (``human``) or a ``program`` is to judge."""
+    for item in every_item(run):
+        if item.record["judged"] == judged and item.record["state"] == "not_judged":
+            yield item
 
 
-def read_marks(store: RunDirectory) -> list[MarkRecord]:
-    """Every mark of a run that counts: the last one of each rater for each item.
+def draw_items(run: LoadedRun, size: int, seed: int) -> list[OpenItem]:
+    """Items for an audit, drawn at random, each as likely as any other, in suite order.
 
     Raises:
-        StoreError: a record is not of the form that this judge writes.
+        UsageError: no case of the run was judged by a checklist.
     """
-    latest: dict[tuple[ItemKey, str], MarkRecord] = {}
-    for record in store.read_records(MARKS_FILE):
-        try:
-            mark = checked(record, MarkRecord)
-        except MalformedError as error:
-            raise StoreError(
-                f"{MARKS_FILE}: a record is not in the form that this judge writes ({error})",
-                hint="Remove the record, and mark the item again.",
-            ) from None
-        latest[key_of(mark), mark["by"]] = mark
-    return list(latest.values())
+    items = list(every_item(run))
+    if not items:
+        raise UsageError(f"{run.path}: no case was judged by a checklist")
+    chosen = random.Random(seed).sample(range(len(items)), min(size, len(items)))  # noqa: S311  a sample, no secret
+    return [items[index] for index in sorted(chosen)]
 
 
-def key_of(mark: MarkRecord) -> ItemKey:
-    """The item that a mark is about."""
-    return mark["task"], mark["sample"], mark["case"], mark["item"]
+def marked_points(run: LoadedRun, marks: Sequence[MarkRecord]) -> MarkedPoints:
+    """The points of all items of a run, marks included."""
+    points = MarkedPoints(marks)
+    for submission in run.submissions:
+        for result in submission.automatic.values():
+            points.add(result)
+    return points
 
 
 def check_score(value: object, where: str) -> float:
@@ -125,102 +90,13 @@ def check_score(value: object, where: str) -> float:
     return float(value)
 
 
-# -- points ----------------------------------------------------------------------------------------
-
-
-def scores_of(marks: Sequence[MarkRecord]) -> dict[ItemKey, float]:
-    """The score of each marked item: the mean over its raters."""
-    by_item: dict[ItemKey, list[float]] = {}
-    for mark in marks:
-        by_item.setdefault(key_of(mark), []).append(mark["score"])
-    return {key: fmean(scores) for key, scores in by_item.items()}
-
-
-def points_with_marks(
-    run: LoadedRun, marks: Sequence[MarkRecord]
-) -> tuple[dict[str, PointsRecord], float, float | None]:
-    """The points of all items of a run, marks included.
-
-    Returns:
-        The points by judge, and the shares of all points and of the judged points; without anything
-        judged, there is no second share. Weights of groups do not count here.
-    """
-    scores = scores_of(marks)
-    sums: dict[str, PointsRecord] = {}
-    for submission in run.submissions:
-        for number, result in submission.automatic.items():
-            for item in result.comparison.get("items", ()):
-                key = submission.task_id, submission.sample, number, item["id"]
-                _add(sums, item, scores.get(key))
-    possible = math.fsum(points["points"] for points in sums.values())
-    judged = math.fsum(points["judged_points"] for points in sums.values())
-    earned = max(0.0, math.fsum(points["earned"] for points in sums.values()))
-    return sums, earned / possible if possible else 0.0, earned / judged if judged else None
-
-
-def _add(sums: dict[str, PointsRecord], item: ItemRecord, score: float | None) -> None:
-    points = sums.setdefault(
-        item["judged"],
-        {
-            "points": 0.0,
-            "judged_points": 0.0,
-            "earned": 0.0,
-            "items": 0,
-            "judged_items": 0,
-            "holding": 0,
-        },
-    )
-    possible = 0.0 if item.get("penalty") else item["points"]
-    is_open = item["state"] == "not_judged"
-    points["items"] += 1
-    points["points"] += possible
-    if is_open and score is None:
-        return
-    points["judged_items"] += 1
-    points["judged_points"] += possible
-    if is_open and score is not None:
-        lost = item["points"] if item.get("penalty") else 0.0
-        points["earned"] += item["points"] * score - lost
-        points["holding"] += score >= HOLDS_FROM
-    else:
-        points["earned"] += item["earned"]
-        points["holding"] += item["state"] == "holds"
-
-
-# -- agreement of raters ---------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class RaterAgreement:
-    """How far two raters agree on the items that both have marked.
-
-    Attributes:
-        first, second: their names.
-        raw: share of the items on which both say that it holds, or both that it does not.
-        kappa: Cohen's kappa of the same.
-    """
-
-    first: str
-    second: str
-    raw: Estimate
-    kappa: Estimate
-
-
-def agreements(marks: Sequence[MarkRecord]) -> list[RaterAgreement]:
-    """The agreement of each pair of raters that have marked the same items."""
-    by_rater: dict[str, dict[ItemKey, bool]] = {}
-    for mark in marks:
-        by_rater.setdefault(mark["by"], {})[key_of(mark)] = mark["score"] >= HOLDS_FROM
-    found = []
-    for first, second in combinations(sorted(by_rater), 2):
-        shared = by_rater[first].keys() & by_rater[second].keys()
-        pairs = [(by_rater[first][key], by_rater[second][key]) for key in sorted(shared)]
-        if pairs:
-            same = sum(one == two for one, two in pairs)
-            found.append(
-                RaterAgreement(first, second, wilson(same, len(pairs)), cohens_kappa(pairs))
-            )
-    return found
+def fields_of(task: Task | None, item_id: str) -> Mapping[str, Any]:
+    """The fields of an item in its task; empty if the suite is not available."""
+    listed = () if task is None else task.checker.options.get("items", ())
+    for item in listed if isinstance(listed, list | tuple) else ():
+        if isinstance(item, Mapping) and item.get("id") == item_id:
+            return item
+    return {}
 
 
 # -- sheets for people -----------------------------------------------------------------------------
@@ -262,7 +138,7 @@ def marks_of_sheet(
         key = str(row.get("task")), row.get("sample"), row.get("case"), str(row.get("item"))
         item = known.get(key)
         if item is None:
-            raise UsageError(f"row {number}: item {key[3]!r} does not wait for a mark in this run")
+            raise UsageError(f"row {number}: this run has no item {key[3]!r} of task {key[0]!r}")
         if row.get("output_sha256") != item.output_sha256:
             raise UsageError(f"row {number}: the output of task {key[0]} is another one by now")
         marks.append(
@@ -280,3 +156,84 @@ def marks_of_sheet(
             )
         )
     return marks
+
+
+# -- scores that a suite published -----------------------------------------------------------------
+
+_MARKED = frozenset({"llm_judge", "human_judge"})
+
+
+def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[MarkRecord], list[str]]:
+    """The scores of models and people that IB-bench published for a run, as marks.
+
+    The rater is ``published MODEL``, or ``published people``.
+
+    Args:
+        folder: such as ``eval/scores/MODEL/RUN``, with a file for each task.
+        run: the run, of one sample of each task.
+        at: the time of the marks.
+
+    Returns:
+        The marks; and a line for each file that was passed over, with the reason.
+
+    Raises:
+        UsageError: a file cannot be read, or the folder has none.
+    """
+    waiting = [*open_items(run, "llm"), *open_items(run, "human")]
+    known = {(item.key[0], item.key[3]): item for item in waiting}
+    tasks = {submission.task_id: submission.task for submission in run.submissions}
+    marks: list[MarkRecord] = []
+    notes: list[str] = []
+    files = sorted(folder.glob("*.json"))
+    if not files:
+        raise UsageError(f"{folder}: holds no scores", hint="Name a folder with ID.json of tasks.")
+    for path in files:
+        document = read_json(path, UsageError)
+        if not isinstance(document, dict) or document.get("task_id") not in tasks:
+            notes.append(f"{path.name}: no score of a task of this run")
+            continue
+        task = tasks[document["task_id"]]
+        rubric = None if task is None else task.details.get(RUBRIC)
+        if rubric is not None and document.get("rubric_hash") != rubric:
+            notes.append(f"{path.name}: scored with another rubric")
+            continue
+        for criterion in _criteria(document):
+            item = known.get((document["task_id"], str(criterion.get("id"))))
+            score = _published_score(criterion)
+            if item is None or score is None:
+                continue
+            people = criterion["type"] == "human_judge"
+            by = "people" if people else str(document.get("judge") or "a model")
+            marks.append(
+                MarkRecord(
+                    task=item.key[0],
+                    sample=item.key[1],
+                    case=item.case,
+                    item=item.key[3],
+                    judged=item.record["judged"],
+                    by=f"published {by}"[:200],
+                    at=at,
+                    score=score,
+                    output_sha256=item.output_sha256,
+                    why=str(criterion.get("details") or "")[:500],
+                )
+            )
+    return marks, notes
+
+
+def _criteria(document: Mapping[str, object]) -> list[Mapping[str, object]]:
+    listed = document.get("criteria")
+    return [
+        criterion
+        for criterion in (listed if isinstance(listed, list) else [])
+        if isinstance(criterion, dict) and criterion.get("type") in _MARKED
+    ]
+
+
+def _published_score(criterion: Mapping[str, object]) -> float | None:
+    """The score of a criterion; None where it waited, or was skipped behind a gate."""
+    try:
+        score = float(str(criterion.get("actual")))
+    except ValueError:
+        return None
+    return score if 0 <= score <= 1 else None

@@ -18,6 +18,7 @@ from judge.core.statistics import Estimate, PairedDifference
 from judge.grading.overrides import ManualVerdict
 from judge.report.desktop.episodes import EpisodeEntry, EpisodesSummary
 from judge.report.repeats import RepeatedRuns
+from judge.report.tools import ToolsSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,6 +552,7 @@ class ReportData:
         certified: scores over certified tasks; None where nobody graded the suite's golds.
         phrasings: phrasings of the same tasks compared, if the run has several.
         episodes: desktop episodes counted; None if the run has none.
+        tools: episodes of tools counted; None likewise.
     """
 
     schema_version: int
@@ -578,6 +580,7 @@ class ReportData:
     certified: CertifiedSummary | None = None
     phrasings: tuple[PhrasingComparison, ...] = ()
     episodes: EpisodesSummary | None = None
+    tools: ToolsSummary | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The report as a JSON object; keys are the names of the fields.
@@ -591,6 +594,7 @@ class ReportData:
             ("phrasings", bool(self.phrasings)),
             ("certified", self.certified is not None),
             ("episodes", self.episodes is not None),
+            ("tools", self.tools is not None),
             ("suspects", self.suspects is not None),
         ):
             if not is_there:

@@ -23,6 +23,7 @@ from judge.report.identity import departures
 from judge.report.load import LoadedRun
 from judge.report.model import Method, RunPair
 from judge.report.paired import POWER, TaskMeans, by_phrasing, compare_pair
+from judge.report.tools import ToolsSummary, summarise_tools
 
 MAX_TASKS = 2_000
 """Tasks that a matrix lists; those on which the runs disagree come before the others."""
@@ -225,6 +226,7 @@ class RunScores:
         departures: what decided its verdicts and is not in the suite as published.
         collateral: share of its common tasks with collateral damage; None if it was not examined.
         dynamic: share of its accepted measurable answers that follow their inputs; None likewise.
+        tools: its episodes of tools on the common tasks; None if it has none.
     """
 
     name: str
@@ -239,6 +241,7 @@ class RunScores:
     departures: tuple[str, ...] = ()
     collateral: Estimate | None = None
     dynamic: Estimate | None = None
+    tools: ToolsSummary | None = None
 
 
 FIGURES = {"collateral": "damaged tasks", "dynamic": "live answers"}
@@ -298,7 +301,7 @@ class RunComparison:
         document = asdict(replace(self, matrix=()))
         document["matrix"] = [row.to_json() for row in self.matrix]
         for run in document["runs"]:
-            for name in FIGURES:
+            for name in (*FIGURES, "tools"):
                 if run[name] is None:
                     del run[name]
         for name in ("settings", "episodes"):
@@ -423,6 +426,9 @@ def _run_scores(
         departures=departures(run.run, by_hand=len(run.overrides.applied)),
         collateral=None if figures.collateral is None else figures.collateral.share(),
         dynamic=None if figures.dynamic is None else figures.dynamic.share(),
+        tools=summarise_tools(
+            run, ((one, one.score()) for one in run.submissions if one.task_id in tasks)
+        ),
     )
 
 

@@ -37,6 +37,7 @@ from judge.core.verdict import CaseResult
 from judge.errors import StoreError
 from judge.files.documents import dump_json, parse_json
 from judge.files.json_lines import LinesAt
+from judge.grading.marks import MarkRecord
 from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
 from judge.grading.store import REPORT_FILE, RunDirectory
 from judge.report.counts import shares_of_tallies
@@ -83,6 +84,7 @@ def build_report(
     overrides: Overrides = NO_OVERRIDES,
     asked: Iterable[Asking] = (),
     suspicions: Suspicions | None = None,
+    marks: Sequence[MarkRecord] = (),
 ) -> ReportDocument:
     """Builds the document that is written to ``report.json``.
 
@@ -96,6 +98,7 @@ def build_report(
         overrides: verdicts that a person changed; they count instead of the automatic ones.
         asked: what was recorded of the reported submissions while the chat model was asked.
         suspicions: golds that may be at fault; the scores are also given without their cases.
+        marks: what models, people and programs say of items of checklists.
 
     Returns:
         A JSON object: ``schema_version``, ``run``, ``overall`` and ``by_instruction_type`` (each
@@ -116,7 +119,7 @@ def build_report(
         present = [by_case[number] for number in numbers if number in by_case]
         scored.append((task, score_cases(task.id, sample, numbers, by_case), present))
     best = best_samples(score for _, score, _ in scored) if run.get("best_of") else None
-    builder = ReportBuilder(run, overrides=overrides, suspicions=suspicions)
+    builder = ReportBuilder(run, overrides=overrides, suspicions=suspicions, marks=marks)
     entries = [
         builder.add(task, score, present, counts=best is None or (task.id, score.sample) in best)
         for task, score, present in scored
@@ -134,6 +137,7 @@ class ReportBuilder:
         run: the run's description, as in ``run.json``.
         overrides: verdicts that a person changed, in place in the results that are added.
         suspicions: golds that may be at fault; the scores are also given without their cases.
+        marks: what models, people and programs say of items of checklists.
     """
 
     def __init__(
@@ -142,10 +146,11 @@ class ReportBuilder:
         *,
         overrides: Overrides = NO_OVERRIDES,
         suspicions: Suspicions | None = None,
+        marks: Sequence[MarkRecord] = (),
     ) -> None:
         self._run = run
         self._overrides = overrides
-        self._tally = RunTally(overrides, _settled(suspicions, run), run)
+        self._tally = RunTally(overrides, _settled(suspicions, run), run, marks)
         self._tallied: dict[str, TalliedTask] = {}
         self._excluded: dict[str, _Excluded] = {}
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from judge.core.score import GroupScore, SubmissionScore, TaskScores, score_submission, score_tasks
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
+from judge.grading.marks import MarkRecord
 from judge.grading.overrides import NO_OVERRIDES, Overrides
 from judge.report.checklists import PointsTally
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
@@ -172,6 +173,7 @@ class RunTally:
         overrides: verdicts that a person changed; the results that are added already have them.
         suspicions: golds that may be at fault; the scores are also counted without their cases.
         run: the run's description, as in ``run.json``.
+        marks: what models, people and programs say of items of checklists.
 
     Attributes:
         tasks: task id -> what its counted submissions add to the scores.
@@ -192,6 +194,7 @@ class RunTally:
         overrides: Overrides = NO_OVERRIDES,
         suspicions: Suspicions | None = None,
         run: RunDocument | None = None,
+        marks: Sequence[MarkRecord] = (),
     ) -> None:
         self._overrides = overrides
         self._samples: dict[str, TaskScores] = {}
@@ -201,7 +204,7 @@ class RunTally:
         self.has_shares = False
         self.scope = ScopeTally()
         self.charts = ChartsTally()
-        self.points = PointsTally()
+        self.points = PointsTally(marks)
         self.usage = UsageTally()
         self.suspects = None if suspicions is None else _suspects_tally(suspicions)
         self.certified = None if run is None else _certified_tally(run)

@@ -30,7 +30,9 @@ class CollateralTally:
 
     counts: Counter[str] = field(default_factory=Counter)
     damage: list[int] = field(default_factory=list)
+    accepted_damage: list[int] = field(default_factory=list)
     tasks: dict[str, bool] = field(default_factory=dict)
+    accepted_tasks: dict[str, bool] = field(default_factory=dict)
     cells: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: CaseResult, record: CollateralRecord) -> None:
@@ -41,10 +43,12 @@ class CollateralTally:
         damage, accepted = record["damage"], result.verdict is Verdict.AC
         self.counts["cases"] += 1
         self.counts["accepted"] += accepted
-        self.tasks[result.task_id] = self.tasks.get(result.task_id, False) or bool(damage)
+        for tasks in (self.tasks, self.accepted_tasks) if accepted else (self.tasks,):
+            tasks[result.task_id] = tasks.get(result.task_id, False) or bool(damage)
         if damage:
             self.damage.append(damage)
-            self.counts["damaged_accepted"] += accepted
+            self.accepted_damage += [damage] if accepted else []
+        self.counts["with_errors"] += bool(record.get("errors_left"))
         for name in _CELLS:
             count = record.get(name)
             self.cells[name] += count if isinstance(count, int) else 0
@@ -62,10 +66,19 @@ class CollateralTally:
             "tasks": _share(self.share(), sum(self.tasks.values())),
             "cases_with_damage": len(self.damage),
             "accepted_cases": self.counts["accepted"],
-            "accepted_cases_with_damage": self.counts["damaged_accepted"],
+            "accepted_cases_with_damage": len(self.accepted_damage),
             "median_damage": median(self.damage) if self.damage else None,
             "largest_damage": max(self.damage, default=None),
+            "accepted_tasks": _share(
+                wilson(sum(self.accepted_tasks.values()), len(self.accepted_tasks)),
+                sum(self.accepted_tasks.values()),
+            ),
+            "accepted_median_damage": median(self.accepted_damage)
+            if self.accepted_damage
+            else None,
+            "accepted_largest_damage": max(self.accepted_damage, default=None),
             "cases_with_additions": self.counts["adding"],
+            "cases_with_errors_left": self.counts["with_errors"],
             "cells": dict(self.cells),
         }
 
@@ -140,6 +153,14 @@ def collateral_lines(report: CollateralReport) -> Iterator[str]:
     )
     if report["median_damage"] is not None:
         line += f"; median {report['median_damage']:g}, largest {report['largest_damage']:,} cells"
+    if report["accepted_median_damage"] is not None:
+        line += (
+            f"; of tasks with accepted outputs {_percent(report['accepted_tasks'])}, median "
+            f"{report['accepted_median_damage']:g}, largest "
+            f"{report['accepted_largest_damage']:,} cells"
+        )
+    if report["cases_with_errors_left"]:
+        line += f"; {report['cases_with_errors_left']:,} outputs hold error values that are new"
     if report["cases_with_additions"]:
         line += f"; cells were added in {report['cases_with_additions']:,} outputs, "
         line += "which is not damage"

@@ -34,6 +34,7 @@ from judge.files.writing import folder_beside
 from judge.sandbox import layout
 from judge.sandbox.backends import bubblewrap
 from judge.sandbox.roots import (
+    AGENT_ROOT,
     COMPLETE,
     ROOTS,
     Recipe,
@@ -94,6 +95,7 @@ def build_all(
     *,
     with_office: bool | None,
     with_desktop: bool = False,
+    with_agent: bool = False,
     base: str | None,
     report: Report,
 ) -> dict[str, str]:
@@ -104,12 +106,13 @@ def build_all(
             daemon answers).
         with_office: with LibreOffice; None: if mmdebstrap is installed.
         with_desktop: with a desktop.
+        with_agent: with what tools of agents run in.
         base: image to build the Docker image on, None for the default.
         report: called with each step.
 
     Returns:
-        What exists now: ``bubblewrap``, ``bubblewrap_office``, ``bubblewrap_desktop``, ``docker``,
-        ``docker_office``, ``docker_desktop`` -> folder or image.
+        What exists now: ``bubblewrap``, ``docker``, and either with ``_office``, ``_desktop`` and
+        ``_agent`` -> folder or image.
 
     Raises:
         SandboxError: a step failed.
@@ -120,7 +123,8 @@ def build_all(
         with_office = shutil.which("mmdebstrap") is not None
         if not with_office:
             report("office root: left out, as mmdebstrap is missing (apt-get install mmdebstrap)")
-    for root, requested in (("office", with_office), ("desktop", with_desktop)):
+    requests = (("office", with_office), ("desktop", with_desktop), (AGENT_ROOT, with_agent))
+    for root, requested in requests:
         if requested:
             built |= _build_debian(root, builders, report)
     return built
@@ -401,6 +405,33 @@ def pip_command() -> list[str]:
     )
 
 
+_PLATFORMS = {
+    "x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"
+}  # fmt: skip
+_MANYLINUX = (
+    "manylinux_2_28",
+    "manylinux_2_27",
+    "manylinux_2_24",
+    "manylinux_2_17",
+    "manylinux2014",
+)
+
+
+def foreign_options(version: str, architecture: str) -> list[str]:
+    """Pip's options for packages of an interpreter other than the one that runs pip.
+
+    Raises:
+        SandboxError: there are no packages for that machine.
+    """
+    machine = _PLATFORMS.get(architecture)
+    if machine is None:
+        raise SandboxError(f"there are no packages for a sandbox on {architecture}")
+    options = ["--python-version", version, "--implementation", "cp"]
+    for name in _MANYLINUX:
+        options += ["--platform", f"{name}_{machine}"]
+    return options
+
+
 def install(lock: str, target: Path, options: Sequence[str] = ()) -> None:
     """Installs locked packages into a folder, without tests and uncompiled.
 
@@ -503,10 +534,16 @@ def tarball(recipe: Recipe) -> Iterator[Path]:
         )
     with tempfile.TemporaryDirectory(prefix="judge-", dir=_scratch()) as folder:
         target = Path(folder, "root.tar")
-        brought = None
+        brought = {}
         if recipe.sources:
-            brought = Path(folder, "brought")
-            install_sources(recipe.sources, brought)
+            sources = Path(folder, "brought")
+            install_sources(recipe.sources, sources)
+            brought[_DIST_PACKAGES] = sources
+        if recipe.wheels:
+            wheels = Path(folder, "wheels")
+            options = foreign_options(recipe.python, platform.machine())
+            install(lock_text(recipe.wheels), wheels, options)
+            brought[layout.SITE] = wheels
         command = _command(recipe, target, brought)
         environment = {**os.environ, "TMPDIR": folder}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -520,14 +557,17 @@ def tarball(recipe: Recipe) -> Iterator[Path]:
         yield target
 
 
-def _command(recipe: Recipe, target: Path, brought: Path | None) -> list[str]:
+_DIST_PACKAGES = "/usr/lib/python3/dist-packages"
+
+
+def _command(recipe: Recipe, target: Path, brought: Mapping[str, Path]) -> list[str]:
     mode = "root" if os.geteuid() == 0 else "unshare"
     folders = " ".join(f'"$1"/{name}' for name in _FOLDERS.split())
     command = ["mmdebstrap", "--variant=extract", f"--mode={mode}", "--quiet"]
     command += [f"--hook-dir={_HOOKS}", f"--extract-hook=mkdir -p {folders}"]
-    if brought is not None:
-        packages = '"$1"/usr/lib/python3/dist-packages/'
-        command.append(f"--extract-hook=cp -r {shlex.quote(str(brought))}/. {packages}")
+    for inside, folder in brought.items():
+        copy = f'mkdir -p "$1"{inside} && cp -r {shlex.quote(str(folder))}/. "$1"{inside}/'
+        command.append(f"--extract-hook={copy}")
     command += [f"--extract-hook={hook}" for hook in recipe.hooks]  # this variant runs no later
     command += [f"--include={','.join(recipe.packages)}"]
     suite, backports = recipe.suite, recipe.backports

@@ -56,7 +56,8 @@ class RunRequest:
     Attributes:
         program: the Python source text.
         files: what to place before the run: absolute path -> content. Parent folders are made.
-        collect: absolute path of the file to bring back; None if there is none.
+        collect: absolute path of the file to bring back, or with a slash at its end of the folder,
+            which comes as one zip; None if there is none.
         limits: the bounds of the run.
         program_name: absolute path that the program has inside, shown in tracebacks.
     """

@@ -64,7 +64,7 @@ def folders_of(request: RunRequest) -> set[str]:
     """
     paths: Iterable[str] = [*request.files, request.program_name]
     if request.collect is not None:
-        paths = [*paths, request.collect]
+        paths = [*paths, request.collect.removesuffix("/")]
     tops = set()
     for path in paths:
         if not _is_plain(path):

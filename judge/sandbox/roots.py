@@ -137,6 +137,9 @@ class Recipe:
         hooks: shell commands run after unpacking, with the folder as ``$1``.
         backports: suite whose versions are preferred; None for none.
         sources: lock of pure Python packages that come as source archives; empty for none.
+        wheels: lock of Python packages that go to :data:`judge.sandbox.layout.SITE`; empty for
+            none.
+        python: version of the interpreter that they are for, such as ``3.13``.
     """
 
     suite: str
@@ -144,6 +147,8 @@ class Recipe:
     hooks: tuple[str, ...]
     backports: str | None = None
     sources: str = ""
+    wheels: str = ""
+    python: str = ""
 
     @property
     def digest(self) -> str:
@@ -151,6 +156,8 @@ class Recipe:
         parts = [*self.packages, *([self.backports] if self.backports else []), *self.hooks]
         if self.sources:
             parts += [lock_text(self.sources), lock_text(f"{self.sources}-build")]
+        if self.wheels:
+            parts += [lock_text(self.wheels), self.python]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -202,6 +209,26 @@ DESKTOP = Recipe(
     sources="desktop",
 )  # fmt: skip
 """A Debian 13 with LibreOffice Calc on a screen in memory."""
+
+
+AGENT = Recipe(
+    suite="trixie",
+    packages=(
+        "base-files", "base-passwd", "bash", "coreutils", "dash", "diffutils", "file", "findutils",
+        "grep", "libc-bin", "mawk", "sed", "unzip", "zip",
+        "fontconfig-config", "fonts-dejavu-core", "fonts-liberation", "fonts-droid-fallback",
+        # what computes and draws workbooks, and makes pictures of its pages
+        "libreoffice-calc-nogui", "python3", "python3-uno", "poppler-utils",
+    ),
+    hooks=(
+        _ACCOUNTS.replace("solution", "agent"), _OPEN, _SHELL, _REGISTRY,
+        f'chroot "$1" sh -c "{_COMPILE} {layout.SITE}"', _SLIM, _NO_IDENTITIES,
+    ),
+    backports="trixie-backports",
+    wheels="solutions",
+    python="3.13",
+)  # fmt: skip
+"""A Debian 13 for agents: a shell, Python with the packages of solutions, and LibreOffice."""
 
 
 SHELL = Recipe(suite="trixie", packages=("bash",), hooks=())
@@ -262,6 +289,12 @@ class ServiceRoot:
 SOLUTIONS = "python"
 """The root that solutions run in."""
 
+AGENT_ROOT = "agent"
+"""The root that tools of agents run in."""
+
+AGENT_HOME = "/home/agent"
+"""Where agents work."""
+
 
 ROOTS = MappingProxyType(
     {
@@ -277,6 +310,17 @@ ROOTS = MappingProxyType(
                 memory_bytes=1536 * MIB,
                 home="/home/user",
                 room=(("/tmp", 6), ("/home", 6), ("/run", 24)),  # noqa: S108 - inside
+                first=True,
+            ),
+            ServiceRoot(
+                AGENT_ROOT,
+                "Agent",
+                AGENT,
+                option="--agent",
+                memory_bytes=1536 * MIB,
+                home=AGENT_HOME,
+                path=(layout.SITE,),
+                room=(("/tmp", 6), ("/home", 6)),  # noqa: S108 - inside
                 first=True,
             ),
         )

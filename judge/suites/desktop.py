@@ -64,6 +64,12 @@ _OUTPUT = re.compile(
 ASKED_FILE = "file"
 """Name of the detail of a task that says which file it asks for, if that is not a workbook."""
 
+DESKTOP_FOLDER = "folder"
+"""Name of the detail that says which folder of the home folder a task is about.
+
+A desktop has the task's files there, and brings the whole folder back.
+"""
+
 _TITLE = "Success by difficulty, feasibility and instruction"
 _COLUMNS = (
     ScoreColumn("Overall"),

@@ -181,6 +181,20 @@ class ByPattern(LayoutKind):
         raise_unknown(folder, suite, unknown)
         return FoundOutputs(suite, (), outputs)
 
+    def trajectories(
+        self, folder: Path, suite: Suite, pattern: str
+    ) -> dict[tuple[str, int, int], Path]:
+        """The files that match; one that names no case stands for the first of its task."""
+        file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])
+        files: dict[tuple[str, int, int], Path] = {}
+        for path, fields, task in _matching_files(folder, suite, file_pattern):
+            case = task.cases[0].number if fields.case is None else fields.case
+            key = task.id, fields.sample or 0, case
+            if key in files:
+                raise _ambiguous(folder, f"case {case} of task {task.id}", files[key], path)
+            files[key] = path
+        return files
+
     def programs(self, folder: Path, suite: Suite, pattern: str) -> Iterator[Submission]:
         """The programs that match, as submissions."""
         file_pattern = FilePattern(pattern, [task.id for task in suite.tasks])

@@ -370,6 +370,22 @@ class HarborJob:
             provenance=facts,
         )
 
+    def trajectories(self) -> dict[tuple[str, int, int], Path]:
+        """The files that match the pattern, as trajectories of the trials."""
+        assert self._pattern is not None
+        pattern = FilePattern(self._pattern)
+        files: dict[tuple[str, int, int], Path] = {}
+        for trial, task, sample in self._trials:
+            for path in regular_files(trial.folder):
+                fields = pattern.match(path.relative_to(trial.folder).as_posix())
+                if fields is None:
+                    continue
+                case = task.cases[0].number if fields.case is None else fields.case
+                if (task.id, sample, case) in files:
+                    raise self._two(f"trial {trial.name}", [files[task.id, sample, case], path])
+                files[task.id, sample, case] = path
+        return files
+
     def records(self) -> list[dict[str, object]]:
         """Records of the trials; tokens, costs and seconds as ``judge infer`` has them."""
         return [
@@ -467,6 +483,12 @@ class Jobs(LayoutKind):
     def programs(self, folder: Path, suite: Suite, pattern: str) -> Iterator[Submission]:
         """The program of each trial that left one."""
         return HarborJob(folder, suite, pattern).programs()
+
+    def trajectories(
+        self, folder: Path, suite: Suite, pattern: str
+    ) -> dict[tuple[str, int, int], Path]:
+        """The trajectories of all trials."""
+        return HarborJob(folder, suite, pattern).trajectories()
 
     def attempts(self, folder: Path, suite: Suite, pattern: str | None) -> list[dict[str, object]]:
         """The cost of each trial."""

@@ -67,6 +67,23 @@ class LayoutKind(ABC):
         """
         raise SubmissionError(f"{folder}: programs are found by a pattern", hint="Give --programs.")
 
+    def trajectories(
+        self, folder: Path, suite: Suite, pattern: str
+    ) -> dict[tuple[str, int, int], Path]:
+        """Task, sample and case -> the file with what the agent did; of a task's cases the first.
+
+        Args:
+            folder: the folder.
+            suite: whose tasks are answered.
+            pattern: the pattern of these files; in a job, relative to the folder of each trial.
+
+        Raises:
+            SubmissionError: it is not certain which ones they are.
+        """
+        from judge.suites.file_pattern import BY_PATTERN  # noqa: PLC0415  a kind of layout itself
+
+        return BY_PATTERN.trajectories(folder, suite, pattern)
+
     def attempts(
         self,
         folder: Path,  # noqa: ARG002
@@ -177,6 +194,24 @@ def attempts_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> list
     """
     layout = Layout.of_record(record)
     return _load(layout.kind).attempts(folder, suite, layout.pattern)
+
+
+def trajectories_in(
+    folder: Path, suite: Suite, record: LayoutRecord | None, pattern: str
+) -> dict[tuple[str, int, int], Path]:
+    """Task, sample and case -> the file with what the agent did.
+
+    Args:
+        folder: where to look.
+        suite: whose tasks are answered.
+        record: the layout of the outputs, as run.json has it.
+        pattern: the pattern of the files; in a job, relative to the folder of each trial.
+
+    Raises:
+        SubmissionError: there is no such layout, or it is not certain which files they are.
+    """
+    layout = Layout.of_record(record)
+    return _load(layout.kind).trajectories(folder, suite, pattern)
 
 
 def programs_in(folder: Path, suite: Suite, record: LayoutRecord | None) -> Iterator[Submission]:

@@ -50,6 +50,7 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
         for task_id, sample in (*tried, *attempts):
             self._numbers.setdefault(task_id, set()).add(sample)
         self.strangers = strangers
+        self._suite = suite
 
     @property
     def attempted(self) -> AbstractSet[str]:
@@ -63,6 +64,11 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
     def of_sample(self, task_id: str, sample: int, case: int) -> Path | None:
         """The output of a sample; None if there is none."""
         return self._samples.get((task_id, sample, case))
+
+    def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:
+        """The same outputs, of which it is known that more was attempted."""
+        known = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
+        return FoundOutputs(self._suite, self.strangers, self._samples, [*known, *attempts])
 
     def __getitem__(self, key: tuple[str, int]) -> Path:
         return self._paths[key]

@@ -320,7 +320,9 @@ def _path(record: Mapping[str, object], name: str) -> str | None:
         return None
     if not value.startswith("/"):
         raise LineError(f"field {name!r} must be an absolute path, not {written(value)}")
-    if not can_be_placed(value):
+    # An output may be a folder, which ends with a slash.
+    place = value.removesuffix("/") if name == "output_path" else value
+    if not can_be_placed(place):
         raise LineError(
             f"field {name!r}: no file can be placed at {value[:80]!r} in a sandbox; "
             "use a path below a folder such as /mnt, /data or /tmp"

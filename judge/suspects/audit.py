@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from hashlib import sha256
 
-from judge.core.task import Task
+from judge.compare.registry import checker_of
+from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.suites.suite import Suite
 from judge.suspects.contract import Sign
@@ -114,6 +116,32 @@ def _suspected(by_task: Iterable[TaskFindings]) -> Iterable[CaseFiles]:
 
 def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFindings:
     """Looks for signs in one task; what is wrong with its files is in the findings."""
+    opened, problems = _opened(task, tools)
+    if not opened and not checker_of(task.checker).lists_items:
+        reason = f"its answers are not cells of a workbook (checker {task.checker.name})"
+        return TaskFindings(task, problems=tuple(problems), not_examined="" if problems else reason)
+    suspects: dict[tuple[str, int | None, str], Suspect] = {}
+    whole = TaskMaterial(task, tuple(opened), tools)
+    for sign in signs:
+        try:
+            for suspect in sign.examine(whole):
+                suspects.setdefault(suspect.key, _bounded(suspect))
+        except JudgeError as error:
+            problems.append(Problem(task.id, None, error.message, sign.name))
+        except Exception as error:  # noqa: BLE001  a fault of one sign, on a file of a stranger
+            message = f"the sign failed: {type(error).__name__}: {error}"
+            problems.append(Problem(task.id, None, message, sign.name))
+    files = [
+        CaseFiles(task.id, case.number, case.input.workbook.digest, case.gold.workbook.digest)
+        for case in opened
+    ]
+    if not opened:
+        files = [_files_of(task, case) for case in task.cases]
+    return TaskFindings(task, tuple(suspects.values()), tuple(files), tuple(problems))
+
+
+def _opened(task: Task, tools: Tools) -> tuple[list[CaseMaterial], list[Problem]]:
+    """The cases of a task whose answers are cells; and what is wrong with their files."""
     opened: list[CaseMaterial] = []
     problems: list[Problem] = []
     for case in task.cases:
@@ -126,34 +154,20 @@ def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFinding
         else:
             if material is not None:
                 opened.append(material)
-    if not opened and not problems:
-        return TaskFindings(
-            task,
-            not_examined=f"its answers are not cells of a workbook (checker {task.checker.name})",
-        )
-    if not opened:
-        return TaskFindings(task, problems=tuple(problems))
-    suspects: dict[tuple[str, int | None, str], Suspect] = {}
-    whole = TaskMaterial(task, tuple(opened), tools)
-    for sign in signs:
-        try:
-            for suspect in sign.examine(whole):
-                suspects.setdefault(suspect.key, _bounded(suspect))
-        except JudgeError as error:
-            problems.append(Problem(task.id, None, error.message, sign.name))
-        except Exception as error:  # noqa: BLE001  a fault of one sign, on a file of a stranger
-            message = f"the sign failed: {type(error).__name__}: {error}"
-            problems.append(Problem(task.id, None, message, sign.name))
-    files = tuple(
-        CaseFiles(
-            task.id,
-            case.number,
-            case.input.workbook.digest,
-            case.gold.workbook.digest,
-        )
-        for case in opened
+    return opened, problems
+
+
+def _files_of(task: Task, case: TestCase) -> CaseFiles:
+    """The hashes of the first input and the first gold of a case, as far as they are files."""
+    paths = (
+        case.inputs[0].path if case.inputs else None,
+        case.golds[0].path if case.golds else None,
     )
-    return TaskFindings(task, tuple(suspects.values()), files, tuple(problems))
+    digests = (
+        None if path is None or not path.is_file() else sha256(path.read_bytes()).hexdigest()
+        for path in paths
+    )
+    return CaseFiles(task.id, case.number, *digests)
 
 
 def _bounded(suspect: Suspect) -> Suspect:

@@ -133,6 +133,7 @@ _HOMES = (
     "judge.suspects.signs.wording",
     "judge.suspects.signs.leftover",
     "judge.suspects.signs.outvoted",
+    "judge.suspects.signs.items",
     "judge.suspects.signs.mixed_verdicts",
     "judge.suspects.signs.beyond_position",
 )

@@ -496,13 +496,22 @@ def _default_sheet(position: Position, names: Sequence[str], notes: list[str]) -
 
 
 def _output_sheet(gold_sheet: str, names: Sequence[str], notes: list[str]) -> str | None:
-    if gold_sheet in names:
-        return gold_sheet
-    alike = [name for name in names if _folded(name) == _folded(gold_sheet)]
-    if len(alike) != 1:
-        return None
-    notes.append(f"the output's sheet {alike[0]!r} was read as {gold_sheet!r}")
-    return alike[0]
+    alike = same_sheet(gold_sheet, names)
+    if alike is not None and alike != gold_sheet:
+        notes.append(f"the output's sheet {alike!r} was read as {gold_sheet!r}")
+    return alike
+
+
+def same_sheet(meant: str, names: Sequence[str]) -> str | None:
+    """The sheet that has a name: exactly, or in other case and spacing.
+
+    Returns:
+        The sheet's real name, or None if none or several have it.
+    """
+    if meant in names:
+        return meant
+    alike = [name for name in names if _folded(name) == _folded(meant)]
+    return alike[0] if len(alike) == 1 else None
 
 
 def match_sheet(meant: str, names: Sequence[str]) -> str | None:
@@ -511,14 +520,11 @@ def match_sheet(meant: str, names: Sequence[str]) -> str | None:
     Returns:
         The sheet's real name, or None if none or several fit.
     """
-    if meant in names:
-        return meant
+    if (named := same_sheet(meant, names)) is not None:
+        return named
     sought = _folded(meant)
     if not sought:
         return None
-    alike = [name for name in names if _folded(name) == sought]
-    if len(alike) == 1:
-        return alike[0]
     longer = [name for name in names if _folded(name).startswith(sought)]
     if len(longer) == 1:
         return longer[0]

@@ -15,6 +15,7 @@ import pytest
 
 from judge.core.limits import MIB, Limits
 from judge.errors import SandboxError
+from judge.files.packed_folder import unpacked
 from judge.sandbox.contract import (
     OutputStatus,
     RunRequest,
@@ -425,6 +426,21 @@ def test_an_unreadable_output_is_still_the_solutions(session: SandboxSession) ->
 def test_output_of_a_failed_run_is_collected_too(session: SandboxSession) -> None:
     result = run(session, f"open({OUTPUT!r}, 'w').write('x')\nraise ValueError")
     assert (result.status, result.output) == (RunStatus.EXITED, b"x")
+
+
+def test_a_folder_comes_back_with_its_regular_files(session: SandboxSession) -> None:
+    program = """
+        import os
+        os.chdir('/mnt/data/work')
+        os.makedirs('b/c')
+        open('b/c/new.txt', 'w').write('new')
+        os.remove('old.txt')
+        os.symlink('/etc/passwd', 'b/link')
+    """
+    given = {"/mnt/data/work/old.txt": b"old", "/mnt/data/work/a/kept.txt": b"kept"}
+    result = run(session, program, files=given, collect="/mnt/data/work/")
+    assert (result.status, result.output_status) == (RunStatus.OK, OutputStatus.COLLECTED)
+    assert unpacked(result.output or b"") == {"a/kept.txt": b"kept", "b/c/new.txt": b"new"}
 
 
 def test_nothing_is_collected_where_nothing_is_asked(session: SandboxSession) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from judge.inference.chat import ChatReply, ChatRequest, estimate_request_tokens, estimate_tokens
+from judge.core.conversation import estimate_tokens
+from judge.inference.chat import ChatReply, ChatRequest, estimate_request_tokens
 
 Line = str | ChatReply | BaseException | Callable[[ChatRequest], str | ChatReply]
 

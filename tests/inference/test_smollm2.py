@@ -216,3 +216,32 @@ def test_rollouts_of_verifiers_get_what_judge_score_says(
     soft_scores = [each["metrics"]["soft_score"] for each in rollouts]
     assert soft_scores[1:] == pytest.approx([1, 2 / 3, 2 / 3, 0])
     figures(f"verifiers with SmolLM2: verdicts {rollouts[0]['verdicts']}")
+
+
+# The number has to follow from the text; that it is on the scale is the grammar's doing.
+MARK = r"""
+root ::= "{\"score\": " [01] ", \"why\": \"" [A-Za-z0-9 ,.]{1,60} "\"}"
+"""
+
+
+def test_a_real_model_marks_an_item_of_a_checklist(server: SmolServer, tmp_path: Path) -> None:
+    """Free-form this model repeats the prompt, which is on record as no mark."""
+    outputs, run = tmp_path / "outputs", tmp_path / "run"
+    outputs.mkdir()
+    gold = REPOSITORY / "dataset/sample-checklist/files/budget/1_budget_answer.xlsx"
+    shutil.copy(gold, outputs / "1_budget_output.xlsx")
+    judge("score", outputs, "--dataset", "sample-checklist", "--out", run, "--json")
+    before = (run / "cases.jsonl").read_bytes()
+    command = [*LAUNCH, "checklist", "ask", str(run), "--llm-judge", "smol"]
+    command += ["--base-url", server.url, "--param", f"grammar={json.dumps(MARK)}"]
+    asked = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    assert asked.returncode == 0, asked.stderr
+    assert "1 of 1 items marked" in asked.stdout
+    (mark,) = map(json.loads, (run / "marks.jsonl").read_text().splitlines())
+    assert mark["by"] == "model smol"
+    assert set(mark["votes"]) <= {0.0, 1.0}
+    assert len(mark["votes"]) == 1
+    assert mark["prompt_tokens"] > 300
+    marked = json.loads((run / "report.json").read_text())["points"]["with_marks"]
+    assert marked["raters"] == {"model smol": 1}
+    assert (run / "cases.jsonl").read_bytes() == before

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.checklist_readings import RIGHT, difference_of, published_points
 from benchmarks.checklist_tasks import items_of
-from benchmarks.checklists import JOBS, agree, engines, jobs_in, judged_lines, recorded_outcomes
+from benchmarks.checklists import JOBS, Run, agree, engines, jobs_in, recorded_outcomes
 from judge.compare.cells.computing import NoEngines
 
 pytestmark = pytest.mark.data
@@ -50,7 +50,7 @@ def test_the_opened_suites_give_every_recorded_outcome(checklists: Path, suite: 
         key: outcome for key, outcome in recorded_outcomes(checklists).items() if key[0] == suite
     }
     judged = {
-        line.key: line.outcome for line in judged_lines(checklists, compute, [suite], tasks=True)
+        line.key: line.outcome for line in Run(checklists, compute, tasks=True).lines([suite])
     }
     assert len(recorded) == CHECKS[suite]
     assert {

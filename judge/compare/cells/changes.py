@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from judge.compare.cells.comparison import Reason
 from judge.compare.cells.sides import OtherCase
 from judge.errors import WorkbookError
 from judge.workbook.address import (
@@ -17,15 +18,18 @@ from judge.workbook.address import (
     COLUMN_MASK,
     WHOLE_SHEET,
     Window,
+    cell_key,
     folded,
     parse_window,
 )
 from judge.workbook.cell import CellRange, CellRef, CellValue
-from judge.workbook.dependency import Dependencies
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.editing.contents import SetCell, address
 from judge.workbook.facts.book import BookFacts
-from judge.workbook.position import match_sheet
+from judge.workbook.facts.references import areas_of
+from judge.workbook.facts.sheets import Validation, validations_of
+from judge.workbook.number_formats import to_serial
+from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 MAX_EDITS = 5_000
@@ -59,15 +63,32 @@ class Change:
         """
         edits = []
         for edit in self.edits:
-            sheet = match_sheet(edit.ref.sheet, workbook.sheet_names)
+            sheet = same_sheet(edit.ref.sheet, workbook.sheet_names)
             if sheet is None:
                 raise WorkbookError(f"there is no sheet {edit.ref.sheet!r}")
             edits.append(replace(edit, ref=edit.ref._replace(sheet=sheet)))
         return open_workbook(set_cells(workbook.data, edits))
 
+    def undone_in(self, changed: Workbook, before: Workbook) -> Workbook:
+        """A changed workbook with what these cells hold in the input.
+
+        Raises:
+            WorkbookError: as :meth:`made_in`.
+        """
+        edits = tuple(replace(edit, content=value_at(before, edit.ref)) for edit in self.edits)
+        return Change(edits).made_in(changed)
+
 
 class NoChangeError(Exception):
-    """A change cannot be made; the message says why."""
+    """A change cannot be made.
+
+    Args:
+        reason: why.
+        detail: where, for people; empty if that says nothing more.
+    """
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason.value)
 
 
 def case_change(
@@ -87,19 +108,30 @@ def case_change(
     """
     second = other.before()
     if before.sheet_names != second.sheet_names:
-        raise NoChangeError("the inputs of the cases have other sheets")
+        raise NoChangeError(Reason.OTHER_WORKBOOK, "they have other sheets")
+    if _tables(before) != _tables(second):
+        raise NoChangeError(Reason.OTHER_WORKBOOK, "their tables have other rows or columns")
     edits: list[SetCell] = []
     for name in before.sheet_names:
-        windows = [each.window for each in answer if folded(each.sheet) == folded(name)]
+        windows = [area.window for area in answer if folded(area.sheet) == folded(name)]
         edits += _differing(before, second, name, windows)
         if len(edits) > MAX_EDITS:
-            raise NoChangeError(f"the inputs of the cases differ in more than {MAX_EDITS:,} cells")
+            raise NoChangeError(
+                Reason.OTHER_WORKBOOK, f"they differ in more than {MAX_EDITS:,} cells"
+            )
     if not edits:
-        raise NoChangeError("the inputs of the cases are the same")
+        raise NoChangeError(Reason.OTHER_WORKBOOK, "their inputs are the same")
     for edit in edits:
         if not all(_holds_the_same(before, holder, edit.ref) for holder in holders):
-            raise NoChangeError(f"{address(edit.ref)} is not what it was in gold and output")
+            raise NoChangeError(Reason.MOVED_INPUT, address(edit.ref))
     return Change(tuple(edits), other.number, other.gold())
+
+
+def _tables(workbook: Workbook) -> list[tuple[str, str, str]]:
+    """Sheet, name and cells of the tables: one that grew is more than other values."""
+    facts = BookFacts(workbook)
+    sheets = [tab for tab in facts.tabs if tab.is_worksheet]
+    return [(tab.name, table.name, table.place) for tab in sheets for table in facts.tables(tab)]
 
 
 def _differing(
@@ -108,67 +140,77 @@ def _differing(
     one, two = before.sheet(name), second.sheet(name)
     first, last = one.values(WHOLE_SHEET), two.values(WHOLE_SHEET)
     formulas = {*one.formula_keys(WHOLE_SHEET), *two.formula_keys(WHOLE_SHEET)}
-    filled = [
-        window
-        for source in filling_cells(before, name)
-        if (window := parse_window((source.array_range or "").replace("$", ""))) is not None
-    ]
+    filled = filled_windows(before, name)
     for key in sorted({*first, *last, *formulas}):
         if is_within(key, answer) or (key not in formulas and is_within(key, filled)):
             continue
         if key in formulas:
             if one.formula(key) != two.formula(key):
-                raise NoChangeError("the inputs of the cases have other formulas")
+                raise NoChangeError(Reason.OTHER_WORKBOOK, "they have other formulas")
             continue
         old, new = first.get(key), last.get(key)
         if not _identical(old, new):
             yield SetCell(_ref(name, key), new)
 
 
+def filled_windows(workbook: Workbook, sheet: str) -> list[Window]:
+    """The rectangles of a sheet that array formulas and data tables fill."""
+    written = (cell.array_range or "" for cell in filling_cells(workbook, sheet))
+    windows = (parse_window(text.replace("$", "")) for text in written)
+    return [window for window in windows if window is not None]
+
+
 def value_changes(
     before: Workbook,
     holders: Sequence[Workbook],
-    rests_on: Sequence[Dependencies],
+    reads: Mapping[str, Sequence[Window]],
     answer: Sequence[CellRange],
 ) -> Iterator[Change]:
     """Single numbers and dates that an answer depends on, one change for each, in a fixed order.
 
     Whole numbers become larger by 7, or by 1 below 10, other numbers by a tenth, dates by a day.
-    What is under a data validation stays: another value may not be allowed there. The order is that
-    of the hash of the address, so that it does not follow the layout.
+    Where a data validation does not allow the new value, the old one stays. The order is that of
+    the hash of the address, so that it does not follow the layout.
 
     Args:
         before: the input.
         holders: gold and output, which have to hold the same.
-        rests_on: what the gold's formulas read, in the gold, whose sheets are named as the input's.
+        reads: sheet of the input -> what the gold's formulas read there.
         answer: rectangles of the answer, which do not count.
 
     Raises:
+        NoChangeError: there are inputs, and none is where it was.
         WorkbookError: a workbook cannot be read.
     """
-    read: dict[str, list[Window]] = {}
-    for step in (step for each in rests_on if each.walk is not None for step in each.walk.steps):
-        for each in step.reads:
-            sheet = match_sheet(each.sheet or step.ref.sheet, before.sheet_names)
-            if sheet is not None:
-                window = Window(each.min_row, each.min_column, each.max_row, each.max_column)
-                read.setdefault(sheet, []).append(window)
     refs = []
-    for sheet, windows in read.items():
-        unique = list(dict.fromkeys(windows))
-        taken = [each.window for each in answer if folded(each.sheet) == folded(sheet)]
-        taken += _validated(before, sheet)
-        formulas = set(before.sheet(sheet).formula_keys(WHOLE_SHEET))
-        for key, value in before.sheet(sheet).values(WHOLE_SHEET).items():
-            if key not in formulas and _next(value) is not None and not is_within(key, taken):
-                refs.append((_ref(sheet, key), key, unique))
-    tries = 0
-    for ref, key, windows in sorted(refs, key=lambda each: _order(each[0])):
-        if is_within(key, windows) and all(_holds_the_same(before, one, ref) for one in holders):
-            yield Change((SetCell(ref, _next(value_at(before, ref))),))
-            tries += 1
-            if tries == MAX_TRIES:
-                return
+    for name, windows in reads.items():
+        sheet = before.sheet(name)
+        taken = [area.window for area in answer if folded(area.sheet) == folded(name)]
+        taken += filled_windows(before, name)
+        validations = _validations(before, name)
+        hidden = [merge for merge in sheet.tail.merges if merge.size > 1]
+        formulas = set(sheet.formula_keys(WHOLE_SHEET))
+        for key, value in sheet.values(WHOLE_SHEET).items():
+            new = _next(value)
+            if new is None or key in formulas or is_within(key, taken):
+                continue
+            if is_within(key, windows) and not _is_covered(key, hidden):
+                ref = _ref(name, key)
+                if _is_allowed(before, ref, new, validations):
+                    refs.append((ref, new))
+    kept = [
+        (ref, new) for ref, new in refs if all(_holds_the_same(before, one, ref) for one in holders)
+    ]
+    if refs and not kept:
+        raise NoChangeError(Reason.MOVED_INPUT, address(refs[0][0]))
+    for ref, new in sorted(kept, key=lambda one: _order(one[0]))[:MAX_TRIES]:
+        yield Change((SetCell(ref, new),))
+
+
+def _is_covered(key: int, merges: Sequence[Window]) -> bool:
+    """Whether a merged range hides a cell: of its cells, it shows the first."""
+    place = key >> COLUMN_BITS, key & COLUMN_MASK
+    return any(merge.holds(*place) and place != merge.first for merge in merges)
 
 
 def _order(ref: CellRef) -> str:
@@ -190,14 +232,102 @@ def _next(value: CellValue) -> CellValue:
     return None
 
 
-def _validated(workbook: Workbook, sheet: str) -> list[Window]:
-    tab = next(tab for tab in workbook.tabs if tab.name == sheet)
-    places = (place for each in BookFacts(workbook).sheet(tab).validations for place in each.places)
-    return [window for window in map(parse_window, places) if window is not None]
+# -- data validations ------------------------------------------------------------------------------
+
+
+def _validations(workbook: Workbook, sheet: str) -> list[tuple[list[Window], Validation]]:
+    facts = BookFacts(workbook)
+    tab = facts.tab(sheet)
+    if tab is None or not tab.is_worksheet:
+        return []
+    return [
+        ([window for window in map(parse_window, rule.places) if window is not None], rule)
+        for rule in validations_of(facts.tree(tab))
+        if rule.kind is not None
+    ]
+
+
+def _is_allowed(
+    workbook: Workbook,
+    ref: CellRef,
+    value: CellValue,
+    validations: Sequence[tuple[Sequence[Window], Validation]],
+) -> bool:
+    """Whether every data validation of a cell allows a value; not if that cannot be told."""
+    key = cell_key(ref.row, ref.column)
+    return all(
+        _allows(workbook, ref.sheet, rule, value)
+        for windows, rule in validations
+        if is_within(key, windows)
+    )
+
+
+def _allows(workbook: Workbook, sheet: str, rule: Validation, value: CellValue) -> bool:
+    if rule.kind == "list":
+        text = rule.formulas[0].strip() if rule.formulas else ""
+        if text.startswith('"'):
+            listed: Sequence[CellValue] = [item.strip() for item in text.strip('"').split(",")]
+            return _written(value) in listed
+        return any(_identical(value, item) for item in _values_of(workbook, sheet, text))
+    number = _number(workbook, value)
+    if rule.kind == "textLength":
+        number = float(len(_written(value)))
+    elif rule.kind not in {"whole", "decimal", "date", "time"} or number is None:
+        return False
+    if rule.kind == "whole" and not number.is_integer():
+        return False
+    limits = [_limit(workbook, sheet, text) for text in rule.formulas]
+    two_sided = rule.operator in {"between", "notBetween"}
+    if None in limits or len(limits) < 1 + two_sided:
+        return False
+    first, last = limits[0] or 0.0, limits[-1] or 0.0
+    return {
+        "between": first <= number <= last,
+        "notBetween": not first <= number <= last,
+        "equal": number == first,
+        "notEqual": number != first,
+        "greaterThan": number > first,
+        "greaterThanOrEqual": number >= first,
+        "lessThan": number < first,
+        "lessThanOrEqual": number <= first,
+    }.get(rule.operator, False)
+
+
+def _limit(workbook: Workbook, sheet: str, text: str) -> float | None:
+    """The number that a limit of a validation is: written out, or in a cell; None otherwise."""
+    try:
+        return float(text)
+    except ValueError:
+        values = _values_of(workbook, sheet, text)
+        return _number(workbook, values[0]) if len(values) == 1 else None
+
+
+def _values_of(workbook: Workbook, sheet: str, text: str) -> list[CellValue]:
+    """The constants of the one rectangle that a formula is; none if it is something else."""
+    areas = areas_of(text if "!" in text else f"'{sheet.replace(chr(39), chr(39) * 2)}'!{text}")
+    if areas is None or len(areas) > 1:
+        return []
+    name = same_sheet(areas[0].sheet, workbook.sheet_names)
+    if name is None or workbook.sheet(name).formula_keys(areas[0].window):
+        return []
+    return [one for one in workbook.sheet(name).values(areas[0].window).values() if one is not None]
+
+
+def _number(workbook: Workbook, value: CellValue) -> float | None:
+    if isinstance(value, dt.datetime):
+        return to_serial(value, date_1904=workbook.date_1904)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _written(value: CellValue) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# -- cells -----------------------------------------------------------------------------------------
 
 
 def _holds_the_same(before: Workbook, holder: Workbook, ref: CellRef) -> bool:
-    sheet = match_sheet(ref.sheet, holder.sheet_names)
+    sheet = same_sheet(ref.sheet, holder.sheet_names)
     if sheet is None:
         return False
     placed = ref._replace(sheet=sheet)

@@ -18,6 +18,7 @@ from judge.compare.cells.style_check import StyleChecker
 from judge.compare.cells.value import Agree, comparator
 from judge.compare.profiles import get_profile
 from judge.core.records.cases import CollateralCellRecord, CollateralRecord
+from judge.formulas.lexer import Kind, tokens
 from judge.formulas.shift import formula_shape
 from judge.workbook.address import (
     COLUMN_BITS,
@@ -28,8 +29,8 @@ from judge.workbook.address import (
     cell_name,
     parse_window,
 )
-from judge.workbook.cell import STYLE_ATTRIBUTES, CellRange
-from judge.workbook.position import match_sheet
+from judge.workbook.cell import STYLE_ATTRIBUTES, CellRange, ErrorValue
+from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells
 
 MAX_CELLS = 20
@@ -77,6 +78,8 @@ class Collateral:
         style: cells that look other than in the input, where the gold left their looks alone.
         moved: how often rows or columns of the input were shifted.
         exposed: cells that hold something in the input outside the answer range.
+        errors_left: cells of the output, those of the answer included, that hold an error value as
+            far as the file stores values, and did not in the input.
         cells: the first cells that changed, those of the headline before the others.
     """
 
@@ -86,6 +89,7 @@ class Collateral:
     style: int
     moved: int
     exposed: int
+    errors_left: int
     cells: tuple[HarmedCell, ...]
 
     @property
@@ -123,6 +127,7 @@ class Collateral:
             "style": self.style,
             "moved": self.moved,
             "exposed": self.exposed,
+            "errors_left": self.errors_left,
             "cells": cells,
         }
 
@@ -152,26 +157,30 @@ def find_collateral(
     for each in (*gold_ranges, *output_ranges):
         if each is not None:
             answer.setdefault(each.sheet, []).append(each.window)
-    count = _Count()
-    names = {name: match_sheet(name, output.sheet_names) for name in before.sheet_names}
-    for name, found in names.items():
-        kept = match_sheet(name, gold.sheet_names)
-        if found is not None:
-            windows = [*answer.get(found, ()), *(answer.get(kept, ()) if kept else ())]
-            count.sheet(
-                name,
-                _contents(before, name),
-                _contents(gold, kept) if kept else {},
-                _contents(output, found),
-                windows,
-            )
-            if kept and not count.shifted:
-                count.style += _restyled(before, gold, output, (name, kept, found), windows)
-    for name in output.sheet_names:
-        if name not in names.values():
-            kept = match_sheet(name, gold.sheet_names)
-            expected = _contents(gold, kept) if kept else {}
-            count.sheet(name, {}, expected, _contents(output, name), answer.get(name, []))
+    names = {name: same_sheet(name, output.sheet_names) for name in before.sheet_names}
+    sheets = [
+        _SheetSides.of(
+            before, gold, output, (name, same_sheet(name, gold.sheet_names), found), answer
+        )
+        for name, found in names.items()
+        if found is not None
+    ]
+    sheets += [
+        _SheetSides.of(
+            before, gold, output, (None, same_sheet(name, gold.sheet_names), name), answer
+        )
+        for name in output.sheet_names
+        if name not in names.values()
+    ]
+    count = _Count(
+        in_gold=any(sides.in_gold.shifts for sides in sheets),
+        in_output=any(sides.in_output.shifts for sides in sheets),
+    )
+    for sides in sheets:
+        count.sheet(sides)
+        count.errors_left += _new_errors(before, output, sides)
+        if sides.before_name is not None and sides.gold_name is not None:
+            count.style += _restyled(before, gold, output, sides)
     losses = find_losses(before, gold, output, gold_ranges)
     features = sum(n for kind, n in losses.counts.items() if kind != FORMULA)
     return count.collateral(features)
@@ -197,8 +206,19 @@ def _contents(workbook: Workbook, sheet: str) -> dict[int, Content]:
 
 
 def _plain(formula: str) -> str:
-    plain = "".join(formula.replace("$", "").split()).upper()
+    """A formula without ``$``, spaces, case and prefixes of functions; its texts are kept."""
+    if '"' not in formula:
+        plain = _bare(formula)
+    else:
+        plain = "".join(
+            token.text if token.kind is Kind.TEXT else _bare(token.text)
+            for token in tokens(formula)
+        )
     return f"={plain[2:]}" if plain.startswith("=+") else plain
+
+
+def _bare(text: str) -> str:
+    return "".join(text.replace("$", "").split()).upper().replace("_XLFN.", "")
 
 
 def _is_within(key: int, windows: Sequence[Window]) -> bool:
@@ -206,68 +226,117 @@ def _is_within(key: int, windows: Sequence[Window]) -> bool:
     return any(window.holds(row, column) for window in windows)
 
 
-class _Count:
-    """Counts the changes of one workbook, sheet by sheet."""
+@dataclass(frozen=True, slots=True)
+class _SheetSides:
+    """A sheet of the output, with its counterparts in input and gold.
 
-    def __init__(self) -> None:
+    Attributes:
+        before_name, gold_name: their names there; None where there is none.
+        output_name: its name in the output.
+        before, gold, output: what they hold.
+        in_gold, in_output: where the lines of the input are.
+        answer: rectangles of the answer.
+    """
+
+    before_name: str | None
+    gold_name: str | None
+    output_name: str
+    before: Contents
+    gold: Contents
+    output: Contents
+    in_gold: Lines
+    in_output: Lines
+    answer: Sequence[Window]
+
+    @classmethod
+    def of(
+        cls,
+        before: Workbook,
+        gold: Workbook,
+        output: Workbook,
+        names: tuple[str | None, str | None, str],
+        answer: Mapping[str, Sequence[Window]],
+    ) -> _SheetSides:
+        """Reads the three sheets, and matches their lines.
+
+        Args:
+            before: the input.
+            gold: the gold.
+            output: the output.
+            names: names of the sheet in each of them.
+            answer: rectangles of the answer, by sheets of gold and output.
+        """
+        own, kept, found = names
+        windows = list(dict.fromkeys([*answer.get(found, ()), *answer.get(kept or found, ())]))
+        held = _contents(before, own) if own is not None else {}
+        expected = _contents(gold, kept) if kept is not None else {}
+        actual = _contents(output, found)
+        in_gold, in_output = Lines.of(held, expected, windows), Lines.of(held, actual, windows)
+        return cls(own, kept, found, held, expected, actual, in_gold, in_output, windows)
+
+    def is_answer(self, key: int) -> bool:
+        """Whether a cell of the input is in the answer, in gold or output."""
+        places = self.in_gold.place(key), self.in_output.place(key)
+        return any(each is not None and _is_within(each, self.answer) for each in places)
+
+
+class _Count:
+    """Counts the changes of one workbook, sheet by sheet.
+
+    Args:
+        in_gold: whether lines were shifted on a sheet of the gold.
+        in_output: whether lines were shifted on a sheet of the output.
+    """
+
+    def __init__(self, *, in_gold: bool, in_output: bool) -> None:
+        self._in_gold, self._in_output = in_gold, in_output
         self._agree: Agree = comparator(get_profile("standard"))
         self._counts: Counter[Harm] = Counter()
         self._cells: dict[Harm, list[HarmedCell]] = {harm: [] for harm in Harm}
         self._formulas_lost = self._moved = self._exposed = 0
-        self.style = 0
-        self.shifted = False
-        """Whether rows or columns of the last sheet were shifted."""
+        self.style = self.errors_left = 0
 
-    def sheet(
-        self,
-        name: str,
-        before: Contents,
-        gold: Contents,
-        output: Contents,
-        answer: Sequence[Window],
-    ) -> None:
-        """Counts the changes of one sheet.
-
-        Args:
-            name: its name in the input, or in the output if the input lacks it.
-            before: what the input holds.
-            gold: what the gold holds.
-            output: what the output holds.
-            answer: rectangles of the answer.
-        """
-        in_gold, in_output = Lines.of(before, gold, answer), Lines.of(before, output, answer)
-        self.shifted = bool(in_gold.shifts or in_output.shifts)
-        self._moved += in_output.shifts
+    def sheet(self, sides: _SheetSides) -> None:
+        """Counts the changes of one sheet."""
+        name = sides.before_name or sides.output_name
+        self._moved += sides.in_output.shifts
         reached, of_input = set(), set()
-        for key, held in before.items():
-            there, expected = in_output.place(key), in_gold.place(key)
+        for key, held in sides.before.items():
+            there, expected = sides.in_output.place(key), sides.in_gold.place(key)
             reached.add(there)
             of_input.add(expected)
-            if any(each is not None and _is_within(each, answer) for each in (there, expected)):
+            if sides.is_answer(key):
                 continue
             self._exposed += 1
-            found = _NOTHING if there is None else output.get(there, _NOTHING)
-            if not self._same(held, found, moved=there != key):
-                wanted = _NOTHING if expected is None else gold.get(expected, _NOTHING)
-                self._note(name, key, self._harm(held, wanted, found, moved=expected != key))
+            found = _NOTHING if there is None else sides.output.get(there, _NOTHING)
+            if not self._same(held, found, moved=self._in_output):
+                wanted = _NOTHING if expected is None else sides.gold.get(expected, _NOTHING)
+                self._note(name, key, self._harm(held, wanted, found))
                 lost = held.formula is not None and found != _NOTHING and found.formula is None
-                self._formulas_lost += lost and self._same(held, wanted, moved=expected != key)
-        for key, found in output.items():
-            if key not in reached and not _is_within(key, answer):
+                self._formulas_lost += lost and self._same(held, wanted, moved=self._in_gold)
+        for key, found in sides.output.items():
+            if key not in reached and not _is_within(key, sides.answer):
                 # In a line that only the output has, the gold has something else at this address.
-                wanted = _NOTHING if key in of_input else gold.get(key, _NOTHING)
-                self._note(name, key, self._harm(_NOTHING, wanted, found, moved=False))
+                wanted = _NOTHING if key in of_input else sides.gold.get(key, _NOTHING)
+                self._note(name, key, self._harm(_NOTHING, wanted, found))
 
-    def _harm(self, held: Content, wanted: Content, found: Content, *, moved: bool) -> Harm:
-        if self._same(wanted, found, moved=moved):
+    def _harm(self, held: Content, wanted: Content, found: Content) -> Harm:
+        if self._same(wanted, found, moved=self._in_gold or self._in_output):
             return Harm.AS_GOLD
-        if not self._same(held, wanted, moved=moved):
+        if not self._same(held, wanted, moved=self._in_gold):
             return Harm.OTHER
         if held == _NOTHING:
             return Harm.ADDED
         return Harm.ERASED if found == _NOTHING else Harm.OVERWRITTEN
 
     def _same(self, first: Content, second: Content, *, moved: bool) -> bool:
+        """Whether two cells hold the same.
+
+        Args:
+            first: one of them.
+            second: the other.
+            moved: whether lines were shifted between them: then references have other addresses.
+        """
         if first.formula is None or second.formula is None:
             return first.formula is second.formula and self._agree(first.value, second.value)
         if first.formula == second.formula:
@@ -290,29 +359,41 @@ class _Count:
             style=self.style,
             moved=self._moved,
             exposed=self._exposed,
+            errors_left=self.errors_left,
             cells=tuple(cells[:MAX_CELLS]),
         )
+
+
+def _new_errors(before: Workbook, output: Workbook, sides: _SheetSides) -> int:
+    """Cells of a sheet of the output with an error value that the input does not have there."""
+    old: set[int | None] = set()
+    if sides.before_name is not None:
+        old = {sides.in_output.place(key) for key in _errors(before, sides.before_name)}
+    return len(_errors(output, sides.output_name) - old)
+
+
+def _errors(workbook: Workbook, sheet: str) -> set[int]:
+    values = workbook.sheet(sheet).values(WHOLE_SHEET)
+    return {key for key, value in values.items() if isinstance(value, ErrorValue)}
 
 
 # -- looks -----------------------------------------------------------------------------------------
 
 
-def _restyled(
-    before: Workbook,
-    gold: Workbook,
-    output: Workbook,
-    names: tuple[str, str, str],
-    answer: Sequence[Window],
-) -> int:
+def _restyled(before: Workbook, gold: Workbook, output: Workbook, sides: _SheetSides) -> int:
     """How many cells of a sheet outside the answer look other than in the input and the gold."""
+    names = (sides.before_name or "", sides.gold_name or "", sides.output_name)
     first, second, third = (CellRange.of(name, WHOLE_SHEET) for name in names)
-    found = StyleChecker(before, output, _STYLE).details(first, third, _itself, skip=())
-    keys = [key for key in found if not _is_within(key, answer)]
-    if not keys:
+
+    def details(workbook: Workbook, area: CellRange, placed: Lines) -> dict[int, str]:
+        # A line that is gone has no looks, so its cells are compared with themselves, and left out.
+        found = StyleChecker(before, workbook, _STYLE).details(
+            first, area, lambda key: key if (there := placed.place(key)) is None else there, skip=()
+        )
+        return {key: said for key, said in found.items() if placed.place(key) is not None}
+
+    restyled = [key for key in details(output, third, sides.in_output) if not sides.is_answer(key)]
+    if not restyled:
         return 0
-    by_gold = StyleChecker(before, gold, _STYLE).details(first, second, _itself, skip=())
-    return sum(key not in by_gold for key in keys)
-
-
-def _itself(key: int) -> int:
-    return key
+    by_gold = details(gold, second, sides.in_gold)
+    return sum(key not in by_gold for key in restyled)

@@ -78,10 +78,29 @@ class Dynamic(enum.StrEnum):
     """It followed nowhere, and holds constants where the gold moved: a fact, and a fault only if a
     formula is required."""
     STALE = "stale"
-    """It followed nowhere, and holds formulas: they do not depend on what changed."""
+    """It followed nowhere, and holds formulas: they do not follow what changed."""
     PARTIAL = "partial"
     """It followed here and not there."""
     NOT_MEASURABLE = "not_measurable"
+
+
+class Reason(enum.StrEnum):
+    """Why an answer is not measurable."""
+
+    STATIC = "the gold has no formula in the answer that the input lacks"
+    CHANGING = "the gold's formulas depend on what changes by itself, or on another workbook"
+    CIRCULAR = "the gold's formulas depend on themselves"
+    NOT_RECALCULATED = "the gold's formulas depend on a data table or a pivot table"
+    NO_INPUT = "the answer depends on no input that can be changed"
+    MOVED_INPUT = "an input is not where it was in gold or output"
+    OTHER_WORKBOOK = "the other cases are not the same workbook with other values"
+    OTHER_GOLD = "the changed gold is not the gold of the changed input"
+    OTHER_KIND = "a changed value makes the gold an error, or another kind of value"
+    NOTHING_MOVED = "no change moved the answer of the gold"
+    NOT_COMPUTED = "the answer could not be computed"
+    NOT_REPEATED = "the gold computed twice is not the same"
+    WRONG_BEFORE = "the answer is wrong before any change"
+    UNORDERED = "the rows of the answer may be in any order"
 
 
 @dataclass(frozen=True, slots=True)

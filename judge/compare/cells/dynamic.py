@@ -9,30 +9,43 @@ and dates changed, one at a time. Text that is looked up, compared or grouped is
 from __future__ import annotations
 
 import functools
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from judge.compare.cells.changes import ENOUGH, Change, NoChangeError, case_change, value_changes
-from judge.compare.cells.comparison import Dynamic
-from judge.compare.cells.dynamic_finding import (
-    DynamicFinding,
-    Reason,
-    Trial,
-    kind_of,
+from judge.compare.cells.changes import (
+    ENOUGH,
+    Change,
+    NoChangeError,
+    case_change,
+    is_within,
+    value_changes,
 )
+from judge.compare.cells.comparison import Dynamic, Reason
+from judge.compare.cells.dynamic_finding import DynamicFinding, Trial, kind_of
 from judge.compare.cells.requested_formula import Asked, new_formulas
 from judge.compare.cells.sides import RangeSide, ScopeSources
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import Profile
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
-from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key, parse_window
-from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
-from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies_or_doubt
+from judge.formulas.lexer import Kind, Token, tokens
+from judge.formulas.references import Reference, references
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, parse_window
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
+from judge.workbook.dependency import (
+    Dependencies,
+    Followed,
+    FormulaIndex,
+    dependencies_or_doubt,
+)
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.editing.contents import SetCell
+from judge.workbook.facts.book import BookFacts
+from judge.workbook.facts.references import areas_of
+from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, filling_cells, open_workbook, sheet_formulas
 
 if TYPE_CHECKING:
@@ -41,8 +54,20 @@ if TYPE_CHECKING:
 _MAX_ALONE = 2_000
 """How many formulas are followed one by one if some of them change by themselves."""
 
-_EXTERNAL = re.compile(r"\[\d+\]")
-"""How a formula names another workbook."""
+_UNCOMPUTED = frozenset(("GETPIVOTDATA", "TABLE"))
+"""Functions that read what only a spreadsheet program recomputes."""
+
+_ELSEWHERE = frozenset(("CUBEVALUE", "RTD", "WEBSERVICE"))
+"""Functions that read what is not in the workbook."""
+
+_UNNAMED = frozenset(("INDIRECT", "OFFSET"))
+"""Functions that read cells which the formula does not name."""
+
+_MAX_STEPS = 50_000
+"""How many formulas are followed through defined names and tables."""
+
+_MAX_LOOKS = 1_000_000
+"""How many pairs of formulas are looked at to find a circle."""
 
 _Place = tuple[int, int]
 """A cell of the answer: the number of its rectangle, and its key in the gold."""
@@ -111,6 +136,7 @@ class _Measure:
         self._pairs = [(one, two) for one, two in zip(*ranges, strict=True) if two is not None]
         self._answer = [one for one, _ in self._pairs]
         self._compute = compute
+        self._output_changes: dict[CellRange, set[int]] = {}
         self._agree = comparator(
             profile, expected_1904=gold.date_1904, actual_1904=output.date_1904
         )
@@ -135,61 +161,62 @@ class _Measure:
         if not trials:
             trials = list(self._value_trials(eligible, first, last, rests_on, problems))
         if not trials:
-            raise _NotMeasurable(problems[0] if problems else Reason.NO_INPUT)
+            raise _NotMeasurable(_first_of(problems))
         return DynamicFinding(kind_of(trials), "", self._asked, len(eligible), tuple(trials))
 
     # -- what can be measured --------------------------------------------------------------------
 
-    def _formulas(self) -> tuple[list[_Place], list[Dependencies]]:
+    def _formulas(self) -> tuple[list[_Place], Ground]:
         """Cells of the answer with a formula that the input lacks, and what they depend on."""
-        index = FormulaIndex(self._gold.sheet_names, functools.partial(sheet_formulas, self._gold))
-        rests_on: list[Dependencies] = []
+        grounds = Grounds(self._gold)
+        rests_on: list[Ground] = []
         cells: dict[_Place, None] = {}
-        found = False
+        problems: list[str] = []
         for number, area in enumerate(self._answer):
-            sheet = self._gold.sheet(area.sheet)
-            sources = {
-                key: (area.sheet, sheet.cell(key))
-                for key in new_formulas(self._before, self._gold, area)
-                if (raw := sheet.raw_formula(key)) is not None and raw.kind != "dataTable"
-            }
-            found = found or bool(sources)
-            together = dependencies_or_doubt(list(sources.values()), index)
+            sources = self._sources(area)
+            together = grounds.of(list(sources.values()))
             keys = set(sources)
-            if self._is_steady(together):
+            if together.problem is None:
                 rests_on.append(together)
             else:
                 # One formula may spoil it for the others.
-                alone = {
-                    key: dependencies_or_doubt([sources[key]], index)
-                    for key in sorted(sources)[:_MAX_ALONE]
-                }
-                keys = {key for key, each in alone.items() if self._is_steady(each)}
+                alone = {key: grounds.of([sources[key]]) for key in sorted(sources)[:_MAX_ALONE]}
+                keys = {key for key, ground in alone.items() if ground.problem is None}
                 rests_on += [alone[key] for key in sorted(keys)]
+                problems.append(together.problem)
             cells |= {(number, key): None for key in self._with_filled(area, keys)}
-        if not found:
-            raise _NotMeasurable(Reason.STATIC)
         if not cells:
-            raise _NotMeasurable(Reason.CHANGING)
-        return list(cells), rests_on
+            raise _NotMeasurable(problems[0] if problems else Reason.STATIC)
+        return list(cells), Ground.of_all(rests_on)
 
-    def _is_steady(self, rests_on: Dependencies) -> bool:
-        """Whether values stay as they are until a cell of this workbook is changed."""
-        if rests_on.volatile:
-            return False
-        steps = rests_on.walk.steps if rests_on.walk is not None else ()
-        written = (
-            self._gold.sheet(ref.sheet).formula(cell_key(ref.row, ref.column)) or ""
-            for ref in (step.ref for step in steps)
-        )
-        return not any(map(_EXTERNAL.search, written))
+    def _sources(self, area: CellRange) -> dict[int, tuple[str, Cell]]:
+        """Formula cells that the gold has for a rectangle, and the input lacks, with their sheet.
+
+        One that fills a part of the rectangle may be outside of it. Data tables do not recompute.
+        """
+        sheet = self._gold.sheet(area.sheet)
+        keys = set(new_formulas(self._before, self._gold, area))
+        for source in filling_cells(self._gold, area.sheet):
+            key = cell_key(source.row, source.column)
+            if self._filled_by(source, area) and new_formulas(
+                self._before, self._gold, CellRange.of(area.sheet, Window(*_corners(source)))
+            ):
+                keys.add(key)
+        return {
+            key: (area.sheet, sheet.cell(key))
+            for key in sorted(keys)
+            if (raw := sheet.raw_formula(key)) is not None and raw.kind != "dataTable"
+        }
+
+    def _filled_by(self, source: Cell, area: CellRange) -> Window | None:
+        window = parse_window((source.array_range or "").replace("$", ""))
+        return None if window is None else window.intersection(area.window)
 
     def _with_filled(self, area: CellRange, keys: set[int]) -> Iterator[int]:
-        """The cells, and those of the answer that their array formulas fill."""
-        yield from sorted(keys)
+        """Those of the cells that are in the answer, and what their array formulas fill there."""
+        yield from (key for key in sorted(keys) if is_within(key, (area.window,)))
         for source in filling_cells(self._gold, area.sheet):
-            window = parse_window((source.array_range or "").replace("$", ""))
-            inside = None if window is None else window.intersection(area.window)
+            inside = self._filled_by(source, area)
             if inside is not None and cell_key(source.row, source.column) in keys:
                 yield from (cell_key(*place) for place in inside.cells())
 
@@ -207,9 +234,26 @@ class _Measure:
         for number, area in enumerate(areas):
             side = RangeSide(workbook, area, computed)
             values |= {(number, key): value for key, value in side.values().items()}
-            stored = set(side.sheet.formula_keys(side.window)) - side.computed_values().keys()
-            unknown |= {(number, key) for key in {*side.refused(), *stored}}
+            formulas = set(side.sheet.formula_keys(side.window))
+            stored = formulas - side.computed_values().keys()
+            changing = set() if own else self._changing(area, formulas)
+            unknown |= {(number, key) for key in {*side.refused(), *stored, *changing}}
         return _Values(values, frozenset(unknown))
+
+    def _changing(self, area: CellRange, keys: set[int]) -> set[int]:
+        """Formula cells of the output whose values change by themselves."""
+        if area not in self._output_changes:
+            sheet = self._output.sheet(area.sheet)
+            grounds = Grounds(self._output)
+            cells = {key: (area.sheet, sheet.cell(key)) for key in sorted(keys)}
+            changing: set[int] = set()
+            if grounds.of(list(cells.values())).problem is Reason.CHANGING:
+                alone = list(cells)[:_MAX_ALONE]
+                changing = set(cells) - {
+                    key for key in alone if grounds.of([cells[key]]).problem is not Reason.CHANGING
+                }
+            self._output_changes[area] = changing
+        return self._output_changes[area]
 
     # -- changes ---------------------------------------------------------------------------------
 
@@ -235,18 +279,26 @@ class _Measure:
         cells: Sequence[_Place],
         first: _Values,
         last: _Values,
-        rests_on: Sequence[Dependencies],
+        rests_on: Ground,
         problems: list[str],
     ) -> Iterator[Trial]:
         moved = 0
         holders = (self._gold, self._output)
-        for change in value_changes(self._before, holders, rests_on, self._answer):
-            trial = self._trial(change, cells, first, last, problems)
-            if trial is not None:
-                yield trial
-                moved += 1
-                if moved == ENOUGH:
-                    return
+        reads: dict[str, list[Window]] = {}
+        for name, windows in rests_on.reads.items():
+            sheet = same_sheet(name, self._before.sheet_names)
+            if sheet is not None:
+                reads.setdefault(sheet, []).extend(windows)
+        try:
+            for change in value_changes(self._before, holders, reads, self._answer):
+                trial = self._trial(change, cells, first, last, problems)
+                if trial is not None:
+                    yield trial
+                    moved += 1
+                    if moved == ENOUGH:
+                        return
+        except NoChangeError as why:
+            problems.append(str(why))
 
     def _trial(
         self,
@@ -265,7 +317,7 @@ class _Measure:
             return None
         here, there = self._computed(gold, own=True), self._computed(output, own=False)
         if not self._is_valid(change, first, here):
-            problems.append("the changed gold is not the gold of the changed input")
+            problems.append(Reason.OTHER_KIND if change.case is None else Reason.OTHER_GOLD)
             return None
         moving = {
             c for c in cells if not self._gold_agrees(first.values.get(c), here.values.get(c))
@@ -274,6 +326,19 @@ class _Measure:
         moved = moving - unknown
         if not moved:
             problems.append(Reason.NOT_COMPUTED if moving else Reason.NOTHING_MOVED)
+            return None
+        # What depends on the way there, such as the order of ties, says nothing.
+        again = self._computed(change.undone_in(gold, self._before), own=True)
+        unsteady = {
+            c
+            for c in cells
+            if c not in again.unknown
+            and not self._gold_agrees(first.values.get(c), again.values.get(c))
+        }
+        moved -= unsteady
+        unknown |= unsteady
+        if not moved:
+            problems.append(Reason.NOT_REPEATED)
             return None
         agreeing = {c for c in cells if self._agree(here.values.get(c), there.values.get(c))}
         false_moves = sum(
@@ -321,14 +386,197 @@ class _Measure:
             down, right = placed.min_row - area.min_row, placed.min_column - area.min_column
             keys = set(self._output.sheet(placed.sheet).formula_keys(placed.window))
             for source in filling_cells(self._output, placed.sheet):
-                window = parse_window((source.array_range or "").replace("$", ""))
-                inside = None if window is None else window.intersection(placed.window)
+                inside = self._filled_by(source, placed)
                 keys |= {cell_key(*place) for place in inside.cells()} if inside else set()
             found |= {
                 (number, cell_key((key >> COLUMN_BITS) - down, (key & COLUMN_MASK) - right))
                 for key in keys
             }
         return frozenset(found)
+
+
+def _corners(source: Cell) -> tuple[int, int, int, int]:
+    return source.row, source.column, source.row, source.column
+
+
+def _first_of(problems: Sequence[str]) -> str:
+    """The reason that says most of why no change could be made."""
+    for reason in _BY_WEIGHT:
+        for problem in problems:
+            if problem.startswith(reason.value):
+                return problem
+    return problems[0] if problems else Reason.NO_INPUT
+
+
+_BY_WEIGHT = (
+    Reason.MOVED_INPUT,
+    Reason.NOT_COMPUTED,
+    Reason.NOT_REPEATED,
+    Reason.NOTHING_MOVED,
+)
+
+
+# -- what formulas rest on -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What some formulas rest on.
+
+    Attributes:
+        reads: sheet -> the rectangles that they read, directly or through others.
+        problem: why they cannot be measured; None if they can.
+    """
+
+    reads: Mapping[str, Sequence[Window]]
+    problem: Reason | None = None
+
+    @staticmethod
+    def of_all(grounds: Sequence[Ground]) -> Ground:
+        """All of them together, each rectangle once."""
+        reads: dict[str, dict[Window, None]] = {}
+        for ground in grounds:
+            for sheet, windows in ground.reads.items():
+                reads.setdefault(sheet, {}).update(dict.fromkeys(windows))
+        return Ground({sheet: list(windows) for sheet, windows in reads.items()})
+
+
+class Grounds:
+    """Finds what formulas of a workbook rest on, also through defined names and tables.
+
+    Args:
+        workbook: the workbook.
+    """
+
+    def __init__(self, workbook: Workbook) -> None:
+        self._workbook = workbook
+        self._facts = BookFacts(workbook)
+        self._index = FormulaIndex(
+            workbook.sheet_names, functools.partial(sheet_formulas, workbook)
+        )
+
+    def of(self, cells: Sequence[tuple[str, Cell]]) -> Ground:
+        """What formula cells, given with their sheets, rest on."""
+        reads: dict[str, dict[Window, None]] = {}
+        seen: set[CellRef] = set()
+        todo = list(cells)
+        while todo:
+            found = dependencies_or_doubt(todo, self._index)
+            if found.walk is None:
+                return Ground({}, Reason.CHANGING if found.volatile else None)
+            if self._is_circular(found.walk.steps):
+                return Ground({}, Reason.CIRCULAR)
+            todo = []
+            for step in found.walk.steps:
+                if step.ref in seen:
+                    continue
+                seen.add(step.ref)
+                problem = self._problem(step, found)
+                if problem is not None or len(seen) > _MAX_STEPS:
+                    return Ground({}, problem or Reason.NOT_COMPUTED)
+                for area in self._areas(step):
+                    reads.setdefault(area.sheet, {})[area.window] = None
+                    # What a formula with names reads was not followed.
+                    todo += self._formulas_in(area, seen) if step.said.opaque else ()
+        if any(self._is_pivot(sheet, windows) for sheet, windows in reads.items()):
+            return Ground({}, Reason.NOT_RECALCULATED)
+        return Ground({sheet: list(windows) for sheet, windows in reads.items()})
+
+    def _problem(self, step: Followed, found: Dependencies) -> Reason | None:
+        said = step.said
+        # Where a formula names no cells, it may rest on every other one.
+        unnamed = bool(said.functions & _UNNAMED)
+        if said.volatile or (unnamed and found.volatile):
+            return Reason.CHANGING
+        if said.functions & _ELSEWHERE or _names_other_workbook(self._formula(step)):
+            return Reason.CHANGING
+        return Reason.NOT_RECALCULATED if said.functions & _UNCOMPUTED else None
+
+    def _is_circular(self, steps: Sequence[Followed]) -> bool:
+        """Whether a formula reads one that comes after it, which only circles make necessary.
+
+        Where the workbook does not permit them, no engine has a value. Where it does, values depend
+        on those before.
+        """
+        if not self._facts.iterates:
+            return False
+        order = {step.ref: number for number, step in enumerate(steps)}
+        left = _MAX_LOOKS
+        for number, step in enumerate(steps):
+            for area in references(self._formula(step)):
+                name = self._index.named(area.sheet or step.ref.sheet)
+                formulas = self._index.sheet(name) if name is not None else None
+                columns = formulas.between(area.min_column, area.max_column) if formulas else ()
+                for column in columns:
+                    rows, _ = formulas.cells[column] if formulas else ((), ())
+                    low, high = bisect_left(rows, area.min_row), bisect_right(rows, area.max_row)
+                    left -= high - low
+                    if left < 0:
+                        return False
+                    refs = (CellRef(name or "", row, column) for row in rows[low:high])
+                    if any(order.get(ref, -1) >= number for ref in refs):
+                        return True
+        return False
+
+    def _areas(self, step: Followed) -> Iterator[CellRange]:
+        """The rectangles that a formula reads: those that it names outright, by name, as tables."""
+        areas: Sequence[Reference] = step.reads
+        if step.said.opaque:
+            areas = references(self._formula(step))
+        for area in areas:
+            sheet = self._index.named(area.sheet or step.ref.sheet)
+            if sheet is not None:
+                yield CellRange.of(sheet, Window(*area[1:]))
+        for name in step.said.names:
+            yield from self._named(name)
+
+    def _named(self, name: str) -> Iterator[CellRange]:
+        """The cells that a defined name or a table means."""
+        for known in self._facts.names:
+            if known.name.upper() == name:
+                for area in areas_of(known.refers_to.removeprefix("=")) or ():
+                    sheet = self._index.named(area.sheet)
+                    if sheet is not None:
+                        yield replace(area, sheet=sheet)
+        for tab in self._facts.tabs:
+            for table in self._facts.tables(tab) if tab.is_worksheet else ():
+                window = parse_window(table.place)
+                if table.name.upper() == name and window is not None:
+                    yield CellRange.of(tab.name, window)
+
+    def _formulas_in(self, area: CellRange, seen: Container[CellRef]) -> list[tuple[str, Cell]]:
+        return [
+            (area.sheet, cell)
+            for cell in sheet_formulas(self._workbook, area.sheet)
+            if area.window.holds(cell.row, cell.column)
+            and CellRef(area.sheet, cell.row, cell.column) not in seen
+        ]
+
+    def _formula(self, step: Followed) -> str:
+        sheet = self._workbook.sheet(step.ref.sheet)
+        return sheet.formula(cell_key(step.ref.row, step.ref.column)) or ""
+
+    def _is_pivot(self, sheet: str, windows: Mapping[Window, None]) -> bool:
+        """Whether one of some rectangles holds a part of a pivot table."""
+        tab = self._facts.tab(sheet)
+        if tab is None:
+            return False
+        filled = [parse_window(pivot.place) for pivot in self._facts.pivots(tab)]
+        return any(
+            place is not None and place.intersection(window) is not None
+            for place in filled
+            for window in windows
+        )
+
+
+def _names_other_workbook(formula: str) -> bool:
+    """Whether a formula names a sheet, or a name, of another workbook."""
+    words = tokens(formula)
+    return any(
+        (word.kind is Kind.SHEET and "[" in word.text)
+        or (word.kind is Kind.BRACKETS and following.text.startswith("!"))
+        for word, following in zip_longest(words, words[1:], fillvalue=Token(Kind.OTHER, "", 0))
+    )
 
 
 def constant_answer(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,19 +12,6 @@ from judge.core.records.cases import DynamicChangeRecord, DynamicRecord
 from judge.workbook.editing.contents import address, content_to_json
 
 _SHOWN_EDITS = 20
-
-
-class Reason(enum.StrEnum):
-    """Why an answer is not measurable."""
-
-    STATIC = "the gold has no formula in the answer that the input lacks"
-    CHANGING = "the gold's formulas depend on what changes by itself, or on another workbook"
-    NO_INPUT = "the answer depends on no input that can be changed"
-    MOVED_INPUT = "an input is not where it was in gold or output"
-    NOTHING_MOVED = "no change moved the answer of the gold"
-    NOT_COMPUTED = "the answer could not be computed"
-    WRONG_BEFORE = "the answer is wrong before any change"
-    UNORDERED = "the rows of the answer may be in any order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +84,7 @@ class DynamicFinding:
             return "the answer follows its inputs"
         said = {
             Dynamic.HARD_CODED: "the answer is constants, which do not follow the inputs",
-            Dynamic.STALE: "the answer is formulas that do not depend on what was changed",
+            Dynamic.STALE: "the answer has formulas, and does not follow what was changed",
             Dynamic.PARTIAL: "the answer follows its inputs only in part",
         }[self.kind]
         number = next(each for each in self.trials if not each.follows)

@@ -41,22 +41,21 @@ class Lines:
 
     @staticmethod
     def of(first: Contents, second: Contents, answer: Sequence[Window]) -> Lines:
-        """Matches rows by their content, and columns if every row is in its place.
+        """Matches rows by their content, then columns.
 
         The columns of the answer do not count for rows, nor its rows for columns: they hold what
         is required.
         """
         if first is second or first == second:
             return IN_PLACE
-        rows, shifts = _matched(
-            _lines(first, answer, by_row=True), _lines(second, answer, by_row=True)
-        )
-        if rows is not None:
-            return Lines(rows=rows, shifts=shifts)
-        columns, shifts = _matched(
-            _lines(first, answer, by_row=False), _lines(second, answer, by_row=False)
-        )
-        return Lines(columns=columns, shifts=shifts)
+        rows, row_shifts = _placed(first, second, answer, by_row=True)
+        shifted = first if rows is None else _moved(first, Lines(rows=rows))
+        columns, column_shifts = _placed(shifted, second, answer, by_row=False)
+        if columns is not None and rows is None:
+            # Rows may only be comparable once the columns are where they were.
+            shifted = _moved(first, Lines(columns=columns))
+            rows, row_shifts = _placed(shifted, second, answer, by_row=True)
+        return Lines(rows, columns, row_shifts + column_shifts)
 
     def place(self, key: int) -> int | None:
         """Where a cell is; None if its line was deleted."""
@@ -74,9 +73,30 @@ class Lines:
 IN_PLACE = Lines()
 
 
-def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> dict[int, Hashable]:
+def _moved(contents: Contents, lines: Lines) -> Contents:
+    placed = ((lines.place(key), held) for key, held in contents.items())
+    return {key: held for key, held in placed if key is not None}
+
+
+_Line = Mapping[int, tuple[type, object]]
+"""Position in a line -> the sort of content there, and the content, formulas by their shape."""
+
+
+def _placed(
+    first: Contents, second: Contents, answer: Sequence[Window], *, by_row: bool
+) -> tuple[Mapping[int, int | None] | None, int]:
+    """Line -> line if lines were inserted or deleted, and how often; None and 0 otherwise."""
+    one, two = (_lines(each, answer, by_row=by_row) for each in (first, second))
+    for alike in (_in_common_positions, _in_common_contents):
+        placed, shifts = _matched(*alike(one, two))
+        if placed is not None:
+            return placed, shifts
+    return None, 0
+
+
+def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> Mapping[int, _Line]:
     """Line -> what it holds outside the answer; blank lines are left out."""
-    lines: dict[int, list[tuple[int, type, object]]] = {}
+    lines: dict[int, dict[int, tuple[type, object]]] = {}
     for key in sorted(contents):
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK
         line, across = (row, column) if by_row else (column, row)
@@ -89,8 +109,62 @@ def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> dic
             continue
         held = contents[key]
         content = held.value if held.formula is None else formula_shape(held.formula)
-        lines.setdefault(line, []).append((across, type(content), content))
-    return {line: tuple(held) for line, held in lines.items()}
+        lines.setdefault(line, {})[across] = type(content), content
+    return lines
+
+
+_Signatures = dict[int, Hashable]
+
+
+def _in_common_positions(
+    first: Mapping[int, _Line], second: Mapping[int, _Line]
+) -> tuple[_Signatures, _Signatures]:
+    """What lines hold in those positions of which at least half is the same on both sides.
+
+    So a column of helper cells, or one that was overwritten, does not make all rows different.
+    """
+    bags: tuple[dict[int, Counter[Hashable]], ...] = ({}, {})
+    for bag, lines in zip(bags, (first, second), strict=True):
+        for line in lines.values():
+            for across, held in line.items():
+                bag.setdefault(across, Counter())[held] += 1
+    one, two = bags
+    common = {
+        across
+        for across, held in one.items()
+        if across in two
+        and (held & two[across]).total() * 2 >= max(held.total(), two[across].total())
+    }
+    if not common:
+        common = {*one, *two}
+
+    def signed(lines: Mapping[int, _Line]) -> _Signatures:
+        kept = (
+            (n, tuple((across, held) for across, held in line.items() if across in common))
+            for n, line in lines.items()
+        )
+        return {n: signature for n, signature in kept if signature}
+
+    return signed(first), signed(second)
+
+
+def _in_common_contents(
+    first: Mapping[int, _Line], second: Mapping[int, _Line]
+) -> tuple[_Signatures, _Signatures]:
+    """What lines hold, whatever the position, of that which both sides hold."""
+    one, two = (
+        {held for line in lines.values() for held in line.values()} for lines in (first, second)
+    )
+
+    def signed(lines: Mapping[int, _Line]) -> _Signatures:
+        common = one & two
+        kept = (
+            (n, tuple(held for held in line.values() if held in common))
+            for n, line in lines.items()
+        )
+        return {n: signature for n, signature in kept if signature}
+
+    return signed(first), signed(second)
 
 
 def _matched(
@@ -98,8 +172,8 @@ def _matched(
 ) -> tuple[Mapping[int, int | None] | None, int]:
     """Line -> line if lines were inserted or deleted, and how often; None and 0 otherwise.
 
-    Lines that occur once on both sides, in the same order, tell where. They have to be at least
-    half of all lines, and more than those that are in their place.
+    Lines that follow each other in the same order on both sides tell where. They have to be at
+    least half of all lines, and more than those that are in their place.
     """
     anchors = list(_anchors(first, second))
     in_place = sum(second.get(line) == held for line, held in first.items())
@@ -119,6 +193,25 @@ def _matched(
 
 
 def _anchors(
+    first: Mapping[int, Hashable], second: Mapping[int, Hashable]
+) -> Iterator[tuple[int, int]]:
+    """Lines that are the same on both sides: the first ones, the last ones, and unique ones."""
+    here, there = sorted(first), sorted(second)
+    start, most = 0, min(len(here), len(there))
+    while start < most and first[here[start]] == second[there[start]]:
+        start += 1
+    left = 0
+    while left < most - start and first[here[-1 - left]] == second[there[-1 - left]]:
+        left += 1
+    yield from zip(here[:start], there[:start], strict=True)
+    yield from _unique_anchors(
+        {line: first[line] for line in here[start : len(here) - left]},
+        {line: second[line] for line in there[start : len(there) - left]},
+    )
+    yield from zip(here[len(here) - left :], there[len(there) - left :], strict=True)
+
+
+def _unique_anchors(
     first: Mapping[int, Hashable], second: Mapping[int, Hashable]
 ) -> Iterator[tuple[int, int]]:
     """Lines that occur once on both sides, as many as follow each other in the same order."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from judge.compare.cells.computing import Compute
 from judge.compare.checklists.items import NAME, ChecklistOptions, Item, Judged, Reading, State
 from judge.compare.checklists.kinds import check_items, judge_item, kind_of, waiting, words_of
+from judge.compare.checklists.suites import suite_named
 from judge.compare.checklists.tally import (
     JudgedItem,
     checklist_record,
@@ -21,7 +22,7 @@ from judge.compare.checklists.tally import (
     shown,
     with_gates,
 )
-from judge.compare.checklists.workspace import Workspace
+from judge.compare.checklists.workspace import REPLY, Workspace
 from judge.compare.contract import (
     AnswerFaultError,
     Checker,
@@ -125,6 +126,19 @@ class ChecklistChecker(Checker):
         if task.answer is not AnswerForm.WORKBOOK and not is_packed_folder(data):
             return {}
         return {"": Answer(Origin.FINISHED, (AnswerFile(gold.name, data),))}
+
+    def partial_answer(self, task: Task, gold: Gold) -> tuple[Answer, frozenset[str]] | None:
+        """A gold workbook of a task with several files, with a reply that says nothing."""
+        decided = {
+            item.id
+            for item in _options(task.checker).items
+            if item.kind == "published"
+            and suite_named(item.text("suite")).of_workbook(item.fields["check"])
+        }
+        if task.answer is AnswerForm.WORKBOOK or not decided or gold.path is None:
+            return None
+        files = (AnswerFile(gold.name, gold.read()), AnswerFile(REPLY, b'{"gold": true}'))
+        return Answer(Origin.FINISHED, files), frozenset(decided)
 
 
 CHECKER = ChecklistChecker()

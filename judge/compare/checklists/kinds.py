@@ -111,7 +111,10 @@ KINDS: Mapping[str, ItemKind] = {
     "llm": ItemKind(_waits(Judged.LLM), _said, _SCALE_FORMS, Judged.LLM),
     "human": ItemKind(_waits(Judged.HUMAN), _said, _SCALE_FORMS, Judged.HUMAN),
     "program": ItemKind(
-        _waits(Judged.PROGRAM), _said, {"command": TEXT, "source": OBJECT}, Judged.PROGRAM
+        _waits(Judged.PROGRAM),
+        _said,
+        {"code": TEXT, "command": TEXT, "source": OBJECT},
+        Judged.PROGRAM,
     ),
 }
 """Name of a kind -> the kind."""

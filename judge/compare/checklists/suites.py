@@ -44,12 +44,15 @@ class PublishedSuite:
             names it.
         words: a check as a sentence.
         faults: what is wrong with a check as data, a line each; empty if nothing is.
+        of_workbook: whether a check is about the workbook of an answer alone, so that a workbook
+            that is a gold decides it.
     """
 
     official: Decide
     standard: Decide
     words: Callable[[object], str]
     faults: Callable[[object], tuple[str, ...]] = lambda _: ()
+    of_workbook: Callable[[object], bool] = lambda _: False
 
 
 @cache

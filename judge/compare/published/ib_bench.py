@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.compare.rules.patterns import PatternError, search
+from judge.compare.rules.published_error import PublishedError, Side
 from judge.errors import WorkbookError
 from judge.workbook.address import cell_name, parse_area, parse_cell
 from judge.workbook.cell import Cell, CellRange
@@ -51,7 +52,7 @@ class PublishedCriterion:
 def judge_criterion(
     name: str,
     criterion: Mapping[str, object],
-    reply: Mapping[str, object] | None,
+    reply: object,
     workbook: Workbook | None,
 ) -> PublishedCriterion:
     """The published outcome of a programmatic criterion.
@@ -61,9 +62,15 @@ def judge_criterion(
         criterion: the criterion as the rubric has it.
         reply: the parsed reply; None if it could not be parsed, which fails every criterion.
         workbook: the first workbook of the output; None without one, or if it cannot be opened.
+
+    Raises:
+        PublishedError: the reply is JSON, but no object.
     """
     if not reply:
         return PublishedCriterion(False, "the reply could not be parsed")
+    if not isinstance(reply, Mapping):
+        problem = f"{type(reply).__name__!r} object has no attribute 'get'"
+        raise PublishedError("AttributeError", problem, Side.ANSWER)
     kind = criterion.get("match_type")
     if kind in {"substring_one_of", "regex_pattern"}:
         whole = bool(criterion.get("search_full_response"))
@@ -71,9 +78,7 @@ def judge_criterion(
         return (_substring if kind == "substring_one_of" else _pattern)(criterion, text)
     if workbook is None:
         return PublishedCriterion(False, "there is no workbook")
-    sheet = criterion.get("sheet")
-    if sheet is None:
-        sheet = workbook.active_sheet
+    sheet = criterion.get("sheet") or workbook.active_sheet
     if sheet not in workbook.sheet_names:
         return PublishedCriterion(False, f"there is no sheet {sheet!r}")
     judge_sheet = _cell_value if kind == "excel_cell_value" else _formatting
@@ -91,17 +96,17 @@ def texts_in(criterion: Mapping[str, object], field: str) -> Sequence[str]:
 
 def _substring(criterion: Mapping[str, object], text: str) -> PublishedCriterion:
     for forbidden in texts_in(criterion, "forbidden_elements"):
-        if forbidden in text:
+        if forbidden and forbidden in text:
             return PublishedCriterion(False, f"the forbidden {forbidden!r} is in the reply")
     for accepted in texts_in(criterion, "accepted_values"):
-        if accepted.lower() in text.lower():
+        if accepted.upper() in text.upper():
             return PublishedCriterion(True, f"{accepted!r} is in the reply")
     return PublishedCriterion(False, "none of the accepted values is in the reply")
 
 
 def _pattern(criterion: Mapping[str, object], text: str) -> PublishedCriterion:
     for forbidden in texts_in(criterion, "forbidden_elements"):
-        if forbidden in text:
+        if forbidden and forbidden in text:
             return PublishedCriterion(False, f"the forbidden {forbidden!r} is in the reply")
     for required in texts_in(criterion, "required_elements"):
         if required not in text:
@@ -136,7 +141,7 @@ def _cell_value(
     expected = criterion.get("expected")
     shown = getattr(value, "code", value)
     if isinstance(expected, str):
-        same = str(shown).strip().lower() == expected.strip().lower()
+        same = str(shown).strip().upper() == expected.strip().upper()
         return PublishedCriterion(same, f"{shown!r} in place of {expected!r}" if not same else "")
     try:
         number = float(shown)  # type: ignore[arg-type] # texts and truth values pass here: B12
@@ -188,12 +193,18 @@ def colour_fault(cell: Cell, workbook: Workbook) -> str:
 
 
 def needed_colour(cell: Cell) -> str:
-    """The colour that the published code asks of a cell (B7, B8); empty for any."""
-    if cell.formula is not None:
-        if re.search(r"\[.*?\]", cell.formula):
+    """The colour that the published code asks of a cell (B7, B8); empty for any.
+
+    openpyxl gives an array formula as an object, of which the code asks nothing.
+    """
+    if cell.array_range is not None:
+        return ""
+    written = cell.value if cell.formula is None else cell.formula
+    if isinstance(written, str) and written.startswith("="):
+        if "[" in written and "]" in written:
             return "red"
-        return "green" if "!" in cell.formula else ""
-    return "blue" if isinstance(cell.value, int | float) else ""
+        return "green" if "!" in written else ""
+    return "blue" if isinstance(written, int | float) else ""
 
 
 def _is_colour(cell: Cell, workbook: Workbook, digits: str, themes: Sequence[int]) -> bool:

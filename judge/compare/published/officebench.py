@@ -93,14 +93,18 @@ def _opened(data: bytes, path: str) -> Workbook:
 
 
 def _cells(workbook: Workbook) -> Mapping[tuple[int, int], object]:
-    """The stored cells of the active sheet; formulas as they are written (F2, F3)."""
+    """The stored cells of the active sheet, formatted blank ones included.
+
+    Formulas are as they are written (F2, F3).
+    """
     sheet = workbook.active_sheet
     if sheet is None:
         raise PublishedError("AttributeError", "'Chartsheet' object has no attribute 'rows'")
-    cells = workbook.cells(CellRange.of(sheet, WHOLE_SHEET))
+    area = CellRange.of(sheet, WHOLE_SHEET)
+    workbook.preload([area], blanks=True)
     return {
         place: cell.formula or getattr(cell.value, "code", cell.value)
-        for place, cell in cells.items()
+        for place, cell in workbook.cells(area).items()
     }
 
 
@@ -114,8 +118,8 @@ def sheet_text(data: bytes, path: str) -> str:
         cells = _cells(_opened(data, path))
     except WorkbookError as error:
         raise PublishedError("BadZipFile", error.message, Side.ANSWER) from error
-    rows = max((row for row, _ in cells), default=1)
-    columns = max((column for _, column in cells), default=1)
+    rows = max((row for row, _ in cells), default=0)
+    columns = max((column for _, column in cells), default=0)
     if rows * columns > _MAX_SHEET_CELLS:
         raise PublishedError("MemoryError", f"the sheet has {rows * columns:,} cells", Side.ANSWER)
     lines = []
@@ -150,12 +154,33 @@ def _runs(paragraph: Element) -> list[str]:
     return [node.text for node in paragraph.walk() if node.name == f"{_WORD}t"]
 
 
+def _mail_text(username: str, workspace: Workspace) -> str:
+    """The mail of a person: none, as the published code looks for it in ``/testbed`` (F6).
+
+    Raises:
+        PublishedError: the workspace has no such mailbox: the code trips over a name (F5).
+    """
+    if any(
+        name.startswith((f"emails/{username}/", f"emails/{username.lower()}/"))
+        for name in workspace.files
+    ):
+        return "No emails found."
+    raise PublishedError("UnboundLocalError", "cannot access local variable 'email_account'")
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise PublishedError("UnicodeDecodeError", str(error), Side.ANSWER) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def _text_of(arguments: Mapping[str, object], workspace: Workspace) -> str | None:
     """The file of a check as text; None if there is none."""
     kind = _argument(arguments, "doc_type")
     if kind == "email":
-        # The published code looks into /testbed, which is not there, and trips over a name (F5).
-        raise PublishedError("UnboundLocalError", "cannot access local variable 'email_account'")
+        return _mail_text(_argument(arguments, "username"), workspace)
     path = _argument(arguments, "file")
     data = workspace.read(path)
     if data is None:
@@ -168,7 +193,9 @@ def _text_of(arguments: Mapping[str, object], workspace: Workspace) -> str | Non
         if workspace.pdf_text is None:
             raise PublishedError("PdfReadError", "nothing reads PDF here", Side.ANSWER)
         return workspace.pdf_text(data)
-    return data.decode("utf-8", "replace")
+    if kind in {"txt", "ics"}:
+        return _decoded(data)
+    raise PublishedError("AssertionError", f"Not implemented doc type: {kind}", Side.RULES)
 
 
 # -- the functions ---------------------------------------------------------------------------------
@@ -182,10 +209,18 @@ def _contain(arguments: Mapping[str, object], workspace: Workspace) -> bool:
     keywords = arguments.get("keywords")
     for keyword in keywords if isinstance(keywords, list) else []:
         wanted = str(keyword).lower()
-        if wanted.isnumeric():
+        if _is_number(wanted):
             text = text.replace(",", "")
         if wanted not in text:
             return False
+    return True
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
     return True
 
 
@@ -260,23 +295,35 @@ def listed_values(comparator: str) -> Sequence[object]:
 def _exact_match(arguments: Mapping[str, object], workspace: Workspace) -> bool:
     path, gold_path = _argument(arguments, "result_file"), _argument(arguments, "expected_file")
     result, expected = workspace.read(path), workspace.read(gold_path)
-    if result is None or expected is None:
+    if result is None:
         return False
-    if arguments.get("doc_type") != "xlsx":
+    if expected is None:
+        raise PublishedError("FileNotFoundError", f"no such file: {gold_path}", Side.RULES)
+    kind = _argument(arguments, "doc_type")
+    if kind in {"txt", "ics"}:
+        return _decoded(result) == _decoded(expected)
+    if kind != "xlsx":
+        # Lists of pages or paragraphs, each an object of its own: never equal (F9).
         return False
     first, second = _cells(_opened(result, path)), _cells(_opened(expected, gold_path))
     return all(first.get(place) == second.get(place) for place in {*first, *second})
 
 
 def _diff_contains(arguments: Mapping[str, object], workspace: Workspace) -> bool:
-    texts: list[list[str]] = []
+    if _argument(arguments, "doc_type") != "xlsx":
+        kind = arguments["doc_type"]
+        raise PublishedError("AssertionError", f"Not implemented doc type: {kind}", Side.RULES)
+    texts: list[str] = []
     for name in ("input_file", "output_file"):
         path = _argument(arguments, name)
         data = workspace.read(path)
         if data is None:
             raise PublishedError("FileNotFoundError", f"no such file: {path}", Side.ANSWER)
-        texts.append(sheet_text(data, path).splitlines())
-    difference = "\n".join(difflib.unified_diff(texts[0], texts[1]))
+        texts.append(sheet_text(data, path))
+    if texts[0] == texts[1]:
+        return False
+    before, after = (text.split("\n") for text in texts)
+    difference = "\n".join(difflib.unified_diff(before, after, n=0))
     keywords = arguments.get("keywords")
     return all(str(word) in difference for word in (keywords if isinstance(keywords, list) else []))
 

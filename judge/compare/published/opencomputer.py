@@ -9,7 +9,10 @@ the cascade. The faults have numbers, O1 to O12, in docs/checklists.md.
 from __future__ import annotations
 
 import ast
+import csv
 import datetime as dt
+import io
+import itertools
 import math
 import operator
 import posixpath
@@ -305,9 +308,12 @@ def _file_exists(document: Document, words: Sequence[str]) -> Result:
 def _csv_rows(document: Document, words: Sequence[str]) -> Result:
     data = document.files.get(posixpath.normpath(words[0]))
     if data is None:
-        raise PublishedError("error", f"there is no {words[0]}", Side.ANSWER)
-    rows = len(data.decode("utf-8", "replace").splitlines()) - (words[2].lower() == "true")
-    return {"match": rows == int(words[1])}
+        return {"match": False}
+    try:
+        rows = sum(1 for _ in csv.reader(io.StringIO(data.decode("utf-8"), newline="")))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise PublishedError("error", str(error), Side.ANSWER) from error
+    return {"match": rows - (words[2].lower() in {"", "true"}) == int(words[1])}
 
 
 def _preference(_: Document, words: Sequence[str]) -> Result:
@@ -325,11 +331,12 @@ def _column_sorted(document: Document, words: Sequence[str]) -> Result:
     values = [cell.value for cell in cells.values() if cell.value != ""]
     if not values:
         raise PublishedError("error", "the column holds nothing", Side.ANSWER)
+    if words[1].lower() == "desc":
+        values.reverse()
     try:
-        ordered = sorted(values, reverse=words[1].lower() == "desc")
+        return {"sorted": all(not after < value for value, after in itertools.pairwise(values))}  # type: ignore[operator]
     except TypeError:
         return {"sorted": False}
-    return {"sorted": values == ordered}
 
 
 def _named_range(_: Document, __: Sequence[str]) -> Result:
@@ -344,7 +351,7 @@ def _autofilter(document: Document, words: Sequence[str]) -> Result:
 def _frozen_rows(document: Document, words: Sequence[str]) -> Result:
     pane = _sheet_facts(document, words[1]).view.pane
     frozen = 0 if pane is None or not pane.frozen else int(pane.rows)
-    return {"match": frozen == int(words[0])}
+    return {"match": 0 < frozen == int(words[0])}
 
 
 def _merged(document: Document, words: Sequence[str]) -> Result:

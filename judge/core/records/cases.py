@@ -176,13 +176,16 @@ CollateralRecord = TypedDict(
         "style": NotRequired[Count],
         "moved": NotRequired[Count],
         "exposed": NotRequired[Count],
+        "errors_left": NotRequired[Count],
         "cells": NotRequired[list[CollateralCellRecord]],
     },
 )
 """What the option ``collateral`` found: numbers of cells, and the first cells that changed.
 
 ``damage`` is ``overwritten`` and ``erased`` cells and lost ``features``; ``exposed`` cells hold
-something outside the answer; see :class:`judge.compare.cells.collateral.Collateral`.
+something outside the answer; ``errors_left`` cells of the whole output hold an error value, as far
+as the file stores values, and did not in the input; see
+:class:`judge.compare.cells.collateral.Collateral`.
 """
 
 

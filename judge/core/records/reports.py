@@ -164,6 +164,34 @@ class ChartsReport(TypedDict):
     tasks: dict[str, Amount]
 
 
+class AgreementReport(TypedDict):
+    """How far two raters agree: the share of ``items`` and Cohen's kappa with its interval.
+
+    ``kind`` names the kind of the items, where it is one.
+    """
+
+    raters: list[str]
+    kind: NotRequired[str]
+    items: Count
+    raw: float | None
+    kappa: float | None
+    kappa_low: float | None
+    kappa_high: float | None
+
+
+class MarkedPointsReport(TypedDict):
+    """Points with the marks of models, people and programs, which decide no verdict.
+
+    The shares are those of all points, and of the judged ones. ``raters`` counts their marks.
+    """
+
+    by_judge: dict[str, PointsRecord]
+    share_of_all: float
+    share_of_judged: float | None
+    raters: dict[str, Count]
+    agreement: list[AgreementReport]
+
+
 class PointsReport(TypedDict):
     """Points of checklists, summed over the cases that have them.
 
@@ -179,6 +207,7 @@ class PointsReport(TypedDict):
     mean_share_of_judged: float | None
     with_pass_share: Count
     passing: Count
+    with_marks: NotRequired[MarkedPointsReport]
 
 
 class ShareReport(TypedDict):
@@ -194,7 +223,9 @@ class ShareReport(TypedDict):
 class CollateralReport(TypedDict):
     """What the option ``collateral`` found: outputs, tasks with damage, and cells by kind.
 
-    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without any.
+    ``median_damage`` and ``largest_damage`` are over outputs with damage; null without any. What
+    begins with ``accepted`` is the same over accepted outputs. ``cases_with_errors_left`` are
+    outputs with error values that the input did not have.
     """
 
     cases: int
@@ -205,7 +236,11 @@ class CollateralReport(TypedDict):
     accepted_cases_with_damage: int
     median_damage: float | None
     largest_damage: int | None
+    accepted_tasks: ShareReport
+    accepted_median_damage: float | None
+    accepted_largest_damage: int | None
     cases_with_additions: int
+    cases_with_errors_left: int
     cells: dict[str, int]
 
 

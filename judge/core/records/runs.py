@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Required, TypedDict
 
+from judge.core.records.tool_episodes import ToolsIdentity
 from judge.files.forms import Amount, Count, Sha256, TaskId
 
 # -- run.json -------------------------------------------------------------------------------------
@@ -64,10 +65,11 @@ class InferenceIdentity(TypedDict, total=False):
     """How the chat model was asked, without secrets.
 
     ``params`` are those of the requests, ``typed`` says how tasks were asked that expect a typed
-    answer (only there if there are any), ``desktop`` how the model worked on a desktop,
-    ``left_out`` which tasks could not be asked there, and why. ``options`` are those of the command
-    line, which a run that is continued remembers. From ``execution_feedback`` to
-    ``background_sha256`` they are only there in the settings that they are about.
+    answer (only there if there are any), ``desktop`` how the model worked on a desktop, ``tools``
+    which tools it called, ``left_out`` which tasks could not be asked there, and why. ``options``
+    are those of the command line, which a run that is continued remembers. From
+    ``execution_feedback`` to ``background_sha256`` they are only there in the settings that they
+    are about.
     """
 
     model: str | None
@@ -82,6 +84,7 @@ class InferenceIdentity(TypedDict, total=False):
     stop: str | None
     typed: dict[str, object] | None
     desktop: dict[str, object] | None
+    tools: ToolsIdentity | None
     left_out: dict[str, str] | None
     execution_feedback: bool | None
     oracle_plan: bool | None

@@ -78,7 +78,7 @@ class Desk:
         self._stage = Stage(self._processes, modules, options.corrections)
         self._reader: tree.Reader
         self._screen: screen.Screen
-        self._opened = self._collected = ""
+        self._opened = self._collected = self._saved = ""
         self._before: bytes | None = None
         self._main = 0
         self._settled: _Seen | None = None
@@ -98,7 +98,8 @@ class Desk:
         for path, content in placed.items():
             files.place(path, content)
         self._opened, self._collected = opened, collected
-        self._before = placed.get(collected)
+        self._saved = opened if collected.endswith("/") else collected
+        _, _, self._before = files.collect(collected, _MOST_FILE_BYTES)
         settings.write_profile(dialogs="dialogs" not in self._corrections)
         self._start_screen()
         self._start_buses()
@@ -322,7 +323,7 @@ class Desk:
         """
         self._processes.check()
         self._settled = None
-        name = os.path.basename(self._collected)
+        name = os.path.basename(self._saved)
         windows = self._screen.windows()
         found = [each for each in windows if name in each.title]
         target = (
@@ -372,13 +373,13 @@ class Desk:
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            found = os.lstat(self._collected)
+            found = os.lstat(self._saved)
         except OSError:
             return None
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def collect(self) -> tuple[str, bool, bytes | None]:
-        """The file as it is: its status, whether it changed, its bytes."""
+        """The file or folder as it is: its status, whether it changed, its bytes."""
         status, _, content = files.collect(self._collected, _MOST_FILE_BYTES)
         return status, content is not None and content != self._before, content
 

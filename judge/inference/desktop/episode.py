@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from judge.core.conversation import Content, Picture, content_of
+from judge.core.conversation import Content, Picture, content_of, estimate_tokens
 from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import (
@@ -46,7 +46,7 @@ from judge.errors import SandboxError, StoreError
 from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.calls import TaskClient
-from judge.inference.chat import ChatReply, Message, estimate_tokens, writable
+from judge.inference.chat import ChatReply, Message, writable
 from judge.inference.conversation import Conversation, Environment, converse, try_sandboxes
 from judge.inference.desktop.setting import DesktopMode, desktop_task, setting_name
 from judge.inference.pictures import PictureStore

@@ -17,7 +17,7 @@ from judge.files.documents import MIB, read_regular
 from judge.files.yaml_documents import read_yaml
 from judge.inference.config import Setting, check_one_of, inference_folder, setting_entry
 from judge.inference.prompt import Feedback, Template, load_feedback
-from judge.suites.desktop import ASKED_FILE
+from judge.suites.desktop import ASKED_FILE, DESKTOP_FOLDER
 
 MODE = "desktop"
 
@@ -135,7 +135,8 @@ MAX_FILE_BYTES = 64 * MIB
 def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     """The files of a desktop for a case: all its files in the home folder, with the workbook open.
 
-    The desktop returns that workbook, or another file if the task asks for one.
+    The desktop returns that workbook, or another file if the task asks for one. If the task is
+    about a folder, the files are in it, and the desktop returns the folder.
 
     Args:
         question: the task.
@@ -146,13 +147,17 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     """
     if (problem := why_not(case)) is not None:
         raise SuiteError(f"task {question.id}, case {case.number}: {problem}")
+    folder = question.details.get(DESKTOP_FOLDER)
+    home = f"{HOME}/{PurePosixPath(folder).name}" if folder else HOME
     files: dict[str, bytes] = {}
     for file in case.files:
         data = read_regular(file.path, SuiteError, most_bytes=MAX_FILE_BYTES)
         if data is None:
             raise SuiteError(f"{file.path}: the file is missing")
-        files[f"{HOME}/{file.path.name}"] = data
-    opened = f"{HOME}/{_workbook(case)}"
+        files[f"{home}/{file.path.name}"] = data
+    opened = f"{home}/{_workbook(case)}"
+    if folder:
+        return DesktopTask(files, opened, f"{home}/")
     asked = question.details.get(ASKED_FILE)
     return DesktopTask(files, opened, f"{HOME}/{PurePosixPath(asked).name}" if asked else opened)
 

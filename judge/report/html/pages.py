@@ -21,6 +21,7 @@ from judge.core.task import Gold, Task, TestCase
 from judge.core.verdict import CaseResult, Verdict
 from judge.errors import JudgeError, StoreError
 from judge.files.documents import dump_json
+from judge.grading.marks import key_of
 from judge.grading.running import typed_answer
 from judge.grading.store import RunDirectory
 from judge.replies.extract import recorded_program
@@ -32,10 +33,12 @@ from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
 from judge.report.html.episode_pages import episode_page
 from judge.report.html.pictures import PAGE_PICTURES_BYTES, PictureShelf, shown_inputs
+from judge.report.html.tool_pages import tool_episode_page
 from judge.report.load import LoadedRun, LoadedSubmission
 from judge.suites.answer_files import read_answer
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import FoundOutputs
+from judge.tools.episodes import has_tool_episodes
 
 KINDS = {
     DifferenceClass.MISSING.value: ("M", "missing"),
@@ -96,7 +99,8 @@ class TaskPages:
             ``unit`` (what is compared one by one), ``code`` (coloured pieces, or null),
             ``reply`` (what a typed answer is read from, or null), ``conversation`` (``role``,
             ``content`` and ``pictures``), ``marks`` (what a grid's cells refer to) and ``cases``,
-            each with ``episode`` (see :func:`judge.report.html.episode_pages.episode_page`, or
+            each with ``episode`` (see :func:`judge.report.html.episode_pages.episode_page` and
+            :func:`judge.report.html.tool_pages.tool_episode_page`, or
             null), ``inputs`` (see :func:`judge.report.html.pictures.shown_inputs`), ``values``
             (name, rule, expected, found, kind and detail of each named value), ``items`` (see
             :func:`judge.report.checklists.items_part`, or null), ``rules`` (see
@@ -130,7 +134,9 @@ class TaskPages:
         result = submission.automatic.get(number)
         facts = CaseRun() if result is None else result.run
         values = self._values(submission, result)
-        items = None if result is None else items_part(result.comparison)
+        key = submission.task_id, submission.sample, number
+        marks = [mark for mark in self._run.marks if key_of(mark)[:3] == key]
+        items = None if result is None else items_part(result.comparison, marks)
         outside = [] if result is None or values else _outside(result)
         return {
             "episode": self._episode(submission, number, bounds),
@@ -154,7 +160,13 @@ class TaskPages:
         solved = result is not None and result.verdict is Verdict.AC
         rank = self._places[submission.key] + (len(self._entries) if solved else 0)
         key = (submission.task_id, submission.sample, number)
-        return episode_page(self._run.path, key, self.pictures, bounds or GridBounds(), rank=rank)
+        bounds = bounds or GridBounds()
+        if has_tool_episodes(self._run.run.get("setting")):
+            cases = () if submission.task is None else submission.task.cases
+            own = next((case for case in cases if case.number == number), None)
+            source = own.input_path if own is not None and own.inputs else None
+            return tool_episode_page(self._run.path, key, source, self.pictures, bounds, rank=rank)
+        return episode_page(self._run.path, key, self.pictures, bounds, rank=rank)
 
     def pictures_of(self, page: Mapping[str, Any]) -> dict[str, str]:
         """The pictures that a page refers to, as far as they fit: SHA-256 -> bytes as base64."""
@@ -162,9 +174,13 @@ class TaskPages:
             *(file.get("picture", {}) for case in page["cases"] for file in case["inputs"]),
             *(picture for turn in page["conversation"] for picture in turn["pictures"]),
             *(
-                turn["picture"] or {}
+                picture
                 for case in page["cases"]
                 for turn in (case["episode"] or {"turns": ()})["turns"]
+                for picture in (
+                    turn["picture"] or {},
+                    *(each for call in turn.get("calls", ()) for each in call["pictures"]),
+                )
             ),
         ]
         pictures: dict[str, str] = {}

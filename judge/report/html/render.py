@@ -36,6 +36,14 @@ from judge.report.identity import identity_lines
 from judge.report.load import LoadedRun, load_run
 from judge.report.model import Method, ReportData
 from judge.report.shapes import inspect_files
+from judge.report.tools import (
+    GROUP_HEADINGS,
+    USE_HEADINGS,
+    USE_REMARK,
+    ToolsSummary,
+    group_cells,
+    use_cells,
+)
 
 PAGES_BYTES = 26_000_000
 """Bytes of all task pages of a report together, so that the whole stays below 30 MB."""
@@ -102,7 +110,7 @@ _HEADER_CHARS = 64
 """Characters of base64 that suffice to read the type of a picture."""
 
 _NO_PICTURES: Mapping[str, str] = {}
-_SCRIPTS = ("base.js", "grid.js", "findings.js", "episode.js", "report.js")
+_SCRIPTS = ("base.js", "grid.js", "findings.js", "episode.js", "tools.js", "report.js")
 _STYLES = ("style.css", "findings.css", "episode.css")
 _VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
 KEYS = (
@@ -230,6 +238,7 @@ def _render(
         "verdicts": _verdicts(document["phases"]),
         "plots": _plots(document),
         "histograms": _histograms(document),
+        "tools": _tools(data.tools),
         "differing_settings": differing(() if data.episodes is None else data.episodes.settings),
         "first_episode": _first_episode(document["tasks"]),
         "kinds": kinds,
@@ -297,6 +306,15 @@ def _histograms(document: Mapping[str, Any]) -> list[tuple[str, Markup]]:
         ("Turns of an episode", histogram(summary["turns"], "turns")),
     ]
     return [(caption, plot) for caption, plot in plots if plot is not None]
+
+
+def _tools(summary: ToolsSummary | None) -> list[tuple[str, Sequence[str], list[list[str]]]]:
+    """The tables about tools: caption, headings, rows."""
+    if summary is None:
+        return []
+    groups = [[group.label, *group_cells(group)] for group in summary.groups]
+    uses = [[use.tool, *use_cells(use)] for use in summary.by_tool]
+    return [("", ("", *GROUP_HEADINGS), groups), (USE_REMARK, ("tool", *USE_HEADINGS), uses)]
 
 
 def _first_episode(tasks: Sequence[Mapping[str, Any]]) -> str:

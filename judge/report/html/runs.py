@@ -16,6 +16,7 @@ from judge.report.html.figures import Figures
 from judge.report.html.page import render_page
 from judge.report.html.plots import difference_scale, difference_strip, effect, interval_strip
 from judge.report.html.render import task_key
+from judge.report.markdown import tools_table
 from judge.report.pairing import AGREES, FIGURES, NOT_RECORDED, RunComparison
 
 
@@ -86,6 +87,7 @@ def render_comparison(comparison: RunComparison, *, token: str | None = None) ->
         "strip": interval_strip,
         "scale": difference_scale(document["pairs"]),
         "difference_strip": difference_strip,
+        "tools": tools_table(comparison),
         "matrix": comparison.matrix,
         "agrees": AGREES,
         "not_recorded": NOT_RECORDED,

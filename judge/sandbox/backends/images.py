@@ -22,16 +22,6 @@ from judge.sandbox.build import Report
 
 DEFAULT_BASE = "python:3.11-slim-bookworm"
 _DEBIAN_BASE = "judge-base"
-_PLATFORMS = {
-    "x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"
-}  # fmt: skip
-_MANYLINUX = (
-    "manylinux_2_28",
-    "manylinux_2_27",
-    "manylinux_2_24",
-    "manylinux_2_17",
-    "manylinux2014",
-)
 
 
 def build_python_image(report: Report, *, base: str | None = None) -> str:
@@ -60,7 +50,7 @@ def build_python_image(report: Report, *, base: str | None = None) -> str:
             report(f"docker: installing {name} from the package index")
             target = Path(folder, "site" if name == "solutions" else name)
             lock = build.lock_without(name, present)
-            build.install(lock, target, foreign_options(version, architecture))
+            build.install(lock, target, build.foreign_options(version, architecture))
         report(f"docker: building {tag} on {start}")
         with build_context(Path(folder), docker.image_file("Dockerfile")) as context:
             labels = {} if base is None else {docker.BASE_LABEL: base}
@@ -132,17 +122,6 @@ def python_of(daemon: Daemon, image: str) -> str:
     if not version or tuple(int(part) for part in version.split(".")[:2]) < (3, 11):
         raise SandboxError(f"{image} has no Python 3.11 or newer: it reports {output!r}")
     return version
-
-
-def foreign_options(version: str, architecture: str) -> list[str]:
-    """Pip's options for packages of an interpreter other than the one that runs pip."""
-    machine = _PLATFORMS.get(architecture)
-    if machine is None:
-        raise SandboxError(f"there are no packages for a Docker daemon on {architecture}")
-    options = ["--python-version", version, "--implementation", "cp"]
-    for name in _MANYLINUX:
-        options += ["--platform", f"{name}_{machine}"]
-    return options
 
 
 @contextmanager

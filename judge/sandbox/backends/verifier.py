@@ -71,7 +71,7 @@ def build_verifier_image(report: Report) -> str:
         return tag
     base = _office_image(report)
     version = images.python_of(daemon, base)
-    options = images.foreign_options(version, daemon.facts()["Architecture"])
+    options = build.foreign_options(version, daemon.facts()["Architecture"])
     with tempfile.TemporaryDirectory(prefix="judge-") as name:
         folder = Path(name)
         report("docker: installing the engines from the package index")

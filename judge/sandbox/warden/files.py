@@ -1,4 +1,4 @@
-"""Placing files before a run, collecting one after it, and removing what it wrote.
+"""Placing files before a run, collecting one or a folder after it, and removing what it wrote.
 
 Collecting happens when no process of the solution is left, so nothing can be swapped between a
 check and a read. Still every step opens relative to the folder before it and follows no link.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import stat
 
@@ -29,12 +30,24 @@ def make_folder(path: str) -> None:
     os.makedirs(path, mode=0o755, exist_ok=True)
 
 
+MAX_FOLDER_FILES = 5_000
+"""Files of a folder that is collected; :mod:`judge.files.packed_folder` reads no more."""
+
+_MAX_FOLDER_ENTRIES = 50_000
+_MAX_FOLDER_DEPTH = 64
+
+
 def collect(path: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
-    """Collects a file.
+    """Collects a file, or a folder where the path ends with a slash.
+
+    Of a folder, its regular files are collected as one zip, which is not compressed. Links, other
+    files, LibreOffice's lock files and folders that cannot be read are passed over.
 
     Returns:
         Its status (a value of ``OutputStatus``), its size, and its bytes if it was collected.
     """
+    if path.endswith("/"):
+        return _collect_folder(path.rstrip("/"), limit_bytes)
     try:
         folder = _open_folder(os.path.dirname(path))
     except OSError as error:
@@ -44,6 +57,85 @@ def collect(path: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
         return _collect_from(folder, os.path.basename(path), limit_bytes)
     finally:
         os.close(folder)
+
+
+def _collect_folder(path: str, limit_bytes: int) -> tuple[str, int, bytes | None]:
+    try:
+        folder = _open_folder(path)
+    except OSError as error:
+        if _has_link(path):
+            return "link", 0, None
+        return ("special" if os.path.lexists(path) else _absence(error)), 0, None
+    try:
+        contents = _files_of(folder, limit_bytes)
+    finally:
+        os.close(folder)
+    if contents is None:
+        return "too_large", limit_bytes + 1, None
+    import zipfile  # noqa: PLC0415  most runs leave one file
+
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, content in sorted(contents.items()):
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return "collected", sum(map(len, contents.values())), written.getvalue()
+
+
+def _files_of(folder: int, limit_bytes: int) -> dict[str, bytes] | None:
+    """The regular files below a folder by their paths; None if there are too many."""
+    contents: dict[str, bytes] = {}
+    waiting = [("", os.dup(folder), 0)]
+    entries, left = 0, limit_bytes
+    try:
+        while waiting:
+            below, fd, depth = waiting.pop()
+            try:
+                names = _names_in(fd)
+                entries += len(names)
+                if entries > _MAX_FOLDER_ENTRIES:
+                    return None
+                for name in names:
+                    deeper = _folder_in(fd, name) if depth < _MAX_FOLDER_DEPTH else None
+                    if deeper is not None:
+                        waiting.append((f"{below}{name}/", deeper, depth + 1))
+                        continue
+                    status, size, content = _collect_from(fd, name, left)
+                    left -= size
+                    if status == "too_large" or len(contents) >= MAX_FOLDER_FILES:
+                        return None
+                    if content is not None:
+                        contents[below + name] = content
+            finally:
+                os.close(fd)
+    finally:
+        for _, fd, _ in waiting:
+            os.close(fd)
+    return contents
+
+
+def _names_in(folder: int) -> list[str]:
+    """The names in a folder that can be written in an archive; none if it cannot be listed."""
+    try:
+        fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return []
+    try:
+        names = os.listdir(fd)
+    finally:
+        os.close(fd)
+    return sorted(name for name in names if _is_left(name))
+
+
+def _is_left(name: str) -> bool:
+    """Whether a file can be in an archive, and does not lock another for LibreOffice."""
+    return name.isprintable() and "\\" not in name and not name.startswith(".~lock.")
+
+
+def _folder_in(folder: int, name: str) -> int | None:
+    try:
+        return os.open(name, _FOLDER_FLAGS, dir_fd=folder)
+    except OSError:
+        return None
 
 
 def _absence(error: OSError) -> str:

@@ -205,6 +205,7 @@ def _rows(
             t.judging.c.id.label("judging"),
             t.judging.c.conditions,
             t.judging.c.state,
+            t.judging.c.scores.label("judged"),
         )
         .join(t.account, t.account.c.id == t.submission.c.account)
         .join(t.judging, t.judging.c.id == current)
@@ -514,9 +515,25 @@ def _entry(entry: Entry, rank: tuple[int, int], setting: Setting) -> dict[str, A
     }
     if entry.scored is not None:
         document["scores"] = entry.scored.document(len(setting.tasks))
+        if figures := _figures(row, setting):
+            document["figures"] = figures
     elif entry.score is not None:
         document["shown_score"] = shown_score(entry.score, len(setting.tasks))
     return document
+
+
+def _figures(row: Mapping[str, Any], setting: Setting) -> Mapping[str, Any]:
+    """The two figures besides the score, by the report of a judging of just these tasks.
+
+    They are counts over all of its tasks, so they wait where verdicts are bounded.
+    """
+    judged = row["judged"] or {}
+    if is_bounded(setting.suite, setting.phase) and not setting.published:
+        return {}
+    if judged.get("tasks") != len(setting.tasks):
+        return {}
+    figures: Mapping[str, Any] = judged.get("figures") or {}
+    return figures
 
 
 def latest(connection: sa.Connection, board: str) -> dict[str, Any] | None:

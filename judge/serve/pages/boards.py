@@ -13,6 +13,7 @@ from starlette.responses import Response
 from judge.compare.cells.render import has_values, shown
 from judge.core.verdict import Verdict
 from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
+from judge.report.pairing import FIGURES
 from judge.serve.access.rights import Viewer, find, visible_to
 from judge.serve.api.boards import (
     BoardName,
@@ -100,6 +101,11 @@ def _page(
         q=q,
         sort=sort,
         sorts=SORTS,
+        figures={
+            name: heading
+            for name, heading in FIGURES.items()
+            if any(name in entry.get("figures", {}) for entry in document["entries"])
+        },
         shows_tasks=Level(document["level"]).shows(Level.TASKS),
     )
 

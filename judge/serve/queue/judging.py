@@ -23,6 +23,7 @@ import sqlalchemy as sa
 
 from judge.api.resources import JudgingResources
 from judge.api.scoring import RunScorer, RunToScore
+from judge.core.records.reports import ReportDocument, ShareReport
 from judge.core.score import earned_share
 from judge.core.verdict import Verdict
 from judge.errors import StoreError, SuiteError
@@ -255,13 +256,15 @@ def judge(
     _sync(results)
     overall = scored.report["overall"]
     data = (results / REPORT_FILE).read_bytes()
-    scores = {
+    scores: dict[str, Any] = {
         "soft": overall["soft_restriction"],
         "hard": overall["hard_restriction"],
         "tasks": overall["tasks"],
         "cases": overall["cases"],
         "verdicts": overall["verdicts"],
     }
+    if figures := _figures(scored.report):
+        scores["figures"] = figures
     earned = {
         (one.task_id, one.sample, one.case): None
         if one.verdict is Verdict.AC
@@ -270,6 +273,17 @@ def judge(
     }
     verdicts = _verdicts(results, earned)
     return Judged(verdicts, hashlib.sha256(data).hexdigest(), scores, scored.problem)
+
+
+def _figures(report: ReportDocument) -> dict[str, ShareReport]:
+    """The two figures besides the score, where the conditions have them measured."""
+    scope = report.get("scope") or {}
+    figures: dict[str, ShareReport] = {}
+    if (collateral := scope.get("collateral")) is not None:
+        figures["collateral"] = collateral["tasks"]
+    if (dynamic := scope.get("dynamic")) is not None:
+        figures["dynamic"] = dynamic["accepted"]["live"]
+    return figures
 
 
 def _verdicts(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,9 +12,12 @@ from judge.core.task import LEFT_OUT_OPTION, Gold, InputFile, Task
 from judge.errors import SubmissionError, SuiteError
 from judge.files.documents import read_json, read_text
 from judge.files.yaml_documents import read_yaml
+from judge.suites.answer_files import REPLY
 from judge.suites.fields import FieldError, Fields
 from judge.suites.folders import Boundary, is_regular
 from judge.suites.published.reading import (
+    LEFT,
+    RUBRIC,
     ChecklistFormat,
     checklist,
     checklist_task,
@@ -33,6 +38,7 @@ class IbBench(ChecklistFormat):
     definition = "tasks/*/rubric.json"
     folders = ("eval/tasks", "tasks")
     output_pattern = "{id}.json with {id}_output_1.xlsx next to it, or a folder {id}"
+    output_folder = "output"
 
     def definitions_in(self, folder: Path) -> Iterator[Path]:
         """One ``rubric.json`` in the folder of each task."""
@@ -52,7 +58,7 @@ class IbBench(ChecklistFormat):
         if all(item["kind"] in {"llm", "human"} for item in items):
             options[LEFT_OUT_OPTION] = "every item needs a model or a person"
         groups = {"difficulty": _DIFFICULTIES.get(folder.name[:1], folder.name[:1])}
-        kind = _kind(folder / "meta.yaml")
+        kind, asked = _kind(folder / "meta.yaml"), f"{folder.name}_output_1.xlsx"
         yield checklist_task(
             folder.name,
             _instruction(folder / "prompt.md"),
@@ -61,13 +67,22 @@ class IbBench(ChecklistFormat):
             golds=golds,
             kind=kind,
             groups=groups,
-            asked=f"{folder.name}_output_1.xlsx",
+            asked=asked,
+            details={
+                LEFT: f"{REPLY} with the reply as JSON, and {asked} if the task wants a workbook",
+                RUBRIC: rubric_hash(rubric),
+            },
         )
 
     def folder_answers(self, folder: Path, tasks: Mapping[str, str]) -> Mapping[str, Path]:
         """Responses as the suite records them, ``{id}.json``, and folders."""
         responses = {path.stem: path for path in _responses_in(folder) if path.stem in tasks}
         return {**super().folder_answers(folder, tasks), **responses}
+
+
+def rubric_hash(rubric: Mapping[str, Any]) -> str:
+    """The hash by which published scores name the rubric that they were given with."""
+    return hashlib.sha256(json.dumps(rubric, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _responses_in(folder: Path) -> list[Path]:

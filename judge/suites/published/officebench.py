@@ -29,6 +29,7 @@ class OfficeBench(ChecklistFormat):
     names = (NAME,)
     definition = "tasks/*/subtasks/*.json"
     output_pattern = "a folder {id}, or {A-N}/{S}, with the changed workspace"
+    work_folder = "testbed"
 
     def definitions_in(self, folder: Path) -> Iterator[Path]:
         """One file for each task, in the order of their numbers."""

@@ -9,6 +9,7 @@ from typing import Any
 from judge.core.task import Task
 from judge.errors import SuiteError
 from judge.files.documents import read_json
+from judge.suites.desktop import DESKTOP_FOLDER
 from judge.suites.fields import FieldError, Fields
 from judge.suites.folders import Boundary
 from judge.suites.published.reading import (
@@ -29,6 +30,7 @@ class OpenComputer(ChecklistFormat):
     names = (NAME,)
     definition = "tasks/calc_*/task.json"
     folders = ("task_generator/tasks", "tasks")
+    work_folder = "Documents"
 
     def definitions_in(self, folder: Path) -> Iterator[Path]:
         """One ``task.json`` in the folder of each task."""
@@ -53,6 +55,7 @@ class OpenComputer(ChecklistFormat):
             inputs=inputs,
             kind="libreoffice_calc",
             asked=inputs[0].name if inputs else "",
+            details={DESKTOP_FOLDER: self.work_folder},
         )
 
     def notes_of(self, tasks: Sequence[Task]) -> tuple[str, ...]:

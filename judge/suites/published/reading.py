@@ -35,11 +35,15 @@ class ChecklistFormat(SuiteFormat):
 
     Attributes:
         folders: paths below the suite's folder that may hold the tasks.
+        work_folder: the folder that programs change in place, and whose files are their answer.
+        output_folder: the folder that they fill instead; if both are empty, they leave one file.
     """
 
     file_suffixes: tuple[str, ...] = (".xlsx",)
     output_pattern = "{id}.xlsx, or a folder {id} with the files of an answer"
     folders: tuple[str, ...] = ("tasks",)
+    work_folder: str = ""
+    output_folder: str = ""
     has_folder_answers = True
 
     def tasks_folder(self, root: Path) -> Path | None:
@@ -133,9 +137,14 @@ class ChecklistFormat(SuiteFormat):
         return None if match is None else (match["id"], 1)
 
     def default_paths(self, question: TaskQuestion, folder: str = DATA_FOLDER) -> SolutionPaths:
-        """The first file under its own name, and the output next to it."""
+        """The first file under its own name, and the output next to it, or a folder."""
         files = question.inputs[0].files if question.inputs else ()
         name = PurePosixPath(files[0].name if files else "input.xlsx")
+        if self.work_folder:
+            work = f"{folder}/{self.work_folder}/"
+            return SolutionPaths(f"{work}{name}", work)
+        if self.output_folder:
+            return SolutionPaths(f"{folder}/{name}", f"{folder}/{self.output_folder}/")
         asked = PurePosixPath(question.details.get(ASKED, name.name))
         stem = asked.stem.removesuffix("_output_1")
         return SolutionPaths(f"{folder}/{name}", f"{folder}/{stem}_output{asked.suffix}")
@@ -154,6 +163,12 @@ def _entries_of(folder: Path) -> list[Path]:
 
 ASKED = "file"
 """Name of the detail of a task that says which file it asks for."""
+
+RUBRIC = "rubric"
+"""Name of the detail with the hash of the rubric, as published scores name it."""
+
+LEFT = "leaves"
+"""Name of the detail that says what the folder of an answer holds."""
 
 
 def checklist(options: Mapping[str, object]) -> CheckerSpec:
@@ -180,6 +195,7 @@ def checklist_task(
     kind: str = "",
     groups: Mapping[str, str] | None = None,
     asked: str = "",
+    details: Mapping[str, str] | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Task:
     """A task with one case, whose answer is a folder of files, or the one file of it."""
@@ -191,7 +207,7 @@ def checklist_task(
         checker=spec,
         answer=AnswerForm.FILES,
         groups=groups or {},
-        context={ASKED: asked} if asked else {},
+        context={**({ASKED: asked} if asked else {}), **(details or {})},
         raw_id=task_id,
         aliases=aliases,
     )

@@ -34,6 +34,8 @@ class ContradictedExample:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """One suspect for each case whose examples the gold contradicts."""
+        if not material.cases:
+            return
         first = material.cases[0]
         for case in material.cases:
             yield from self._case(material, case, first)

@@ -233,6 +233,14 @@ class BookFacts:
         """
         return tuple(self._read_pivots(tab)[0])
 
+    def tables(self, tab: Tab) -> tuple[TableFact, ...]:
+        """The tables of a sheet that can be read.
+
+        Raises:
+            WorkbookError: a limit of the workbook was reached.
+        """
+        return tuple(self._read_tables(tab)[0])
+
     def unread(self, tab: Tab) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Why drawings with charts, and pivot tables, of a sheet cannot be read: a line each.
 
@@ -275,6 +283,17 @@ class BookFacts:
             self._pivots[tab.part] = pivots, problems
         return self._pivots[tab.part]
 
+    def _read_tables(self, tab: Tab) -> tuple[list[TableFact], list[str]]:
+        tables: list[TableFact] = []
+        problems: list[str] = []
+        for part in self._targets(tab, "table"):
+            try:
+                with self._package.blamed():
+                    tables.append(table_of(read_tree(self._package, part, most=MAX_ELEMENTS)))
+            except WorkbookError as error:
+                problems.append(self._problem(error))
+        return tables, problems
+
     def _problem(self, error: WorkbookError) -> str:
         """The message of an error that concerns one part; a limit concerns the whole workbook."""
         self._package.budget.check()
@@ -292,14 +311,8 @@ class BookFacts:
         root = self.tree(tab)
         charts, problems = self._read_charts(tab)
         pivots, other = self._read_pivots(tab)
-        problems = [*problems, *other]
-        tables: list[TableFact] = []
-        for part in self._targets(tab, "table"):
-            try:
-                with self._package.blamed():
-                    tables.append(table_of(read_tree(self._package, part, most=MAX_ELEMENTS)))
-            except WorkbookError as error:
-                problems.append(self._problem(error))
+        tables, unread = self._read_tables(tab)
+        problems = [*problems, *other, *unread]
         facts = SheetFacts(
             name=tab.name,
             state=tab.state,
@@ -340,14 +353,28 @@ class BookFacts:
         return tuple(map(_look, self.workbook.style_sheet.conditional))
 
     @cached_property
+    def _main(self) -> Element:
+        with self._package.blamed():
+            return read_tree(self._package, main_part(self._package), text=True, most=MAX_ELEMENTS)
+
+    @property
+    def iterates(self) -> bool:
+        """Whether formulas may depend on themselves: they are then computed again and again.
+
+        Raises:
+            WorkbookError: the main part is broken or over a limit.
+        """
+        calculation = self._main.child("calcPr")
+        return calculation is not None and is_on(calculation.attributes.get("iterate"))
+
+    @cached_property
     def names(self) -> tuple[Name, ...]:
         """Defined names, in the order of the file.
 
         Raises:
             WorkbookError: the main part is broken or over a limit.
         """
-        with self._package.blamed():
-            root = read_tree(self._package, main_part(self._package), text=True, most=MAX_ELEMENTS)
+        root = self._main
         holder = root.child("definedNames")
         listed = root.child("sheets")
         sheets = (

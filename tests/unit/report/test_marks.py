@@ -16,11 +16,16 @@ from judge import api
 from judge.api import ScoreOptions, score
 from judge.cli.main import judge
 from judge.core.statistics import cohens_kappa
+from judge.files.packed_folder import packed
+from judge.grading.marks import MarkRecord, read_marks
 from judge.grading.store import RunDirectory
 from judge.inference.prompt import load_template
 from judge.report.llm_judge import ChatJudge, ask_about, material_of, normalised, read_score
 from judge.report.load import load_run
-from judge.report.marks import MarkRecord, open_items, points_with_marks, read_marks
+from judge.report.marks import marked_points, open_items
+from judge.report.programs import score_of
+from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox
 from tests.conftest import REPOSITORY
 from tests.fakes.chat_model import ScriptedModel
 
@@ -101,12 +106,12 @@ def test_a_reply_that_is_made_to_break_the_reader_has_no_score() -> None:
 def test_marks_count_in_the_points_and_change_no_verdict(run: Path) -> None:
     loaded, store = load_run(run), RunDirectory(run)
     before = (run / "cases.jsonl").read_bytes()
-    sums, of_all, of_judged = points_with_marks(loaded, read_marks(store))
-    assert (sums["llm"]["judged_items"], of_all, of_judged) == (0, 0.95, 1.0)
+    points = marked_points(loaded, read_marks(store))
+    assert (points.by_judge["llm"]["judged_items"], *points.shares()) == (0, 0.95, 1.0)
     (mark,), _ = asked(run, ScriptedModel(['{"score": 0}']))
     store.append("marks.jsonl", mark)
-    sums, of_all, of_judged = points_with_marks(loaded, read_marks(store))
-    assert (sums["llm"]["judged_items"], of_all, of_judged) == (1, 0.95, 0.95)
+    points = marked_points(loaded, read_marks(store))
+    assert (points.by_judge["llm"]["judged_items"], *points.shares()) == (1, 0.95, 0.95)
     assert (run / "cases.jsonl").read_bytes() == before
 
 
@@ -124,6 +129,15 @@ def test_two_people_fill_in_a_sheet_and_their_agreement_is_shown(run: Path, tmp_
     shown = call(judge, ["checklist", "points", str(run)])
     assert "LLM 3.75 of 5 (1 of 1 judged)" in shown.output
     assert "ann and ben: agree on 0.0 % of 1 items" in shown.output
+    marked = json.loads((run / "report.json").read_text())["points"]["with_marks"]
+    assert marked["raters"] == {"ann": 1, "ben": 1}
+    assert marked["by_judge"]["llm"]["earned"] == 3.75
+    assert [pair["raters"] for pair in marked["agreement"]] == [["ann", "ben"]]
+    page = call(
+        judge, ["report", str(run), "--format", "markdown", "--out", str(tmp_path / "r.md")]
+    )
+    assert page.exit_code == 0, page.exception
+    assert "with marks (ann 1, ben 1)" in (tmp_path / "r.md").read_text()
     rows[0]["score"] = 2
     sheet.write_text(json.dumps(rows))
     refused = call(judge, ["checklist", "take", str(run), str(sheet), "--by", "ann"])
@@ -142,6 +156,7 @@ def test_nothing_is_paid_twice(run: Path, monkeypatch: pytest.MonkeyPatch) -> No
     first, second = (CliRunner().invoke(judge, command) for _ in range(2))
     assert "1 of 1 items marked, 0 known before" in first.output, first.exception
     assert "0 of 0 items marked, 1 known before" in second.output
+    assert "Budget!B6 =SUM(B2:B5)" in str(model.requests[0].messages[0]["content"])
     assert len(model.requests) == 1
 
 
@@ -154,3 +169,101 @@ def test_kappa_is_what_is_left_after_chance() -> None:
     assert kappa.low < 0.4 < kappa.high
     assert cohens_kappa([(True, True)] * 3).value is None
     assert cohens_kappa([]).n == 0
+
+
+def test_a_person_audits_items_that_the_judge_decided(run: Path, tmp_path: Path) -> None:
+    sheet = tmp_path / "items.json"
+    call = CliRunner().invoke
+    drawn = call(judge, ["audit", str(run), "--items", "50", "--seed", "1", "--out", str(sheet)])
+    assert "items, seed 1" in drawn.output, drawn.exception
+    rows = json.loads(sheet.read_text())
+    assert len(rows) > 5
+    assert "state" not in rows[0]
+    for row in rows:
+        row["score"] = float(row["item"] != "total-2023")
+    sheet.write_text(json.dumps(rows))
+    taken = call(judge, ["checklist", "take", str(run), str(sheet), "--by", "ann"])
+    assert "ann and the judge: agree on" in taken.output, taken.exception
+    assert f"of {len(rows) - 1} items," in taken.output  # one item waits for a model
+    assert "items of kind cell" in taken.output
+    before = call(judge, ["checklist", "points", str(run), "--json"])
+    assert json.loads(before.output)["by_judge"]["deterministic"]["earned"] == 95
+
+
+def published(folder: Path, **changes: object) -> Path:
+    criteria = [
+        {"id": "driver", "type": "llm_judge", "actual": "0.85", "details": "Names Staff"},
+        {"id": "total-2023", "type": "programmatic", "actual": "7750"},
+        {"id": "driver", "type": "llm_judge", "actual": "[SKIPPED - gated]"},
+        {"id": "other", "type": "human_judge", "actual": "1.00"},
+    ]
+    record = {"task_id": "budget", "judge": "vp-1", "criteria": criteria, **changes}
+    folder.mkdir()
+    (folder / "budget.json").write_text(json.dumps(record))
+    (folder / "summary.json").write_text("{}")
+    return folder
+
+
+def test_published_scores_are_a_rater_of_their_own(run: Path, tmp_path: Path) -> None:
+    scores = published(tmp_path / "scores")
+    taken = CliRunner().invoke(judge, ["checklist", "take", str(run), str(scores)])
+    assert "1 marks by published vp-1" in taken.output, taken.exception
+    assert "summary.json: no score of a task of this run" in taken.output
+    (mark,) = read_marks(RunDirectory(run))
+    assert (mark["item"], mark["score"], mark["why"]) == ("driver", 0.85, "Names Staff")
+
+
+LOGS = OutputStatus.COLLECTED
+
+
+@pytest.mark.parametrize(
+    ("status", "left", "score"),
+    [
+        (RunStatus.OK, {}, 1.0),
+        (RunStatus.EXITED, {}, 0.0),
+        (RunStatus.OK, {"reward.txt": b"0.25\n"}, 0.25),
+        (RunStatus.EXITED, {"reward.json": b'{"reward": 1}'}, 1.0),
+        (RunStatus.OK, {"reward.txt": b"7"}, "/logs/verifier/reward.txt holds no number"),
+        (RunStatus.OK, {"reward.json": b"[" * 9999}, "/logs/verifier/reward.json holds no number"),
+        (RunStatus.WALL_LIMIT, {"reward.txt": b"1"}, "the program was stopped: wall_limit"),
+    ],
+)
+def test_a_program_says_its_score_as_harbor_s_verifiers_do(
+    status: RunStatus, left: Mapping[str, bytes], score: float | str
+) -> None:
+    result = RunResult(status, OutputStatus.COLLECTED, output=packed(left))
+    said = score_of(result)
+    assert said == score if isinstance(score, float) else str(said).startswith(score)
+
+
+def test_a_suite_s_program_is_run_once_and_marks_its_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = tmp_path / "suite"
+    shutil.copytree(REPOSITORY / "dataset" / "sample-checklist", suite)
+    document = json.loads((suite / "suite.json").read_text())
+    items = document["tasks"][0]["checker"]["options"]["items"]
+    own = {"id": "own", "kind": "program", "group": "values", "points": 5, "code": "check()"}
+    items += [own, {**own, "id": "elsewhere", "code": 1}]
+    del items[-1]["code"]
+    (suite / "suite.json").write_text(json.dumps(document))
+    outputs = tmp_path / "outputs"
+    outputs.mkdir()
+    shutil.copy(FILES / "1_budget_answer.xlsx", outputs / "1_budget_output.xlsx")
+    score(outputs, ScoreOptions(dataset=suite, out=tmp_path / "run", recalc="never"))
+    sandbox = ScriptedSandbox(
+        [RunResult(RunStatus.OK, LOGS, output=packed({"reward.txt": b"0.5"}))]
+    )
+    monkeypatch.setattr(api, "open_sandbox", lambda _: sandbox)
+    first, second = (
+        CliRunner().invoke(judge, ["checklist", "run", str(tmp_path / "run")]) for _ in range(2)
+    )
+    assert "1 items marked, 0 known before; 1 have no program" in first.output, first.exception
+    assert "program 2.5 of 10 (1 of 2 judged)" in first.output
+    assert "0 items marked, 1 known before" in second.output
+    (request,) = sandbox.requests
+    assert request.program == "check()"
+    assert request.collect == "/logs/verifier/"
+    assert {"/mnt/data/answer/output.xlsx", "/mnt/data/gold/1_budget_answer.xlsx"} <= set(
+        request.files
+    )

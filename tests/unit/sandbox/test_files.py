@@ -4,6 +4,9 @@ import os
 import socket
 from pathlib import Path
 
+import pytest
+
+from judge.files.packed_folder import MAX_FILES, unpacked
 from judge.sandbox.warden import files
 
 
@@ -16,6 +19,43 @@ def test_collect_a_plain_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"12345")
     assert files.collect(f"{tmp_path}/file", 5) == ("collected", 5, b"12345")
     assert files.collect(f"{tmp_path}/file", 4) == ("too_large", 5, None)
+
+
+def test_a_folder_may_have_as_many_files_as_are_read() -> None:
+    assert files.MAX_FOLDER_FILES == MAX_FILES
+
+
+def test_collect_a_folder(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (work / "a/b").mkdir(parents=True)
+    (work / "empty").mkdir()
+    (work / "one.txt").write_bytes(b"1")
+    (work / "a/b/two.txt").write_bytes(b"22")
+    (work / "a/link.txt").symlink_to("/etc/passwd")
+    (work / "a/etc").symlink_to("/etc")
+    (work / "a/twin").hardlink_to(work / "one.txt")
+    (work / "a/.~lock.two.txt#").write_bytes(b"user")
+    os.mkfifo(work / "fifo")
+    status, size, content = files.collect(f"{work}/", 100)
+    assert (status, size) == ("collected", 2)
+    assert content is not None
+    assert unpacked(content) == {"a/b/two.txt": b"22"}  # one.txt is a hard link by now
+    assert files.collect(f"{work}/", 100) == (status, size, content)
+    assert files.collect(f"{work}/", 1)[0] == "too_large"
+    assert files.collect(f"{tmp_path}/none/", 100) == ("missing", 0, None)
+    (tmp_path / "linked").symlink_to(work)
+    assert files.collect(f"{tmp_path}/linked/", 100) == ("link", 0, None)
+    assert files.collect(f"{work}/fifo/", 100) == ("special", 0, None)
+
+
+def test_a_folder_of_too_many_files_is_too_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        (tmp_path / str(number)).write_bytes(b"")
+    assert files.collect(f"{tmp_path}/", 0)[0] == "collected"
+    monkeypatch.setattr(files, "MAX_FOLDER_FILES", 3)
+    assert files.collect(f"{tmp_path}/", 0)[0] == "too_large"
 
 
 def test_collect_what_is_no_plain_file(tmp_path: Path) -> None:

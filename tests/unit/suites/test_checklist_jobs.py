@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.checklists import JOBS, agree, judged_lines
+from benchmarks.checklists import JOBS, Run, agree
 from judge.compare.cells.computing import NoEngines
 
 CHECK = {
@@ -45,7 +45,7 @@ def test_odd_jobs_are_named_and_the_others_judged(
         job("unknown", task="calc_b"),
         {**job("other"), "suite": "nobody"},
     )
-    lines = list(judged_lines(data, NoEngines(), ["opencomputer"], tasks=tasks))
+    lines = list(Run(data, NoEngines(), tasks=tasks).lines(["opencomputer"]))
     assert [line.record() for line in lines] == [
         {"suite": "opencomputer", "job": "right", "check": "0", "passed": True},
         {"suite": "opencomputer", "job": "none", "check": "0", "passed": False},

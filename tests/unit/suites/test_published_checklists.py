@@ -13,11 +13,17 @@ import pytest
 
 from judge.api.options import ScoreOptions
 from judge.api.scoring import run_to_score
-from judge.core.submission import AnswerForm
+from judge.core.limits import Limits
+from judge.core.submission import AnswerForm, Submission
 from judge.core.task import LEFT_OUT_OPTION
-from judge.errors import SubmissionError, SuiteError, UsageError
-from judge.files.packed_folder import unpacked
+from judge.errors import SandboxError, SubmissionError, SuiteError, UsageError
+from judge.files.packed_folder import packed, unpacked
+from judge.grading.running import run_case
+from judge.inference.desktop.setting import desktop_task
+from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
+from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites.answer_files import read_answer
+from judge.suites.formats import SolutionPaths
 from judge.suites.load import load_suite
 from judge.suites.outputs import find_outputs
 from judge.suites.stats import compute_stats
@@ -71,6 +77,11 @@ def test_opencomputer(tmp_path: Path, folder: str) -> None:
     ]
     assert [file.name for file in task.cases[0].inputs] == ["a.xlsx"]
     assert task.answer is AnswerForm.FILES
+    paths = suite.conventions.default_paths(task.question)
+    assert paths == SolutionPaths("/mnt/data/Documents/a.xlsx", "/mnt/data/Documents/")
+    desktop = desktop_task(task.question, task.cases[0].question)
+    assert desktop.opened == "/home/user/Documents/a.xlsx"
+    assert desktop.collected == "/home/user/Documents/"
 
 
 def test_a_check_that_the_verifier_does_not_have_is_a_fault(tmp_path: Path) -> None:
@@ -134,6 +145,7 @@ def test_ib_bench(tmp_path: Path) -> None:
     assert items[0]["gates"] == ["llm"]
     assert first.checker.options["pass_share"] == 0.6
     assert [gold.name for gold in first.cases[0].golds] == ["_golden-solution.xlsx"]
+    assert suite.conventions.default_paths(first.question).output_path == "/mnt/data/output/"
     assert LEFT_OUT_OPTION in second.checker.options
     counts = compute_stats(suite)
     assert counts.items_by_kind == {"human": 2, "llm": 1, "published": 1}
@@ -196,6 +208,30 @@ def test_officebench(tmp_path: Path) -> None:
     (case,) = suite.task("1-2-0").cases
     assert [file.name for file in case.inputs] == ["data/old.xlsx"]
     assert [gold.name for gold in case.golds] == ["gold.xlsx"]
+    paths = suite.conventions.default_paths(suite.task("1-2-0").question)
+    assert paths == SolutionPaths("/mnt/data/testbed/data/old.xlsx", "/mnt/data/testbed/")
+
+
+def _ran(output: bytes) -> RunResult:
+    return RunResult(RunStatus.OK, OutputStatus.COLLECTED, exit_code=0, output=output)
+
+
+def test_a_program_leaves_the_folder_that_it_worked_in(tmp_path: Path) -> None:
+    suite = load_suite(officebench(tmp_path))
+    task = suite.task("1-2-0")
+    paths = suite.conventions.default_paths(task.question)
+    submission = Submission("1-2-0", "work()", paths.input_path, paths.output_path)
+    left = {"data/old.xlsx": b"old", "data/new.txt": b"new"}
+    sandbox = ScriptedSandbox([_ran(packed(left))])
+    outcome = run_case(sandbox.session(), submission, task.cases[0].question, Limits(), task.answer)
+    (request,) = sandbox.requests
+    assert list(request.files) == ["/mnt/data/testbed/data/old.xlsx"]
+    assert request.collect == "/mnt/data/testbed/"
+    assert outcome.answer is not None
+    assert unpacked(outcome.answer.data) == left
+    broken = ScriptedSandbox([_ran(b"no archive")]).session()
+    with pytest.raises(SandboxError, match="came back broken"):
+        run_case(broken, submission, task.cases[0].question, Limits(), task.answer)
 
 
 def test_answers_are_folders_that_are_called_like_their_task(tmp_path: Path) -> None:

@@ -177,3 +177,37 @@ def test_every_sign_states_what_it_says_and_cannot_see() -> None:
         assert each.title
         assert all(each.blind_spots)
         assert each.blind_spots
+
+
+def test_items_that_hold_without_work_or_on_no_gold_are_suspects(tmp_path: Path) -> None:
+    task = tmp_path / "tasks" / "e-001"
+    task.mkdir(parents=True)
+    (task / "input.xlsx").write_bytes(table(HEAD, (1, None)))
+    (task / "_golden.xlsx").write_bytes(table(HEAD, (1, 2)))
+    (task / "meta.yaml").write_text("task:\n  id: e-001\n")
+    (task / "prompt.md").write_text("## Task\n\nDouble it.")
+    cell = {
+        "type": "programmatic",
+        "match_type": "excel_cell_value",
+        "description": "",
+        "points": 50,
+    }
+    word = {"type": "programmatic", "match_type": "substring_one_of", "accepted_values": ["two"]}
+    criteria = {
+        "kept": {**cell, "cell": "A2", "expected": 1},
+        "never": {**cell, "cell": "B2", "expected": 3},
+        "said": {**word, "description": "", "points": 0},
+    }
+    (task / "rubric.json").write_text(json.dumps({"total_points": 100, "criteria": criteria}))
+    audit = suspects(tmp_path, recalc="never")
+    assert audit.not_examined == {}
+    (found,) = audit.suspects
+    assert (found.sign, found.certainty) == ("item-unsound", Certainty.LIKELY)
+    assert found.summary == "1 item holds on no gold and 1 item holds without work"
+    assert [each.note for each in found.evidence] == [
+        "item never: holds on no gold",
+        "item kept: holds on the input as it is, or nothing",
+    ]
+    (files,) = audit.files
+    assert files.gold_sha256 is not None
+    assert audit.problems == ()

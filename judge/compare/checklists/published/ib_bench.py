@@ -302,4 +302,8 @@ def _faults(check: object) -> tuple[str, ...]:
     return ()
 
 
-SUITE = PublishedSuite(_official, _standard, _in_words, _faults)
+def _of_workbook(check: object) -> bool:
+    return str(as_check(check).get("match_type")).startswith("excel_")
+
+
+SUITE = PublishedSuite(_official, _standard, _in_words, _faults, _of_workbook)

@@ -21,12 +21,7 @@ from judge.compare.published.skillsbench.attempt import (
 )
 from judge.compare.published.skillsbench.objects import (
     DOTS_TOLERANCE,
-    FROM,
-    INVERSE_TOLERANCE,
     LIFTS,
-    RATE,
-    RATE_TOLERANCE,
-    TO,
     changed_rate,
     dots,
     embedded,
@@ -42,6 +37,7 @@ from judge.compare.published.skillsbench.values import (
     STATISTICS,
     WEIGHTED,
     YEARS,
+    gdp_answers,
 )
 from judge.workbook.address import cell_key, column_letters
 from judge.workbook.cell import Cell, ErrorValue
@@ -133,10 +129,10 @@ _COMPUTED: Mapping[str, str] = {
 # -- values ----------------------------------------------------------------------------------------
 
 
-def _gdp_values(expected: Mapping[int, Sequence[float]], attempt: Computed) -> str:
-    sheet = attempt.sheet("Task")
-    for row, values in expected.items():
-        for column, value in zip(YEARS, values, strict=True):
+def _gdp_values(rows: Sequence[int], attempt: Computed) -> str:
+    sheet, answers = attempt.sheet("Task"), gdp_answers(attempt)
+    for row in rows:
+        for column, value in zip(YEARS, answers[row], strict=True):
             cell = f"{column}{row}"
             actual = sheet.value(cell)
             if actual is None:
@@ -310,20 +306,19 @@ def _rates(data: bytes | None, workspace: Workspace) -> Mapping[tuple[Value, Val
 
 
 def _presentation(workspace: Workspace) -> dict[str, tuple[Meant, str]]:
-    def rate(start: str, end: str, expected: float, tolerance: float) -> Meant:
+    def rate(*, inverse: bool) -> Meant:
         return lambda attempt: wrong_rate(
-            _rates(attempt.output, workspace), start, end, expected, tolerance
+            _rates(attempt.output, workspace), attempt, inverse=inverse
         )
 
     return {
-        "test_exchange_rate_updated": (rate(FROM, TO, RATE, RATE_TOLERANCE), "S12"),
-        "test_inverse_rate_updated": (
-            rate(TO, FROM, round(1 / RATE, 3), INVERSE_TOLERANCE),
-            "S12",
-        ),
+        "test_exchange_rate_updated": (rate(inverse=False), "S12"),
+        "test_inverse_rate_updated": (rate(inverse=True), "S12"),
         "test_other_cells_unchanged": (
             lambda attempt: changed_rate(
-                _rates(attempt.file("input.pptx"), workspace), _rates(attempt.output, workspace)
+                _rates(attempt.file("input.pptx"), workspace),
+                _rates(attempt.output, workspace),
+                attempt,
             ),
             "S12",
         ),
@@ -335,31 +330,26 @@ def _presentation(workspace: Workspace) -> dict[str, tuple[Meant, str]]:
 
 def _gdp() -> dict[str, tuple[Meant, str]]:
     step, counted = "TestStep1DataValues::test", "TestStep2Statistics::test"
-    values: Mapping[str, Mapping[int, Sequence[float]]] = {
+    values: Mapping[str, Sequence[int]] = {
         f"{step}_exports_values": EXPORTS,
         f"{step}_imports_values": IMPORTS,
         f"{step}_gdp_values": PRODUCTS,
         "TestStep2NetExportsCalculation::test_net_exports_pct_values": SHARES,
-        **{
-            f"{counted}_{name}_values": {row: STATISTICS[row] for row in rows}
-            for name, rows in (
-                ("min", (42,)),
-                ("max", (43,)),
-                ("median", (44,)),
-                ("mean", (45,)),
-                ("percentile", (46, 47)),
-            )
-        },
+        f"{counted}_min_values": STATISTICS[:1],
+        f"{counted}_max_values": STATISTICS[1:2],
+        f"{counted}_median_values": STATISTICS[2:3],
+        f"{counted}_mean_values": STATISTICS[3:4],
+        f"{counted}_percentile_values": STATISTICS[4:],
         "TestStep3WeightedMean::test_weighted_mean_values": WEIGHTED,
     }
     looked_up = "TestStep1LookupFormulas::test"
     areas = {
-        f"{looked_up}_exports_have_data": range(12, 18),
-        f"{looked_up}_imports_have_data": range(19, 25),
-        f"{looked_up}_gdp_have_data": range(26, 32),
-        "TestStep2NetExportsCalculation::test_net_exports_pct_have_data": range(35, 41),
-        f"{counted}_statistics_have_data": range(42, 48),
-        "TestStep3WeightedMean::test_weighted_mean_has_data": range(50, 51),
+        f"{looked_up}_exports_have_data": EXPORTS,
+        f"{looked_up}_imports_have_data": IMPORTS,
+        f"{looked_up}_gdp_have_data": PRODUCTS,
+        "TestStep2NetExportsCalculation::test_net_exports_pct_have_data": SHARES,
+        f"{counted}_statistics_have_data": STATISTICS,
+        "TestStep3WeightedMean::test_weighted_mean_has_data": WEIGHTED,
     }
     return {
         **{name: (partial(_gdp_values, table), "S3") for name, table in values.items()},

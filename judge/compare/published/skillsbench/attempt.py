@@ -242,14 +242,23 @@ def polars_table(sheet: Sheet) -> Table:
         for index, heading in enumerate(headings)
         if heading is not None or any(row[index] is not None for row in rows)
     ]
+    filled = [
+        [row[index] for index in columns]
+        for row in rows
+        if any(row[index] is not None for index in columns)
+    ]
+    typed = [_typed(column) for column in zip(*filled, strict=True)]
     return Table(
         tuple("" if headings[index] is None else str(headings[index]) for index in columns),
-        [
-            [row[index] for index in columns]
-            for row in rows
-            if any(row[index] is not None for index in columns)
-        ],
+        [list(row) for row in zip(*typed, strict=True)],
     )
+
+
+def _typed(column: Sequence[Value]) -> Sequence[Value]:
+    """A column of one type, as a data frame has it: one string makes strings of all numbers."""
+    if any(isinstance(value, str) for value in column):
+        return [value if value is None else str(value) for value in column]
+    return column
 
 
 # -- tests -----------------------------------------------------------------------------------------

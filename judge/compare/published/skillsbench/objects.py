@@ -5,6 +5,7 @@ See :mod:`judge.compare.published.skillsbench.attempt`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,7 @@ from judge.workbook.address import cell_name
 from judge.workbook.facts.book import BookFacts
 from judge.workbook.facts.pivots import Pivot
 from judge.workbook.reader import Workbook
+from judge.workbook.tree import read_tree
 
 # -- powerlifting-coef-calc ------------------------------------------------------------------------
 
@@ -105,7 +107,9 @@ def _dots_accuracy(sex: str | None, attempt: Attempt) -> str:
         known = truth.get(row["Name"], [])
         if (len(known) != 1) if sex is None else not known:
             return f"{row['Name']}: {len(known)} rows of the oracle"
-        if not abs(score - known[0]) <= DOTS_TOLERANCE:
+        distance = abs(score - known[0])
+        near = distance <= DOTS_TOLERANCE if sex is None else distance < DOTS_TOLERANCE
+        if not near:
             return f"{row['Name']}: {score:g} in place of {known[0]:g}"
     return ""
 
@@ -343,8 +347,9 @@ def _pivot_tests() -> Mapping[str, Test]:
 
 _EMBEDDED = "ppt/embeddings/Microsoft_Excel_Worksheet.xlsx"
 _ESSENTIAL = ("[Content_Types].xml", "ppt/presentation.xml", "ppt/slides/slide1.xml")
-FROM, TO, RATE = "USD", "CNY", 7.02
-RATE_TOLERANCE, INVERSE_TOLERANCE = 0.001, 0.01
+_RATE_TOLERANCE, _INVERSE_TOLERANCE = 0.001, 0.01
+_NEW_RATE = re.compile(r"([A-Z]{3}) to ([A-Z]{3})\s*=\s*(\d+(?:\.\d+)?)")
+_TEXT = "a:t"
 
 
 def _is_archive(attempt: Attempt) -> str:
@@ -385,35 +390,56 @@ def rates_of(sheet: Sheet) -> Mapping[tuple[Value, Value], Value]:
     return {key: value for key, value in rates.items() if key[0] is not None}
 
 
-def _rate(start: str, end: str, expected: float, tolerance: float, attempt: Attempt) -> str:
-    return wrong_rate(_rates(attempt.output), start, end, expected, tolerance)
+def new_rate(attempt: Attempt) -> tuple[str, str, float]:
+    """The currencies and the rate that the text box of the given presentation announces.
+
+    The published tests have them as constants, which are these.
+
+    Raises:
+        PublishedError: the folder of the task has no presentation, or none that announces a rate.
+    """
+    try:
+        slide = read_tree(archive(attempt.file("input.pptx")), _ESSENTIAL[-1], text=True)
+    except WorkbookError as error:
+        raise PublishedError("KeyError", error.message, Side.RULES) from error
+    said = _NEW_RATE.search("".join(node.text for node in slide.walk() if node.name == _TEXT))
+    if said is None:
+        raise PublishedError("ValueError", "the slide announces no rate", Side.RULES)
+    return said[1], said[2], float(said[3])
+
+
+def _rate(attempt: Attempt, *, inverse: bool) -> str:
+    return wrong_rate(_rates(attempt.output), attempt, inverse=inverse)
 
 
 def wrong_rate(
-    rates: Mapping[tuple[Value, Value], Value],
-    start: str,
-    end: str,
-    expected: float,
-    tolerance: float,
+    rates: Mapping[tuple[Value, Value], Value], attempt: Attempt, *, inverse: bool
 ) -> str:
-    """What is wrong with a rate; empty if nothing is."""
+    """What is wrong with the rate that is required, or with its inverse; empty if nothing is."""
+    start, end, expected = new_rate(attempt)
+    tolerance = _RATE_TOLERANCE
+    if inverse:
+        start, end, expected, tolerance = end, start, round(1 / expected, 3), _INVERSE_TOLERANCE
     value = rates[start, end]
     near = abs(number(value) - expected) < tolerance
     return "" if near else f"{start} to {end}: {value} in place of {expected:g}"
 
 
 def _other_rates(attempt: Attempt) -> str:
-    return changed_rate(_rates(attempt.file("input.pptx")), _rates(attempt.output))
+    return changed_rate(_rates(attempt.file("input.pptx")), _rates(attempt.output), attempt)
 
 
 def changed_rate(
-    before: Mapping[tuple[Value, Value], Value], after: Mapping[tuple[Value, Value], Value]
+    before: Mapping[tuple[Value, Value], Value],
+    after: Mapping[tuple[Value, Value], Value],
+    attempt: Attempt,
 ) -> str:
     """A rate besides the one that is required that differs; empty if none does."""
+    required = set(new_rate(attempt)[:2])
     for key, value in before.items():
-        if key in {(FROM, TO), (TO, FROM)}:
+        if set(key) == required:
             continue
-        if not abs(number(value) - number(after[key])) < RATE_TOLERANCE:
+        if not abs(number(value) - number(after[key])) < _RATE_TOLERANCE:
             return f"{key[0]} to {key[1]}: {after[key]} in place of {value}"
     return ""
 
@@ -434,10 +460,8 @@ _PRESENTATION_TESTS: Mapping[str, Test] = {
     "test_output_file_exists": Test(exists),
     "test_output_is_valid_pptx": Test(_is_archive),
     "test_embedded_excel_preserved": Test(partial(_has_parts, (_EMBEDDED,))),
-    "test_exchange_rate_updated": Test(partial(_rate, FROM, TO, RATE, RATE_TOLERANCE)),
-    "test_inverse_rate_updated": Test(
-        partial(_rate, TO, FROM, round(1 / RATE, 3), INVERSE_TOLERANCE)
-    ),
+    "test_exchange_rate_updated": Test(partial(_rate, inverse=False)),
+    "test_inverse_rate_updated": Test(partial(_rate, inverse=True)),
     "test_other_cells_unchanged": Test(_other_rates),
     "test_formulas_preserved": Test(_formulas_there),
     "test_slide_structure_preserved": Test(partial(_has_parts, _ESSENTIAL)),

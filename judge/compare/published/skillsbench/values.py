@@ -5,8 +5,9 @@ See :mod:`judge.compare.published.skillsbench.attempt`.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from judge.compare.published.skillsbench.attempt import (
     Attempt,
@@ -32,57 +33,71 @@ YEARS = ("H", "I", "J", "K", "L")
 _GDP_TOLERANCE = 0.5
 _ERRORS = ("#VALUE!", "#DIV/0!", "#REF!", "#NAME?", "#NULL!", "#NUM!", "#N/A")
 _GDP_SHEETS = ("Task", "Data")
-_GDP_ROWS = (range(12, 18), range(19, 25), range(26, 32), range(35, 41), range(42, 48), (50,))
 _WIDTHS: Mapping[str, Sequence[float]] = {
     "Task": (10.5, 7.2, 19.8, 17.8, 39.3, 15.2, 9.3, 13.0, 13.0, 13.0, 13.0, 13.0),
     "Data": (19.5, 18.5, 18.7, 14.0, 67.8, 8.7, 13.0, 12.0, 8.7, 13.0, 13.0, 13.0),
 }
-"""Widths of the columns A to L, in characters."""
+"""Widths of the columns A to L, in characters: constants of the published test."""
 
 _DEFAULT_WIDTH, _LEAST_WIDTH, _WIDTH_SHARE = 13.0, 3.0, 0.5
 
-EXPORTS: Mapping[int, Sequence[float]] = {
-    12: (404.0, 350.3, 425.1, 515.3, 540.8),
-    13: (29.6, 25.2, 35.2, 44.6, 39.7),
-    14: (73.3, 48.5, 76.7, 111.0, 95.7),
-    15: (92.0, 70.9, 105.5, 161.7, 139.7),
-    16: (43.5, 35.7, 46.6, 69.7, 62.7),
-    17: (285.9, 182.8, 286.5, 445.9, 367.0),
-}
-IMPORTS: Mapping[int, Sequence[float]] = {
-    19: (321.5, 273.7, 320.4, 389.7, 424.0),
-    20: (25.2, 23.3, 27.6, 33.1, 32.0),
-    21: (55.8, 42.5, 44.9, 55.9, 61.9),
-    22: (66.8, 59.1, 61.2, 74.5, 75.3),
-    23: (32.6, 33.8, 37.2, 46.3, 46.6),
-    24: (219.0, 182.2, 213.5, 258.2, 290.5),
-}
-PRODUCTS: Mapping[int, Sequence[float]] = {
-    26: (418.0, 349.5, 415.2, 507.1, 504.2),
-    27: (38.7, 34.6, 39.3, 44.4, 44.7),
-    28: (138.7, 107.5, 141.8, 182.8, 161.8),
-    29: (176.4, 144.4, 179.7, 236.3, 234.2),
-    30: (88.1, 75.9, 88.2, 114.7, 109.1),
-    31: (838.6, 734.3, 874.2, 1108.6, 1067.6),
-}
-SHARES: Mapping[int, Sequence[float]] = {
-    35: (19.7, 21.9, 25.2, 24.8, 23.2),
-    36: (11.3, 5.6, 19.5, 25.9, 17.3),
-    37: (12.6, 5.6, 22.4, 30.1, 20.9),
-    38: (14.3, 8.2, 24.7, 36.9, 27.5),
-    39: (12.5, 2.5, 10.6, 20.4, 14.8),
-    40: (8.0, 0.1, 8.3, 16.9, 7.2),
-}
-STATISTICS: Mapping[int, Sequence[float]] = {
-    42: (8.0, 0.1, 8.3, 16.9, 7.2),
-    43: (19.7, 21.9, 25.2, 36.9, 27.5),
-    44: (12.5, 5.6, 21.0, 25.4, 19.1),
-    45: (13.1, 7.3, 18.5, 25.8, 18.5),
-    46: (11.6, 3.2, 12.8, 21.5, 15.4),
-    47: (13.9, 7.6, 24.1, 29.1, 22.6),
-}
-WEIGHTED: Mapping[int, Sequence[float]] = {50: (12.2, 6.8, 15.6, 22.3, 14.9)}
-"""Row of the sheet ``Task`` -> what its columns H to L should hold."""
+EXPORTS, IMPORTS, PRODUCTS = range(12, 18), range(19, 25), range(26, 32)
+SHARES, STATISTICS, WEIGHTED = range(35, 41), range(42, 48), range(50, 51)
+"""Rows of the sheet ``Task`` by what its columns H to L should hold."""
+
+GdpAnswers = Mapping[int, Sequence[float]]
+"""Row of the sheet ``Task`` -> what its columns H to L should hold, with one decimal."""
+
+
+def gdp_answers(attempt: Attempt) -> GdpAnswers:
+    """The right values, worked out from the task's own workbook as the instruction says.
+
+    The published tests have them as constants, which are these: values with one decimal, and
+    means weighted by values with one decimal.
+
+    Raises:
+        PublishedError: the folder of the task has no ``gdp.xlsx``, or an unreadable one.
+        LookupError: a series that the sheet names is not among the data.
+    """
+    return _gdp_answers(attempt.file("gdp.xlsx"))
+
+
+@lru_cache(maxsize=4)
+def _gdp_answers(data: bytes) -> GdpAnswers:
+    workbook = opened(data)
+    task, source = Sheet(workbook, "Task"), Sheet(workbook, "Data").grid()
+    head = next(row for row in source if "Series_code" in row)
+    series = {row[head.index("Series_code")]: row for row in source}
+    columns = [head.index(task.value(f"{column}9")) for column in YEARS]
+    rows: dict[int, Sequence[float]] = {
+        row: [number(series[task.value(f"D{row}")][column]) for column in columns]
+        for rows_of_kind in (EXPORTS, IMPORTS, PRODUCTS)
+        for row in rows_of_kind
+    }
+    for at, row in enumerate(SHARES):
+        flows = zip(rows[EXPORTS[at]], rows[IMPORTS[at]], rows[PRODUCTS[at]], strict=True)
+        rows[row] = [(out - into) / product * 100 for out, into, product in flows]
+    years = list(zip(*(rows[row] for row in SHARES), strict=True))
+    quarters = [statistics.quantiles(year, n=4, method="inclusive") for year in years]
+    measures = (
+        map(min, years),
+        map(max, years),
+        map(statistics.median, years),
+        map(statistics.fmean, years),
+        (low for low, _, _ in quarters),
+        (high for _, _, high in quarters),
+    )
+    rows.update(zip(STATISTICS, map(list, measures), strict=True))
+    answers = {row: [round(value, 1) for value in values] for row, values in rows.items()}
+    means = (
+        statistics.fmean(shares, products)
+        for shares, products in zip(
+            zip(*(answers[row] for row in SHARES), strict=True),
+            zip(*(answers[row] for row in PRODUCTS), strict=True),
+            strict=True,
+        )
+    )
+    return {**answers, WEIGHTED[0]: [round(mean, 1) for mean in means]}
 
 
 def _task_sheet(attempt: Attempt, *, formulas: bool = False) -> Sheet:
@@ -98,10 +113,10 @@ def _gdp_value(sheet: Sheet, cell: str) -> float:
     return 0.0 if value is None else number(value)
 
 
-def _gdp_values(expected: Mapping[int, Sequence[float]], attempt: Attempt) -> str:
-    sheet = _task_sheet(attempt)
-    for row, values in expected.items():
-        for column, value in zip(YEARS, values, strict=True):
+def _gdp_values(rows: Sequence[int], attempt: Attempt) -> str:
+    sheet, answers = _task_sheet(attempt), gdp_answers(attempt)
+    for row in rows:
+        for column, value in zip(YEARS, answers[row], strict=True):
             cell = f"{column}{row}"
             wrong = _same_number(cell, _gdp_value(sheet, cell), value, _GDP_TOLERANCE)
             if wrong:
@@ -132,7 +147,7 @@ def _gdp_readable(attempt: Attempt) -> str:
 
 def _gdp_errors(attempt: Attempt) -> str:
     sheet = _task_sheet(attempt)
-    for rows in _GDP_ROWS:
+    for rows in (EXPORTS, IMPORTS, PRODUCTS, SHARES, STATISTICS, WEIGHTED):
         for cell in (f"{column}{row}" for row in rows for column in YEARS):
             value = sheet.value(cell)
             if isinstance(value, str) and any(code in value for code in _ERRORS):
@@ -160,7 +175,7 @@ def _gdp_widths(role: str, attempt: Attempt) -> str:
         raise SkippedError(f"there is no sheet {role}")
     written = attempt.sheet(name).column_widths()
     widths = [written.get(column, _DEFAULT_WIDTH) for column in range(1, len(_WIDTHS[role]) + 1)]
-    if any(width < _LEAST_WIDTH for width in widths):
+    if any(0 < width < _LEAST_WIDTH for width in widths):
         raise SkippedError("the widths look like those that Gnumeric writes")
     for column, (actual, width) in enumerate(zip(widths, _WIDTHS[role], strict=True), start=1):
         if not width * (1 - _WIDTH_SHARE) <= actual <= width * (1 + _WIDTH_SHARE):
@@ -181,31 +196,28 @@ def _gdp_tests() -> Mapping[str, Test]:
     def data(rows: Sequence[int], least: int = 1) -> Test:
         return Test(partial(_gdp_data, rows, least))
 
-    def values(expected: Mapping[int, Sequence[float]]) -> Test:
-        return Test(partial(_gdp_values, expected))
-
-    def statistic(*rows: int) -> Test:
-        return values({row: STATISTICS[row] for row in rows})
+    def values(rows: Sequence[int]) -> Test:
+        return Test(partial(_gdp_values, rows))
 
     return {
         "TestFileExists::test_excel_file_exists": Test(exists),
         "TestFileExists::test_excel_file_readable": Test(_gdp_opens),
         "TestFileExists::test_sheet_structure": Test(_gdp_readable),
-        "TestStep1LookupFormulas::test_exports_have_data": data(range(12, 18)),
-        "TestStep1LookupFormulas::test_imports_have_data": data(range(19, 25)),
-        "TestStep1LookupFormulas::test_gdp_have_data": data(range(26, 32)),
+        "TestStep1LookupFormulas::test_exports_have_data": data(EXPORTS),
+        "TestStep1LookupFormulas::test_imports_have_data": data(IMPORTS),
+        "TestStep1LookupFormulas::test_gdp_have_data": data(PRODUCTS),
         "TestStep1DataValues::test_exports_values": values(EXPORTS),
         "TestStep1DataValues::test_imports_values": values(IMPORTS),
         "TestStep1DataValues::test_gdp_values": values(PRODUCTS),
-        "TestStep2NetExportsCalculation::test_net_exports_pct_have_data": data(range(35, 41), 25),
+        "TestStep2NetExportsCalculation::test_net_exports_pct_have_data": data(SHARES, 25),
         "TestStep2NetExportsCalculation::test_net_exports_pct_values": values(SHARES),
-        "TestStep2Statistics::test_statistics_have_data": data(range(42, 48), 25),
-        "TestStep2Statistics::test_min_values": statistic(42),
-        "TestStep2Statistics::test_max_values": statistic(43),
-        "TestStep2Statistics::test_median_values": statistic(44),
-        "TestStep2Statistics::test_mean_values": statistic(45),
-        "TestStep2Statistics::test_percentile_values": statistic(46, 47),
-        "TestStep3WeightedMean::test_weighted_mean_has_data": data((50,), 3),
+        "TestStep2Statistics::test_statistics_have_data": data(STATISTICS, 25),
+        "TestStep2Statistics::test_min_values": values((42,)),
+        "TestStep2Statistics::test_max_values": values((43,)),
+        "TestStep2Statistics::test_median_values": values((44,)),
+        "TestStep2Statistics::test_mean_values": values((45,)),
+        "TestStep2Statistics::test_percentile_values": values((46, 47)),
+        "TestStep3WeightedMean::test_weighted_mean_has_data": data(WEIGHTED, 3),
         "TestStep3WeightedMean::test_weighted_mean_values_reasonable": Test(_gdp_reasonable),
         "TestStep3WeightedMean::test_weighted_mean_values": values(WEIGHTED),
         "TestNoExcelErrors::test_no_formula_errors": Test(_gdp_errors),
@@ -249,7 +261,7 @@ RECOVERED: Sequence[tuple[str, str, str, float, str]] = (
     ("growth", _GROWTH, "E4", 8.58, "Exploration CAGR"),
     ("growth", _GROWTH, "E5", 5047, "FY2019 Exploration"),
 )
-"""Group, sheet, cell, value and name of each of the fifteen lost values."""
+"""Group, sheet, cell, value and name of each of the fifteen lost values, as tests are named."""
 
 _LEAST_DISTANCE: Mapping[str, float] = {"yoy": 0.1, "shares": 0.1, "growth": 0.5}
 

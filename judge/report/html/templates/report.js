@@ -296,6 +296,7 @@ function itemRow(item) {
   const [text, css] = STATES_OF_ITEMS[item.state];
   const value = (found) => (found === undefined ? [h("span", { class: "quiet" }, "none")] : visible(found, { lines: true }));
   const notes = [item.place, item.detail, item.gated_by && `behind the gate ${item.gated_by}`].filter(Boolean).join(": ");
+  const marks = item.marks.map((mark) => `${mark.by}: ${Math.round(mark.score * 100) / 100}${mark.why ? `, ${mark.why}` : ""}`);
   const other = ["official", "standard"].filter((name) => item[name]).map((name) => `${name}: ${item[name].state.replace("_", " ")}${item.fault ? ` (fault ${item.fault})` : ""}`);
   return h(
     "tr",
@@ -304,7 +305,7 @@ function itemRow(item) {
     h("td", { class: "num", "data-label": "points" }, item.penalty ? `${item.earned} (penalty ${item.points})` : `${item.earned} of ${item.points}`),
     h("td", { "data-label": "expected" }, ...value(item.expected)),
     h("td", { "data-label": "found" }, ...value(item.found)),
-    h("td", {}, h("span", { class: `chip ${css}` }, text), ...[notes, ...other].filter(Boolean).map((note) => h("span", { class: "rule-text" }, ...visible(note)))),
+    h("td", {}, h("span", { class: `chip ${css}` }, text), ...[notes, ...other, ...marks].filter(Boolean).map((note) => h("span", { class: "rule-text" }, ...visible(note)))),
   );
 }
 
@@ -446,7 +447,8 @@ function episodePart(episode, number) {
   if (!episode) return "";
   const { key } = currentTask;
   // The address names the turn, so that one can be pointed out; no step of it is a page of its own.
-  currentEpisode = new Episode(episode, (turn) => history.replaceState(null, "", hashOf(key, number, turn)));
+  const Kind = episode.kind === "tools" ? ToolEpisode : Episode;
+  currentEpisode = new Kind(episode, (turn) => history.replaceState(null, "", hashOf(key, number, turn)));
   return currentEpisode.element;
 }
 

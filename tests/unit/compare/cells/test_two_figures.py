@@ -11,14 +11,13 @@ from typing import Any
 import openpyxl
 import pytest
 from openpyxl.styles import Font
-from openpyxl.worksheet.datavalidation import DataValidation
 
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.collateral import Collateral, Harm, find_collateral
-from judge.compare.cells.comparison import Comparison, DifferenceClass, Dynamic
+from judge.compare.cells.comparison import Comparison, DifferenceClass, Dynamic, Reason
 from judge.compare.cells.computing import NoEngines, compute_and_check
 from judge.compare.cells.dynamic import constant_answer, measure_dynamic
-from judge.compare.cells.dynamic_finding import DynamicFinding, Reason
+from judge.compare.cells.dynamic_finding import DynamicFinding
 from judge.compare.cells.options import range_spec
 from judge.compare.cells.render import comparison_to_json
 from judge.compare.cells.requested_formula import Asked, asked_of
@@ -312,24 +311,6 @@ def test_a_date_moves_by_a_day() -> None:
     found = follow(gold, gold, before=before)
     assert found.kind is Dynamic.LIVE
     assert found.trials[0].to_json()["cells"][0]["value"] == {"date": "2024-02-29T00:00:00"}
-
-
-def test_what_is_under_a_data_validation_stays() -> None:
-    made = openpyxl.load_workbook(io.BytesIO(book(BEFORE).data))
-    rule = DataValidation("whole", operator="between", formula1="1", formula2="100")
-    rule.add("A1:A2")
-    made["S"].add_data_validation(rule)
-    ranges = [area("C1")]
-    found = measure_dynamic(
-        ScopeSources(saved(made)),
-        book(RIGHT),
-        book(RIGHT),
-        (ranges, ranges),
-        profile=get_profile("standard"),
-        compute=Arithmetic(),
-        asked=Asked.NOTHING,
-    )
-    assert (found.kind, found.reason) == (Dynamic.NOT_MEASURABLE, Reason.NO_INPUT)
 
 
 @pytest.mark.parametrize(

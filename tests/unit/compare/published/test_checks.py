@@ -108,6 +108,14 @@ def test_named_ranges_and_unnamed_filters_are_never_seen() -> None:
     assert not passes(command("check-autofilter Data"), {"A1": 1})  # O11
 
 
+@pytest.mark.parametrize(
+    ("rows", "passed"), [(b'a,b\n1,"x\ny"\n2,z\n', True), (b"a,b\n1,x\n", False), (None, False)]
+)
+def test_rows_of_a_csv_file_may_have_line_breaks(rows: bytes | None, passed: bool) -> None:
+    document = Document(None, {} if rows is None else {"/a.csv": rows})
+    assert opencomputer.judge_check(command("check-csv-rows /a.csv 2 true"), document) is passed
+
+
 def test_sheets_are_named_whatever_their_case_and_counted() -> None:
     assert passes(command("check-sheet-exists dAtA", "exists"), {"A1": 1})
     assert passes(command("check-sheet-count 1"), {"A1": 1})
@@ -167,6 +175,11 @@ def test_the_stored_value_counts(value: object, expected: object, passed: bool) 
     workbook = open_workbook(book({"A1": value, "B1": 1}))
     outcome = ib_bench.judge_criterion("c", cell(expected), {"ok": "1"}, workbook)
     assert outcome.passed is passed
+
+
+def test_a_reply_that_is_no_object_raises() -> None:
+    with pytest.raises(PublishedError, match="'list' object"):
+        ib_bench.judge_criterion("n", NUMBER, ["97"], None)
 
 
 def test_without_a_reply_nothing_passes() -> None:
@@ -229,6 +242,43 @@ def test_a_missing_file_holds_nothing_and_so_not_the_keywords() -> None:
     assert officebench.judge_check("evaluate_contain", check, workspace(a_xlsx=book({"A1": "x"})))
 
 
+def test_commas_go_from_the_first_number_on() -> None:
+    check = {"file": "a.txt", "doc_type": "txt", "keywords": ["due", "1389.99"]}
+    assert officebench.judge_check("evaluate_contain", check, workspace(a_txt=b"Due: 1,389.99"))
+    check = {**check, "keywords": ["1,389", "1389.99"]}
+    assert officebench.judge_check("evaluate_contain", check, workspace(a_txt=b"Due: 1,389.99"))
+    check = {**check, "keywords": ["1389.99", "1,389"]}
+    assert not officebench.judge_check("evaluate_contain", check, workspace(a_txt=b"Due: 1,389.99"))
+
+
+def test_only_changed_lines_hold_the_keywords_of_a_difference() -> None:
+    name = "evaluate_diff_contain_text"
+    before = book({"A1": "Alice", "A2": 75, "A3": "Bob"})
+    after = book({"A1": "Alice", "A2": 78, "A3": "Bob"})
+    check = {"input_file": "a.xlsx", "output_file": "b.xlsx", "doc_type": "xlsx"}
+    files = workspace(a_xlsx=before, b_xlsx=after)
+    assert officebench.judge_check(name, {**check, "keywords": ["75", "78"]}, files)
+    assert not officebench.judge_check(name, {**check, "keywords": ["78", "Alice"]}, files)
+    same = workspace(a_xlsx=before, b_xlsx=before)
+    assert not officebench.judge_check(name, {**check, "keywords": []}, same)
+
+
+def test_text_files_match_if_they_are_equal_and_documents_never_do() -> None:
+    check = {"result_file": "a.txt", "expected_file": "b.txt", "doc_type": "txt"}
+    files = workspace(a_txt=b"x\r\n", b_txt=b"x\n")
+    assert officebench.judge_check("evaluate_exact_match", check, files)
+    check = {**check, "doc_type": "doc"}
+    assert not officebench.judge_check("evaluate_exact_match", check, files)  # F9
+
+
+def test_every_mailbox_that_is_there_reads_as_empty() -> None:
+    check = {"doc_type": "email", "username": "Bob", "keywords": ["Hello"]}
+    files = officebench.Workspace({"emails/bob/1.eml": b"Subject: Hello"})
+    assert officebench.judge_check("evaluate_not_contain", check, files)  # F6
+    check = {**check, "keywords": ["found"]}
+    assert officebench.judge_check("evaluate_contain", check, files)
+
+
 def test_a_comparator_is_read_and_never_run() -> None:
     assert officebench.listed_values("lambda x: x in ['1', '2']") == ["1", "2"]
     for text in ("lambda x: __import__('os')", "lambda x: x in open('a')", "x", "lambda x: (" * 9):
@@ -244,12 +294,14 @@ def test_a_comparator_is_read_and_never_run() -> None:
         ("evaluate_contain", {"doc_type": "xlsx", "file": "bad.xlsx", "keywords": []}),
         ("evaluate_contain", {"doc_type": "xlsx", "file": "bad.xls", "keywords": []}),
         ("evaluate_contain", {"doc_type": "docx", "file": "bad.xlsx", "keywords": []}),
+        ("evaluate_contain", {"doc_type": "txt", "file": "latin.txt", "keywords": []}),
+        ("evaluate_contain", {"doc_type": "csv", "file": "latin.txt", "keywords": []}),
         ("no_such_function", {}),
     ],
 )
 def test_where_the_published_code_raises_the_check_raises(
     function: str, arguments: Mapping[str, object]
 ) -> None:
-    files = officebench.Workspace({"bad.xlsx": b"no workbook", "bad.xls": b""})
+    files = officebench.Workspace({"bad.xlsx": b"no", "bad.xls": b"", "latin.txt": b"\xe9"})
     with pytest.raises(PublishedError):
         officebench.judge_check(function, arguments, files)

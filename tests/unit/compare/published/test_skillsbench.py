@@ -21,7 +21,7 @@ from judge.compare.published.skillsbench.attempt import (
     polars_table,
 )
 from judge.compare.published.skillsbench.tests import OUTPUTS, TESTS, judge_test
-from judge.compare.published.skillsbench.values import RECOVERED
+from judge.compare.published.skillsbench.values import RECOVERED, gdp_answers
 from judge.compare.rules.published_error import PublishedError
 
 
@@ -98,26 +98,46 @@ def test_a_sheet_that_is_missing_is_an_error_before_the_test() -> None:
     assert outcomes["test_growth_values[B7-1534-Science 5yr Change]"] == PASSED
 
 
+YEARS = (2019, 2020, 2021, 2022, 2023)
+EXPORTS = (10, 20, 30, 40, 50, 60)
+"""Exports of six countries; imports are 10 and the product is 100 in each year."""
+
+
+def gulf() -> bytes:
+    """The workbook of ``weighted-gdp-calc``, with flat data."""
+    task: dict[str, object] = dict(zip(("H9", "I9", "J9", "K9", "L9"), YEARS, strict=True))
+    data: dict[str, object] = {"B4": "Series_code"}
+    data |= dict(zip(("D4", "E4", "F4", "G4", "H4"), YEARS, strict=True))
+    row = 5
+    for first, values in ((12, EXPORTS), (19, (10,) * 6), (26, (100,) * 6)):
+        for at, value in enumerate(values):
+            task[f"D{first + at}"] = data[f"B{row}"] = f"series {row}"
+            data |= {f"{column}{row}": value for column in "DEFGH"}
+            row += 1
+    return book({"Task": task, "Data": data})
+
+
+def test_the_right_values_are_worked_out_from_the_data_of_the_task() -> None:
+    answers = gdp_answers(Attempt(None, {"gdp.xlsx": gulf()}))
+    assert [answers[row][0] for row in range(12, 18)] == [10, 20, 30, 40, 50, 60]
+    assert [answers[row][4] for row in range(35, 41)] == [0, 10, 20, 30, 40, 50]
+    assert [answers[row][2] for row in range(42, 48)] == [0, 50, 25, 25, 12.5, 37.5]
+    assert answers[50] == [25] * 5
+
+
 def test_nothing_counts_as_zero_and_one_cell_as_data() -> None:
+    files = {"gdp.xlsx": gulf()}
     shares = "TestStep2NetExportsCalculation::test_net_exports_pct_values"
     exports = "TestStep1LookupFormulas::test_exports_have_data"
-    outcomes = results("weighted-gdp-calc", Attempt(book({"Task": {"H12": "x"}, "Data": {}})))
+    outcomes = results(
+        "weighted-gdp-calc", Attempt(book({"Task": {"H12": "x"}, "Data": {}}), files)
+    )
     assert outcomes[exports] == PASSED
     assert outcomes[shares] == FAILURE
-    rows: dict[int, tuple[float | None, ...]] = {
-        35: (19.7, 21.9, 25.2, 24.8, 23.2),
-        36: (11.3, 5.6, 19.5, 25.9, 17.3),
-        37: (12.6, 5.6, 22.4, 30.1, 20.9),
-        38: (14.3, 8.2, 24.7, 36.9, 27.5),
-        39: (12.5, 2.5, 10.6, 20.4, 14.8),
-        40: (8.0, None, 8.3, 16.9, 7.2),
-    }
     cells: dict[str, object] = {
-        f"{column}{row}": value
-        for row, values in rows.items()
-        for column, value in zip("HIJKL", values, strict=True)
+        f"{column}{row}": (row - 35) * 10 or None for row in range(35, 41) for column in "HIJKL"
     }
-    assert results("weighted-gdp-calc", Attempt(book({"Task": cells})))[shares] == PASSED
+    assert results("weighted-gdp-calc", Attempt(book({"Task": cells}), files))[shares] == PASSED
 
 
 def test_values_of_the_sheet_dots_are_not_read() -> None:
@@ -148,6 +168,8 @@ def test_a_table_starts_at_its_first_cell_and_has_no_blank_rows() -> None:
     table = polars_table(Sheet(opened(data), "T"))
     assert table.headings == ("a", "b")
     assert table.rows == [[1, None], [None, 2]]
+    mixed = book({"T": {"A1": "a", "B1": "b", "A2": 1, "B2": 2, "A3": "x", "B3": 3}})
+    assert polars_table(Sheet(opened(mixed), "T")).rows == [["1", 2], ["x", 3]]
     with pytest.raises(PublishedError, match="NoDataError"):
         polars_table(Sheet(opened(book({"T": {}})), "T"))
 
@@ -198,11 +220,19 @@ def test_a_source_without_totals_has_right_totals() -> None:
     ]
 
 
+SLIDE = (
+    '<p:sld xmlns:p="http://schemas.openxmlformats.org/presentationml/2006/main" '
+    'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main">'
+    "<a:t>Updated rate: </a:t><a:t>USD to CNY=7.02</a:t></p:sld>"
+)
+
+
 def presentation(cells: Mapping[str, object]) -> bytes:
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
-        for name in ("[Content_Types].xml", "ppt/presentation.xml", "ppt/slides/slide1.xml"):
+        for name in ("[Content_Types].xml", "ppt/presentation.xml"):
             archive.writestr(name, "<x/>")
+        archive.writestr("ppt/slides/slide1.xml", SLIDE)
         archive.writestr("ppt/embeddings/Microsoft_Excel_Worksheet.xlsx", book({"S": cells}))
     return stream.getvalue()
 

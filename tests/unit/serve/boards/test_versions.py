@@ -204,6 +204,32 @@ class TestLevels:
         assert entry["scores"]["hard"]["value"] == pytest.approx(2 / TASKS)
 
 
+SHARE = {"part": 3, "whole": 4, "share": 0.75, "low": 0.3, "high": 0.95}
+
+
+def test_the_two_figures_are_columns_where_conditions_measure_them(cells: World) -> None:
+    cells.submit("one", 10)
+    (entry,) = cells.get("/boards/main").json()["entries"]
+    assert "figures" not in entry
+    cells.submit("two", 20, figures={"dynamic": SHARE})
+    first, second = cells.get("/boards/main").json()["entries"]
+    assert (first["figures"], "figures" in second) == ({"dynamic": SHARE}, False)
+    page = cells.client.get("/boards/main", headers={"Accept": "text/html"}).text
+    assert "live answers, %" in page
+    assert "3 of 4, 30.0 to 95.0" in page
+    assert "damaged tasks" not in page
+
+
+def test_figures_wait_where_verdicts_are_bounded(tmp_path: Path) -> None:
+    world = World(tmp_path, Level.TASKS, hidden=True)
+    world.submit("one", 2, figures={"dynamic": SHARE})
+    (entry,) = world.get("/boards/main").json()["entries"]
+    assert "figures" not in entry
+    publish(world)
+    (entry,) = world.get("/boards/main").json()["entries"]
+    assert entry["figures"] == {"dynamic": SHARE}
+
+
 def publish(world: World) -> None:
     with world.server.database.writing(ACTOR) as transaction:
         set_phase_state(transaction, "spring", PhaseState.PUBLISHED)

@@ -79,13 +79,20 @@ class World:
         self.tokens[name] = create_token(transaction, self.accounts[name], "t", scopes)[1]
         return self.accounts[name]
 
-    def submit(self, name: str, solved: int, answers: dict[str, str] | None = None) -> str:
+    def submit(
+        self,
+        name: str,
+        solved: int,
+        answers: dict[str, str] | None = None,
+        figures: dict[str, Any] | None = None,
+    ) -> str:
         """A submission that solves the first tasks; judged, told and on the board.
 
         Args:
             name: of the team.
             solved: how many tasks are right.
             answers: of some tasks, the typed answer that the record has.
+            figures: the two figures besides the score, if the conditions have them measured.
         """
         submission, judging = new_id("sub"), new_id("jdg")
         results = self.server.folder.results(judging)
@@ -104,7 +111,9 @@ class World:
                     id=judging, submission=submission, account=account, state=JudgingState.DONE,
                     conditions=self.conditions, lane=Lane.NORMAL, cases=TASKS, done=TASKS,
                     finished="2026-05-01T10:13:14Z",
-                    scores={"hard": solved / TASKS, "tasks": TASKS},
+                    scores={"hard": solved / TASKS, "tasks": TASKS} | (
+                        {"figures": figures} if figures else {}
+                    ),
                 )
             )  # fmt: skip
             lines = []

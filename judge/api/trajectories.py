@@ -1,0 +1,197 @@
+"""Trajectories of agents: into the run of the workbooks that they left, and out as ATIF."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from judge.core.records.runs import LayoutRecord
+from judge.core.task import Task
+from judge.errors import SubmissionError, UsageError
+from judge.files.documents import dump_json
+from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER
+from judge.files.writing import naming_what_is_written, write_whole
+from judge.grading.store import RunDirectory
+from judge.suites.layouts import trajectories_in
+from judge.suites.outputs import FoundOutputs
+from judge.suites.suite import Suite
+from judge.tools.episodes import (
+    ToolEpisode,
+    has_tool_episodes,
+    read_definitions,
+    read_tool_episodes,
+)
+from judge.tools.trajectories import (
+    Trajectory,
+    keep_trajectory,
+    of_inspect,
+    read_trajectory,
+    to_atif,
+)
+
+_MAX_WORKBOOK_BYTES = 256 * 2**20
+
+
+def take_trajectories(
+    store: RunDirectory,
+    folder: Path,
+    suite: Suite,
+    layout: LayoutRecord | None,
+    given: str,
+    outputs: FoundOutputs,
+) -> list[dict[str, object]]:
+    """Puts the trajectories of finished outputs into their run, as episodes of tools.
+
+    Args:
+        store: the run's directory.
+        folder: the folder of the outputs.
+        suite: whose tasks are answered.
+        layout: where the outputs are in the folder.
+        given: pattern of the trajectories, or the path of a log of Inspect.
+        outputs: the outputs.
+
+    Returns:
+        What each attempt took, as records of ``attempts.jsonl``.
+
+    Raises:
+        SubmissionError: a file is no trajectory, or none was found where one was named.
+        StoreError: an episode cannot be written.
+    """
+    attempts: dict[tuple[str, int], dict[str, Any]] = {}
+    for task, sample, case, trajectory in _trajectories(folder, suite, layout, given):
+        path = outputs.of_sample(task.id, sample, case)
+        left = None if path is None else path.read_bytes()[:_MAX_WORKBOOK_BYTES]
+        own = next(each for each in task.cases if each.number == case)
+        before = own.input_path.read_bytes() if own.inputs else None
+        keep_trajectory(
+            store.path,
+            trajectory,
+            task_id=task.written_id,
+            sample=sample,
+            case=case,
+            output=left,
+            changed=left is not None and left != before,
+        )
+        _add_to(attempts, task, sample, trajectory)
+    if not attempts:
+        raise SubmissionError(
+            f"{folder}: no file matches --trajectories {given!r}",
+            hint="Give a pattern such as '{task}/trajectory.json', or a log of Inspect.",
+        )
+    return list(attempts.values())
+
+
+def _trajectories(
+    folder: Path, suite: Suite, layout: LayoutRecord | None, given: str
+) -> Iterator[tuple[Task, int, int, Trajectory]]:
+    log = Path(given)
+    if log.suffix in {".eval", ".json"} and log.is_file():
+        from judge.inference.inspect_logs import raw_samples  # noqa: PLC0415  few runs have one
+
+        for header, sample in raw_samples(log):
+            task_id = suite.task_id_in(str(sample.get("id")), ())
+            if task_id not in suite:
+                raise SubmissionError(f"{log}: the suite {suite.name} has no task {task_id[:80]}")
+            task, epoch = suite.task(task_id), sample.get("epoch")
+            number = epoch - 1 if isinstance(epoch, int) and epoch > 0 else 0
+            yield task, number, task.cases[0].number, of_inspect(sample, header)
+        return
+    for (task_id, number, case), path in trajectories_in(folder, suite, layout, given).items():
+        task = suite.task(task_id)
+        if case not in {each.number for each in task.cases}:
+            raise SubmissionError(f"{path}: there is no case {case} of task {task_id}")
+        yield task, number, case, read_trajectory(path)
+
+
+def _add_to(
+    attempts: dict[tuple[str, int], dict[str, Any]], task: Task, sample: int, one: Trajectory
+) -> None:
+    """Adds what an episode took to the attempt that it belongs to."""
+    fresh: dict[str, Any] = {
+        "id": task.written_id,
+        "sample": sample,
+        "model": one.model,
+        "agent": one.agent or one.format,
+        "tokens": None,
+        "cost": None,
+        "seconds": None,
+    }
+    attempt = attempts.setdefault((task.id, sample), fresh)
+    tokens = {"prompt": one.tokens.get("prompt"), "completion": one.tokens.get("completion")}
+    if any(value is not None for value in tokens.values()):
+        known = attempt["tokens"] or {}
+        attempt["tokens"] = {name: _plus(known.get(name), tokens[name]) for name in tokens}
+    attempt["cost"] = _plus(attempt["cost"], one.cost)
+    attempt["seconds"] = _plus(attempt["seconds"], one.seconds)
+
+
+def _plus(one: float | None, other: float | None) -> float | None:
+    return other if one is None else one if other is None else one + other
+
+
+# -- out ------------------------------------------------------------------------------------------
+
+
+def write_atif(run: Path, out: Path) -> int:
+    """Writes the episodes of a run as ATIF: a file for each, and their pictures beside them.
+
+    Args:
+        run: the run's directory.
+        out: the folder to write to, which is made.
+
+    Returns:
+        How many episodes were written.
+
+    Raises:
+        UsageError: the run has no episodes of tools.
+        StoreError: an episode cannot be read, or a file cannot be written.
+    """
+    store = RunDirectory(run)
+    setting = (store.read_run() or {}).get("setting")
+    if not has_tool_episodes(setting):
+        raise UsageError(
+            f"{run}: has no episodes of tools, which are what ATIF is for",
+            hint="judge infer --mode tools makes such runs, and judge score FOLDER --trajectories.",
+        )
+    verdicts = {
+        (str(record["task"]), record["sample"], record["case"]): record["verdict"]
+        for record in (store.read_records("cases.jsonl") if (run / "cases.jsonl").exists() else ())
+    }
+    count = 0
+    for episode in read_tool_episodes(run):
+        count += 1
+        _write_episode(run, out, episode, verdicts)
+    return count
+
+
+def _write_episode(
+    run: Path, out: Path, episode: ToolEpisode, verdicts: Mapping[tuple[Any, ...], object]
+) -> None:
+    def picture(sha256: str) -> tuple[str, str] | None:
+        for media_type, suffix in PICTURE_SUFFIXES.items():
+            name = f"{sha256}{suffix}"
+            path = run / PICTURES_FOLDER / name
+            if path.is_file() and hashlib.sha256(data := path.read_bytes()).hexdigest() == sha256:
+                _write(out / PICTURES_FOLDER / name, data)
+                return media_type, f"{PICTURES_FOLDER}/{name}"
+        return None
+
+    verdict = verdicts.get(episode.key)
+    document = to_atif(
+        episode,
+        read_definitions(run, episode.head["tools"]),
+        facts={} if verdict is None else {"verdict": verdict},
+        picture=picture,
+    )
+    task_id, sample, case = episode.key
+    name = f"{quote(task_id, safe=' ', errors='surrogatepass')}.{sample}.{case}.json"
+    _write(out / name, dump_json(document).encode("utf-8", "replace"))
+
+
+def _write(path: Path, data: bytes) -> None:
+    with naming_what_is_written(path, UsageError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, data)

@@ -1,0 +1,68 @@
+"""Items of a checklist that hold without work, or that no gold reaches.
+
+The items are judged as ``judge verify`` does: on the unchanged inputs, on an empty folder and on
+each gold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from judge.compare.profiles import get_profile
+from judge.compare.registry import checker_of
+from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.verify import check_items
+from judge.suspects.contract import counted, suspect
+from judge.suspects.material import TaskMaterial
+from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+
+
+class Items:
+    """See :mod:`judge.suspects.signs.items`."""
+
+    name = "item-unsound"
+    title = "an item of the checklist holds on no gold, or holds without work"
+    blind_spots = (
+        "an item that asks for something to be kept holds without work, and rightly so",
+        "items for models, people and programs are not examined",
+        "of a task without a gold, only items that hold without work are named",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
+        """The unsound items of each case."""
+        task = material.task
+        if not checker_of(task.checker).lists_items:
+            return
+        judge = CaseJudge(material.tools.recalculator, GradingRules(get_profile("standard")))
+        for case in task.cases:
+            checked = check_items(judge, task, case)
+            if checked is None:
+                continue
+            named = [
+                *(_evidence(EvidenceFile.GOLD, name, "no gold") for name in checked.unreached),
+                *(
+                    _evidence(EvidenceFile.INPUT, name, "the input as it is, or nothing")
+                    for name in checked.without_work
+                ),
+            ]
+            if not named:
+                continue
+            certainty = Certainty.LIKELY if checked.unreached else Certainty.POSSIBLE
+            counts = (
+                (len(checked.unreached), "on no gold"),
+                (len(checked.without_work), "without work"),
+            )
+            summary = " and ".join(
+                f"{counted(count, 'item')} {'holds' if count == 1 else 'hold'} {where}"
+                for count, where in counts
+                if count
+            )
+            why = "the points of such an item say nothing about the work"
+            yield suspect(material, case.number, self, certainty, summary, why, named)
+
+
+def _evidence(file: EvidenceFile, item: str, holds_on: str) -> Evidence:
+    return Evidence(file, note=f"item {item}: holds on {holds_on}")
+
+
+SIGN = Items()

@@ -1,0 +1,776 @@
+"""Trajectories of agents, in and out: ATIF, Inspect's messages, SWE-agent's ``.traj``.
+
+A trajectory becomes an episode of tools: turns, calls, results, tokens. What a format does not say
+is null, and is never guessed. An episode is written as ATIF so that it comes in again as the same
+turns: what ATIF has no field for is in ``extra``.
+
+Everything that comes in is a stranger's: lengths are bounded, and a field of another type counts as
+missing.
+
+Sources: harbor 0.25.0, ``harbor/models/trajectories`` (ATIF-v1.8); inspect_ai 0.3, ``ChatMessage``;
+SWE-agent 1.1, ``sweagent/types.py``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from judge.core.records.tool_episodes import (
+    ReceivedCall,
+    ResultText,
+    TokenRecord,
+    ToolCallLine,
+    ToolEpisodeEnd,
+    ToolEpisodeHead,
+    ToolTurn,
+)
+from judge.errors import StoreError, SubmissionError
+from judge.files.documents import MIB, MalformedError, parse_json, read_regular
+from judge.files.hashed import HashedFolder
+from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER, image_type
+from judge.tools.episodes import (
+    MAX_TURNS,
+    SETTING,
+    ToolEpisode,
+    ToolEpisodeWriter,
+    keep_definitions,
+)
+from judge.version import __version__
+
+ATIF, INSPECT, SWE_AGENT = "atif", "inspect", "swe-agent"
+
+_ATIF_VERSION = "ATIF-v1.8"
+_MAX_BYTES = 256 * MIB
+_MAX_VALUES = 4_000_000
+_MAX_CALLS = 1_000
+_MAX_TEXT = 1_000_000
+_MAX_PICTURE_BYTES = 20 * MIB
+
+Object = Mapping[str, Any]
+
+FindPicture = Callable[[str], tuple[str, str] | None]
+"""Media type and path of the file of a picture, by its SHA-256; None where it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """What an agent did, as a file of another program tells it.
+
+    Attributes:
+        format: ``atif``, ``inspect`` or ``swe-agent``.
+        agent: the agent, with its version; empty if the file does not say.
+        model: its chat model; None likewise.
+        opening: role and text of the messages before the first reply.
+        turns: replies with their calls and results.
+        ended: why it ended, in the words of the file; None likewise.
+        definitions: the tools, in the form of chat completions; None likewise.
+        tokens: of all turns; None in each field that the file does not have.
+        cost: in dollars; None likewise.
+        seconds: of the whole; None likewise.
+        started: ISO 8601; empty likewise.
+        pictures: SHA-256 -> content of the pictures in results.
+    """
+
+    format: str
+    agent: str
+    model: str | None
+    opening: tuple[tuple[str, str], ...]
+    turns: tuple[ToolTurn, ...]
+    ended: str | None = None
+    definitions: Sequence[Object] | None = None
+    tokens: TokenRecord = field(default_factory=TokenRecord)
+    cost: float | None = None
+    seconds: float | None = None
+    started: str = ""
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """Kind of error -> calls."""
+        calls = (call for turn in self.turns for call in turn["calls"])
+        return dict(Counter(call.get("error", "tool") for call in calls if not call["ok"]))
+
+
+def read_trajectory(path: Path) -> Trajectory:
+    """Reads a file with a trajectory: ATIF, or SWE-agent's ``.traj``.
+
+    Raises:
+        SubmissionError: it cannot be read, or is neither.
+    """
+    data = read_regular(path, SubmissionError, most_bytes=_MAX_BYTES)
+    if data is None:
+        raise SubmissionError(f"{path}: no such file")
+    try:
+        document = parse_json(data, most_values=_MAX_VALUES)
+    except MalformedError as error:
+        raise SubmissionError(f"{path}: {error}") from error
+    if isinstance(document, dict) and isinstance(document.get("steps"), list):
+        return of_atif(document, path.parent)
+    if isinstance(document, dict) and isinstance(document.get("trajectory"), list):
+        return of_swe_agent(document)
+    raise SubmissionError(
+        f"{path}: is no trajectory",
+        hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`; a log of Inspect is named "
+        "by itself.",
+    )
+
+
+# -- ATIF in --------------------------------------------------------------------------------------
+
+
+def of_atif(document: Object, folder: Path) -> Trajectory:
+    """A trajectory in ATIF.
+
+    Steps that were copied from an earlier trajectory are left out. Words of the user between two
+    replies belong to the turn before them.
+
+    Args:
+        document: the document.
+        folder: where the files of its pictures are.
+    """
+    agent, own = _object(document, "agent"), _object(document, "extra")
+    opening: list[tuple[str, str]] = []
+    turns: list[ToolTurn] = []
+    pictures = _Pictures(folder)
+    steps = [each for each in _objects(document, "steps") if not each.get("is_copied_context")]
+    for step in steps:
+        if step.get("source") == "agent":
+            if len(turns) < MAX_TURNS:
+                turns.append(_turn_of_step(step, len(turns) + 1, pictures))
+        elif not turns:
+            opening.append((_text(step, "source"), pictures.text(step.get("message"))))
+        else:
+            _tell(turns[-1], pictures.text(step.get("message")))
+    total = _object(document, "final_metrics")
+    version = _text(agent, "version")
+    stamps = [_text(step, "timestamp") for step in steps]
+    return Trajectory(
+        format=ATIF,
+        agent=" ".join(part for part in (_text(agent, "name"), version) if part),
+        model=_text(agent, "model_name") or None,
+        opening=tuple(opening),
+        turns=tuple(turns),
+        ended=_text(own, "ended") or None,
+        definitions=_objects(agent, "tool_definitions") or None,
+        tokens=_total(
+            turns,
+            prompt=_count(total.get("total_prompt_tokens")),
+            completion=_count(total.get("total_completion_tokens")),
+            cached=_count(total.get("total_cached_tokens")),
+        ),
+        cost=_first(_amount(total.get("total_cost_usd")), _sum(turn.get("cost") for turn in turns)),
+        seconds=_amount(own.get("seconds")),
+        started=next((stamp for stamp in stamps if stamp), ""),
+        pictures=pictures.content,
+    )
+
+
+def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
+    extra = _object(step, "extra")
+    metrics, told = _object(step, "metrics"), []
+    results: dict[str, list[Object]] = {}
+    for result in _objects(_object(step, "observation"), "results"):
+        results.setdefault(_text(result, "source_call_id"), []).append(result)
+    calls, received = [], []
+    for call in _objects(step, "tool_calls")[:_MAX_CALLS]:
+        identifier = _text(call, "tool_call_id")
+        known = _object(call, "extra")
+        answer = next(iter(results.pop(identifier, [])), None)
+        arguments = _object(call, "arguments")
+        line = _call_line(identifier, _text(call, "function_name"), arguments, answer, pictures)
+        for name in ("raw", "fault"):
+            if isinstance(known.get(name), str):
+                line.pop("arguments", None)
+                line[name] = known[name]
+        if isinstance(known.get("repairs"), list):
+            line["repairs"] = [str(each) for each in known["repairs"]]
+        line["id"] = _text(known, "id") if "id" in known else identifier
+        calls.append(line)
+        received.append(
+            ReceivedCall(
+                id=line["id"],
+                name=_text(known, "name") or line["tool"],
+                arguments=known["received"]
+                if isinstance(known.get("received"), str)
+                else json.dumps(arguments, ensure_ascii=False),
+            )
+        )
+    told = [pictures.text(each.get("content")) for left in results.values() for each in left]
+    sent = _object(extra, "sent")
+    turn = ToolTurn(
+        line="turn",
+        number=number,
+        reply={"text": pictures.text(step.get("message")), "calls": received},
+        sent={"messages": _counts(sent.get("messages")), "left_out": _counts(sent.get("left_out"))},
+        tokens={
+            "prompt": _count(metrics.get("prompt_tokens")),
+            "completion": _count(metrics.get("completion_tokens")),
+            "cached": _count(metrics.get("cached_tokens")),
+        },
+        cost=_amount(metrics.get("cost_usd")),
+        latency_s=_amount(extra.get("latency_s")),
+        cut=extra.get("cut") is True,
+        calls=calls,
+        seconds=_amount(extra.get("seconds")),
+    )
+    if reasoning := _text(step, "reasoning_content"):
+        turn["reply"]["reasoning"] = reasoning
+    for words in told:
+        _tell(turn, words)
+    return turn
+
+
+def _call_line(
+    identifier: str,
+    tool: str,
+    arguments: Object,
+    answer: Object | None,
+    pictures: _Pictures,
+) -> ToolCallLine:
+    """A call with its result in ATIF; without one, it has the empty text."""
+    known = _object(answer or {}, "extra")
+    text = pictures.text((answer or {}).get("content"))
+    line = ToolCallLine(
+        id=identifier,
+        id_sent=identifier,
+        tool=tool,
+        arguments=dict(arguments),
+        ok=known.get("ok") is not False,
+        text=_result_text(text, known),
+        pictures=pictures.taken(),
+        seconds=_amount(known.get("seconds")),
+        workbook=_text(known, "workbook") or None,
+    )
+    if not line["ok"]:
+        line["error"] = _text(known, "error") or "tool"
+    return line
+
+
+class _Pictures:
+    """Texts of contents, and the pictures among them, which are files beside the trajectory."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._taken: list[str] = []
+        self.content: dict[str, bytes] = {}
+
+    def text(self, content: object) -> str:
+        """The text of a content; its pictures are kept."""
+        if isinstance(content, str):
+            return content[:_MAX_TEXT]
+        parts = (
+            [part for part in content if isinstance(part, dict)]
+            if isinstance(content, list)
+            else []
+        )
+        for part in parts:
+            if part.get("type") == "image":
+                self._take(_text(_object(part, "source"), "path"))
+        return "\n".join(_text(part, "text") for part in parts if part.get("type") == "text")
+
+    def _take(self, name: str) -> None:
+        path = self._folder / name
+        inside = name and not Path(name).is_absolute() and ".." not in Path(name).parts
+        try:
+            data = read_regular(path, StoreError, most_bytes=_MAX_PICTURE_BYTES) if inside else None
+        except StoreError:
+            return
+        if data is not None and image_type(data) in PICTURE_SUFFIXES:
+            digest = hashlib.sha256(data).hexdigest()
+            self.content[digest] = data
+            self._taken.append(digest)
+
+    def taken(self) -> list[str]:
+        """The pictures since the last call of this method."""
+        taken, self._taken = self._taken, []
+        return taken
+
+
+# -- Inspect in -----------------------------------------------------------------------------------
+
+
+def of_inspect(sample: Object, header: Object) -> Trajectory:
+    """A sample of a log of Inspect: its messages with their calls, and its model's tokens.
+
+    Args:
+        sample: the sample, as JSON.
+        header: the head of the log, as JSON.
+    """
+    task = _object(header, "eval")
+    attachments = _object(sample, "attachments")
+
+    def text(content: object) -> str:
+        parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        words = (part.get("text") for part in parts if isinstance(part, dict))
+        whole = "\n".join(word for word in words if isinstance(word, str))
+        return str(attachments.get(whole.removeprefix("attachment://"), whole))[:_MAX_TEXT]
+
+    opening: list[tuple[str, str]] = []
+    turns: list[ToolTurn] = []
+    open_calls: dict[str, ToolCallLine] = {}
+    for message in _objects(sample, "messages"):
+        role = message.get("role")
+        if role == "assistant" and len(turns) < MAX_TURNS:
+            turns.append(_turn_of_message(message, len(turns) + 1, text))
+            open_calls = {line["id"]: line for line in turns[-1]["calls"]}
+        elif role == "tool" and (line := open_calls.get(_text(message, "tool_call_id"))):
+            fault = _object(message, "error")
+            line["text"] = _result_text(text(message.get("content")) or _text(fault, "message"))
+            if fault:
+                line["ok"] = False
+                line["error"] = _INSPECT_ERRORS.get(_text(fault, "type"), "tool")
+        elif turns:
+            _tell(turns[-1], text(message.get("content")))
+        else:
+            opening.append((str(role), text(message.get("content"))))
+    usage = [each for each in _object(sample, "model_usage").values() if isinstance(each, dict)]
+    _note_times(sample, turns)
+    return Trajectory(
+        format=INSPECT,
+        agent=_text(task, "solver"),
+        model=_text(task, "model") or None,
+        opening=tuple(opening),
+        turns=tuple(turns),
+        ended=_text(_object(sample, "limit"), "type") or None,
+        tokens={
+            "prompt": _count(_sum(_amount(each.get("input_tokens")) for each in usage)),
+            "completion": _count(_sum(_amount(each.get("output_tokens")) for each in usage)),
+            "cached": _count(_sum(_amount(each.get("input_tokens_cache_read")) for each in usage)),
+        },
+        cost=_sum(_amount(each.get("total_cost")) for each in usage),
+        seconds=_amount(sample.get("total_time")),
+        started=_text(sample, "started_at") or _text(task, "created"),
+    )
+
+
+_INSPECT_ERRORS = {"parsing": "argument", "timeout": "timeout", "limit": "limit"}
+
+
+def _turn_of_message(message: Object, number: int, text: Callable[[object], str]) -> ToolTurn:
+    calls, received = [], []
+    for call in _objects(message, "tool_calls")[:_MAX_CALLS]:
+        identifier, arguments = _text(call, "id"), _object(call, "arguments")
+        line = _empty_call(identifier, _text(call, "function"), arguments)
+        if fault := _text(call, "parse_error"):
+            line["fault"] = fault
+        calls.append(line)
+        received.append(
+            ReceivedCall(id=identifier, name=line["tool"], arguments=json.dumps(arguments))
+        )
+    return _turn(number, text(message.get("content")), calls, received)
+
+
+def _note_times(sample: Object, turns: Sequence[ToolTurn]) -> None:
+    """Seconds of calls, where the log has their events."""
+    lines = {line["id"]: line for turn in turns for line in turn["calls"]}
+    for event in _objects(sample, "events"):
+        line = lines.get(_text(event, "id"))
+        if event.get("event") == "tool" and line is not None:
+            line["seconds"] = _amount(event.get("working_time"))
+
+
+# -- SWE-agent in ---------------------------------------------------------------------------------
+
+
+def of_swe_agent(document: Object) -> Trajectory:
+    """A ``.traj`` of SWE-agent.
+
+    A step is a reply and one action. Its call is the one in the history whose reply has the same
+    action; without one, the command line itself is the call.
+    """
+    history, info = _objects(document, "history"), _object(document, "info")
+    opening: list[tuple[str, str]] = []
+    for message in history:
+        if message.get("role") == "assistant":
+            break
+        opening.append((_text(message, "role"), _plain(message.get("content"))))
+    replies = [each for each in history if each.get("role") == "assistant"]
+    turns: list[ToolTurn] = []
+    at = 0
+    for step in _objects(document, "trajectory")[:MAX_TURNS]:
+        action = _text(step, "action")
+        found = next(
+            (n for n in range(at, len(replies)) if _text(replies[n], "action") == action), None
+        )
+        call: Object = {}
+        if found is not None:
+            at = found + 1
+            call = next(iter(_objects(replies[found], "tool_calls")), {})
+        turns.append(_turn_of_action(step, action, call, len(turns) + 1))
+    stats = _object(info, "model_stats")
+    return Trajectory(
+        format=SWE_AGENT,
+        agent="SWE-agent",
+        model=None,
+        opening=tuple(opening),
+        turns=tuple(turns),
+        ended=_text(info, "exit_status") or None,
+        tokens={
+            "prompt": _count(stats.get("tokens_sent")),
+            "completion": _count(stats.get("tokens_received")),
+            "cached": None,
+        },
+        cost=_amount(stats.get("instance_cost")),
+    )
+
+
+def _turn_of_action(step: Object, action: str, call: Object, number: int) -> ToolTurn:
+    function = _object(call, "function")
+    written = function.get("arguments")
+    name = _text(function, "name") or "bash"
+    arguments: Object = {"command": action}
+    if isinstance(written, dict):
+        arguments = written
+    elif isinstance(written, str):
+        try:
+            parsed = parse_json(written.encode())
+        except MalformedError:
+            parsed = None
+        arguments = parsed if isinstance(parsed, dict) else arguments
+    calls, received = [], []
+    if action or call:
+        line = _empty_call(_text(call, "id"), name, arguments)
+        line["text"] = _result_text(_text(step, "observation"))
+        line["seconds"] = _amount(step.get("execution_time"))
+        calls.append(line)
+        sent = written if isinstance(written, str) else json.dumps(arguments, ensure_ascii=False)
+        received.append(ReceivedCall(id=line["id"], name=name, arguments=sent))
+    turn = _turn(number, _text(step, "response") or _text(step, "thought"), calls, received)
+    if not calls:
+        _tell(turn, _text(step, "observation"))
+    return turn
+
+
+def _plain(content: object) -> str:
+    if isinstance(content, str):
+        return content[:_MAX_TEXT]
+    parts = content if isinstance(content, list) else []
+    return "\n".join(_text(part, "text") for part in parts if isinstance(part, dict))
+
+
+# -- into a run -----------------------------------------------------------------------------------
+
+
+def keep_trajectory(
+    run: Path,
+    trajectory: Trajectory,
+    *,
+    task_id: int | str,
+    sample: int,
+    case: int,
+    output: bytes | None,
+    changed: bool,
+) -> ToolEpisode:
+    """Puts a trajectory into a run, as an episode of tools.
+
+    Args:
+        run: the run's directory.
+        trajectory: the trajectory.
+        task_id: of the task, as its suite writes it.
+        sample: its 0-based number.
+        case: the 1-based number of the case.
+        output: the workbook that it left; None for none.
+        changed: whether that is another file than the input.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    pictures = HashedFolder(run / PICTURES_FOLDER, "picture", _MAX_PICTURE_BYTES)
+    for data in trajectory.pictures.values():
+        pictures.add(data, PICTURE_SUFFIXES[image_type(data) or ""])
+    head = ToolEpisodeHead(
+        line="head",
+        id=task_id,
+        sample=sample,
+        case=case,
+        model=trajectory.model or "",
+        setting=SETTING + (trajectory.agent or trajectory.format),
+        instruction="\n\n".join(text for role, text in trajectory.opening if role != "system"),
+        answer="workbook",
+        tools=keep_definitions(run, trajectory.definitions or []),
+        servers=[],
+        image="",
+        files={},
+        collected="",
+        limits={},
+        started=trajectory.started,
+        start_s=None,
+        attempt=0,
+        imported=trajectory.format,
+    )
+    calls = [call for turn in trajectory.turns for call in turn["calls"]]
+    end = ToolEpisodeEnd(
+        line="end",
+        ended=trajectory.ended or "",
+        turns=len(trajectory.turns),
+        calls=len(calls),
+        errors=trajectory.errors,
+        repairs=sum(len(call.get("repairs", ())) for call in calls),
+        tokens=trajectory.tokens,
+        cost=trajectory.cost,
+        seconds=trajectory.seconds,
+        output=None if output is None else hashlib.sha256(output).hexdigest(),
+        output_bytes=0 if output is None else len(output),
+        changed=changed,
+        problem="" if output is not None else "the agent left no workbook",
+    )
+    with ToolEpisodeWriter(run, head) as writer:
+        for turn in trajectory.turns:
+            writer.append(turn)
+        writer.append(end)
+        return ToolEpisode(writer.path, head, trajectory.turns, end)
+
+
+# -- ATIF out -------------------------------------------------------------------------------------
+
+
+def to_atif(
+    episode: ToolEpisode,
+    definitions: Sequence[Object] | None,
+    *,
+    system: str = "",
+    facts: Object | None = None,
+    picture: FindPicture | None = None,
+) -> dict[str, Any]:
+    """An episode as a document of ATIF.
+
+    Args:
+        episode: the episode.
+        definitions: its tools, in the form of chat completions; None if they are not known.
+        system: the system message; empty without one.
+        facts: what is known besides, such as the verdict; never a cause that quotes a gold.
+        picture: finds the files of pictures; without it, pictures are left out.
+    """
+    head, end = episode.head, episode.end
+    steps: list[dict[str, Any]] = []
+    if system:
+        steps.append({"source": "system", "message": system})
+    steps.append({"source": "user", "message": head["instruction"]})
+    if head["started"]:
+        steps[0]["timestamp"] = head["started"]
+    steps += [_step_of_turn(turn, picture) for turn in episode.turns]
+    name, _, version = head["setting"].removeprefix(SETTING).rpartition(" ")
+    own = not head.get("imported")
+    agent: dict[str, Any] = {
+        "name": f"judge {head['setting']}" if own else name or version,
+        "version": __version__ if own else (version if name else "unknown"),
+    }
+    if head["model"]:
+        agent["model_name"] = head["model"]
+    if definitions:
+        agent["tool_definitions"] = list(definitions)
+    extra: dict[str, Any] = {"task": head["id"], "sample": head["sample"], "case": head["case"]}
+    document: dict[str, Any] = {
+        "schema_version": _ATIF_VERSION,
+        "session_id": f"{head['id']}.{head['sample']}.{head['case']}",
+        "agent": agent,
+        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, start=1)],
+    }
+    if end is not None:
+        tokens = end.get("tokens") or TokenRecord()
+        totals = {
+            "total_prompt_tokens": tokens.get("prompt"),
+            "total_completion_tokens": tokens.get("completion"),
+            "total_cached_tokens": tokens.get("cached"),
+            "total_cost_usd": end.get("cost"),
+            "total_steps": len(steps),
+        }
+        document["final_metrics"] = _without_none(totals)
+        extra |= _without_none(
+            {"ended": end["ended"] or None, "errors": end["errors"], "seconds": end["seconds"]}
+        )
+    document["extra"] = extra | dict(facts or {})
+    return document
+
+
+def _step_of_turn(turn: ToolTurn, picture: FindPicture | None) -> dict[str, Any]:
+    reply, tokens = turn["reply"], turn.get("tokens") or TokenRecord()
+    metrics = _without_none(
+        {
+            "prompt_tokens": tokens.get("prompt"),
+            "completion_tokens": tokens.get("completion"),
+            "cached_tokens": tokens.get("cached"),
+            "cost_usd": turn.get("cost"),
+        }
+    )
+    step: dict[str, Any] = {"source": "agent", "message": reply["text"], "llm_call_count": 1}
+    if reply.get("reasoning"):
+        step["reasoning_content"] = reply["reasoning"]
+    if metrics:
+        step["metrics"] = metrics
+    results: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
+    for number, line in enumerate(turn["calls"]):
+        received = reply["calls"][number] if number < len(reply["calls"]) else None
+        calls.append(_atif_call(line, received))
+        results.append(_atif_result(line, picture))
+    if turn.get("told"):
+        results.append({"content": turn["told"]})
+    if calls:
+        step["tool_calls"] = calls
+    if results:
+        step["observation"] = {"results": results}
+    sent = turn["sent"]
+    step["extra"] = _without_none(
+        {
+            "seconds": turn["seconds"],
+            "latency_s": turn.get("latency_s"),
+            "cut": turn["cut"] or None,
+            "sent": dict(sent) if sent["messages"] else None,
+        }
+    )
+    return step
+
+
+def _atif_call(line: ToolCallLine, received: ReceivedCall | None) -> dict[str, Any]:
+    arguments = line.get("arguments", {})
+    plain = json.dumps(arguments, ensure_ascii=False)
+    extra = {
+        "id": line["id"] if line["id"] != line["id_sent"] else None,
+        "raw": line.get("raw"),
+        "fault": line.get("fault"),
+        "repairs": line.get("repairs") or None,
+    }
+    if received is not None:
+        extra["name"] = received["name"] if received["name"] != line["tool"] else None
+        extra["received"] = received["arguments"] if received["arguments"] != plain else None
+    call = {
+        "tool_call_id": line["id_sent"],
+        "function_name": line["tool"],
+        "arguments": dict(arguments),
+    }
+    known = _without_none(extra)
+    return {**call, "extra": known} if known else call
+
+
+def _atif_result(line: ToolCallLine, picture: FindPicture | None) -> dict[str, Any]:
+    text = line["text"]
+    parts = [found for each in line.get("pictures", ()) if picture and (found := picture(each))]
+    content: object = text["shown"]
+    if parts:
+        content = [{"type": "text", "text": text["shown"]}] + [
+            {"type": "image", "source": {"media_type": media_type, "path": path}}
+            for media_type, path in parts
+        ]
+    whole = _result_text(text["shown"]) != text
+    return {
+        "source_call_id": line["id_sent"],
+        "content": content,
+        "extra": _without_none(
+            {
+                "ok": line["ok"],
+                "error": line.get("error"),
+                "seconds": line["seconds"],
+                "workbook": line["workbook"],
+                "sha256": text["sha256"] if whole else None,
+                "chars": text["chars"] if whole else None,
+            }
+        ),
+    }
+
+
+# -- fields ---------------------------------------------------------------------------------------
+
+
+def _empty_call(identifier: str, tool: str, arguments: Object) -> ToolCallLine:
+    return ToolCallLine(
+        id=identifier,
+        id_sent=identifier,
+        tool=tool,
+        arguments=dict(arguments),
+        ok=True,
+        text=_result_text(""),
+        seconds=None,
+        workbook=None,
+    )
+
+
+def _turn(
+    number: int, text: str, calls: list[ToolCallLine], received: list[ReceivedCall]
+) -> ToolTurn:
+    return ToolTurn(
+        line="turn",
+        number=number,
+        reply={"text": text, "calls": received},
+        sent={"messages": [], "left_out": []},
+        tokens={"prompt": None, "completion": None, "cached": None},
+        cost=None,
+        latency_s=None,
+        cut=False,
+        calls=calls,
+        seconds=None,
+    )
+
+
+def _result_text(shown: str, known: Object | None = None) -> ResultText:
+    """The record of a result's text, of which more may be known than what was shown."""
+    digest, chars = _text(known or {}, "sha256"), _count((known or {}).get("chars"))
+    return {
+        "sha256": digest or hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest(),
+        "chars": len(shown) if chars is None else chars,
+        "shown": shown,
+    }
+
+
+def _tell(turn: ToolTurn, words: str) -> None:
+    if words:
+        turn["told"] = "\n\n".join(part for part in (turn.get("told"), words) if part)
+
+
+def _total(turns: Sequence[ToolTurn], **known: int | None) -> TokenRecord:
+    total: dict[str, int | None] = {}
+    for name, value in known.items():
+        counts = ((turn.get("tokens") or TokenRecord()).get(name) for turn in turns)
+        total[name] = _first(value, _count(_sum(counts)))
+    return cast("TokenRecord", total)
+
+
+def _sum(values: Iterator[Any]) -> float | None:
+    there = [value for value in values if value is not None]
+    return sum(there) if there else None
+
+
+def _first(one: Any, other: Any) -> Any:
+    return other if one is None else one
+
+
+def _without_none(fields: Object) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _object(document: Object, name: str) -> Object:
+    value = document.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(document: Object, name: str) -> list[Object]:
+    value = document.get(name)
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _text(document: Object, name: str) -> str:
+    value = document.get(name)
+    return value[:_MAX_TEXT] if isinstance(value, str) else ""
+
+
+def _amount(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if math.isfinite(value) and value >= 0 else None
+
+
+def _count(value: object) -> int | None:
+    amount = _amount(value)
+    return None if amount is None or amount != int(amount) else int(amount)
+
+
+def _counts(value: object) -> list[int]:
+    numbers = map(_count, value) if isinstance(value, list) else ()
+    return [number for number in numbers if number is not None]
