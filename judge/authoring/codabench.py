@@ -11,7 +11,6 @@ from __future__ import annotations
 import struct
 import zipfile
 import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,7 +134,7 @@ def export_codabench(
     return Bundle(len(tasks), sum(len(task.cases) for task in tasks))
 
 
-def _texts(suite: Suite, tasks: Sequence[Task], *, files: bool) -> dict[str, str]:
+def _texts(suite: Suite, tasks: list[Task], *, files: bool) -> dict[str, str]:
     """The files of a bundle that follow from the suite alone, by their names."""
     about = {
         "suite": suite.root.name,
