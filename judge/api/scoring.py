@@ -131,7 +131,7 @@ def run_to_score(results: Path, options: ScoreOptions) -> RunToScore:
         )
     if options.trajectories is not None and (results.is_file() or RunDirectory.is_run(results)):
         raise UsageError(
-            f"--trajectories is for a folder of finished workbooks, and {results} is none",
+            f"--trajectories is for a folder of finished workbooks, which {results} is not",
             hint="A run keeps the trajectories with which it was first scored.",
         )
     if results.is_file():

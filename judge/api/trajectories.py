@@ -57,7 +57,7 @@ def take_trajectories(
         What each attempt took, as records of ``attempts.jsonl``.
 
     Raises:
-        SubmissionError: a file is no trajectory, or none was found where one was named.
+        SubmissionError: a file is not a trajectory, or none was found where one was named.
         StoreError: an episode cannot be written.
     """
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
@@ -136,7 +136,7 @@ def _plus(one: float | None, other: float | None) -> float | None:
 
 
 def write_atif(run: Path, out: Path) -> int:
-    """Writes the episodes of a run as ATIF: a file for each, and their pictures beside them.
+    """Writes the episodes of a run as ATIF: a file for each, and their pictures next to them.
 
     Args:
         run: the run's directory.

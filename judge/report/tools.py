@@ -1,7 +1,7 @@
 """Episodes of tools counted: calls, errors, tokens, time, by tool and by type of instruction. Pure.
 
-An imported trajectory does not say everything: what it leaves open is None here, and is left out of
-sums.
+An imported trajectory does not say everything. What it leaves open is not in the sums; a sum of
+nothing is null.
 """
 
 from __future__ import annotations
@@ -340,7 +340,7 @@ def _tokens_of(episode: ToolEpisode) -> dict[str, int]:
 
 
 def _looked_after_change(lines: Sequence[ToolCallLine]) -> bool | None:
-    """Whether something was looked at after the workbook changed last; None if that is not known.
+    """Whether a call could show the workbook after its last change; None if that is not known.
 
     A call that changed the workbook may have shown it in the same breath, and counts as no look.
     """

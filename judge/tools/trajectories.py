@@ -116,7 +116,7 @@ def read_trajectory(path: Path) -> Trajectory:
     if isinstance(document, dict) and isinstance(document.get("trajectory"), list):
         return of_swe_agent(document)
     raise SubmissionError(
-        f"{path}: is no trajectory",
+        f"{path}: is not a trajectory",
         hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`; a log of Inspect is named "
         "by itself.",
     )
@@ -254,7 +254,7 @@ def _call_line(
 
 
 class _Pictures:
-    """Texts of contents, and the pictures among them, which are files beside the trajectory."""
+    """Reads contents, whose pictures are files next to the trajectory."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -477,7 +477,7 @@ def keep_trajectory(
         sample: its 0-based number.
         case: the 1-based number of the case.
         output: the workbook that it left; None for none.
-        changed: whether that is another file than the input.
+        changed: whether that differs from the input.
 
     Raises:
         StoreError: it cannot be written.

@@ -253,7 +253,7 @@ def _is_allowed(
     value: CellValue,
     validations: Sequence[tuple[Sequence[Window], Validation]],
 ) -> bool:
-    """Whether every data validation of a cell allows a value; not if that cannot be told."""
+    """Whether every data validation of a cell allows a value; not if that is not known."""
     key = cell_key(ref.row, ref.column)
     return all(
         _allows(workbook, ref.sheet, rule, value)

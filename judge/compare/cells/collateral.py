@@ -206,7 +206,7 @@ def _contents(workbook: Workbook, sheet: str) -> dict[int, Content]:
 
 
 def _plain(formula: str) -> str:
-    """A formula without ``$``, spaces, case and prefixes of functions; its texts are kept."""
+    """A formula without ``$``, spaces, case and prefixes of functions; text in quotes is kept."""
     if '"' not in formula:
         plain = _bare(formula)
     else:

@@ -67,7 +67,7 @@ _MAX_STEPS = 50_000
 """How many formulas are followed through defined names and tables."""
 
 _MAX_LOOKS = 1_000_000
-"""How many pairs of formulas are looked at to find a circle."""
+"""How many pairs of formulas are compared to find a circle."""
 
 _Place = tuple[int, int]
 """A cell of the answer: the number of its rectangle, and its key in the gold."""
@@ -416,12 +416,12 @@ _BY_WEIGHT = (
 )
 
 
-# -- what formulas rest on -------------------------------------------------------------------------
+# -- what formulas depend on -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What some formulas rest on.
+    """What some formulas depend on.
 
     Attributes:
         reads: sheet -> the rectangles that they read, directly or through others.
@@ -442,7 +442,7 @@ class Ground:
 
 
 class Grounds:
-    """Finds what formulas of a workbook rest on, also through defined names and tables.
+    """Finds what formulas of a workbook depend on, also through defined names and tables.
 
     Args:
         workbook: the workbook.
@@ -456,7 +456,7 @@ class Grounds:
         )
 
     def of(self, cells: Sequence[tuple[str, Cell]]) -> Ground:
-        """What formula cells, given with their sheets, rest on."""
+        """What formula cells, given with their sheets, depend on."""
         reads: dict[str, dict[Window, None]] = {}
         seen: set[CellRef] = set()
         todo = list(cells)
@@ -484,7 +484,7 @@ class Grounds:
 
     def _problem(self, step: Followed, found: Dependencies) -> Reason | None:
         said = step.said
-        # Where a formula names no cells, it may rest on every other one.
+        # Where a formula names no cells, it may depend on every other one.
         unnamed = bool(said.functions & _UNNAMED)
         if said.volatile or (unnamed and found.volatile):
             return Reason.CHANGING

@@ -103,7 +103,7 @@ def tool_episode_page(
 
 
 class _Space:
-    """The space that is left for the texts of an episode."""
+    """The space that is left for the words of an episode."""
 
     def __init__(self, bounds: GridBounds) -> None:
         self._longest = min(_MAX_TEXT_LENGTH, bounds.text_chars * 5)

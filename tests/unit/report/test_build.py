@@ -191,6 +191,8 @@ def test_the_json_form_holds_every_field_and_survives_json(data: ReportData) -> 
         "suspects",
         "phrasings",
         "episodes",
+        "certified",
+        "tools",
     }  # there are none
     again = json.loads(json.dumps(document))
     assert again["overall"]["soft_restriction"]["value"] == data.overall.soft_restriction.value
