@@ -101,7 +101,7 @@ _AXES = {"x": {"catAx", "dateAx"}, "y": {"valAx"}, "z": {"serAx"}}
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An object: how people are told about it, and what is compared."""
+    """An object: its description for people, and what is compared."""
 
     name: str
     content: object
@@ -142,8 +142,8 @@ def series_name(book: Book, series: Series) -> str | None:
     """The name of a series as it is shown: what its cells hold, or its own text.
 
     A name that refers to cells is read from the values stored in them. If a cell has no stored
-    value, or the reference is not to cells, the copy of the text in the chart is taken. The result
-    is None for a series without a name, since every program makes up its own.
+    value, or the reference is not to cells, the copy of the text in the chart is taken. A series
+    without a name gives None, since every program makes up its own.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.
