@@ -127,7 +127,7 @@ class TypedAnswerChecker(Checker):
         rules = _rules(task.checker.options)
         named = [[name, rule.as_json()] for name, rule in rules.items()]
         form = [NAMED] if _is_named_form(task) else []
-        # A question that is left out is judged by none of them.
+        # None of the rules is applied to a question that is left out.
         options = task.checker.options
         left_out = {name: options[name] for name in EVERY_CHECKERS_OPTIONS & options.keys()}
         return {"checker": [self.name, _RULES_VERSION, named, *form, *filter(None, [left_out])]}

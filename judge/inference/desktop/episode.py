@@ -374,7 +374,7 @@ class DesktopSolver:
         before: Mapping[str, Any] | None,
         keep: Callable[[], None],
     ) -> None:
-        """Has an episode for each case of a task, unless it is on record.
+        """Runs an episode for each case of a task, unless it is on record.
 
         Args:
             assignment: the task.
@@ -429,7 +429,7 @@ class DesktopSolver:
         client: TaskClient,
         keep: Callable[[], None],
     ) -> EpisodeEnd:
-        """Has an episode; starts it again if its desktop breaks."""
+        """Runs an episode, and starts it again if its desktop breaks."""
         lists: tuple[list[Any], ...] = (
             conversation.messages,
             conversation.rounds,
