@@ -99,12 +99,12 @@ class Request:
     folder: str | None = None
 
     def to_bytes(self) -> bytes:
-        """As it is sent."""
+        """The bytes that are sent."""
         return pickle.dumps(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> Request:
-        """As it arrives at a worker, which trusts its client."""
+        """Reads what a worker received; it trusts its client."""
         request = pickle.loads(data)  # noqa: S301  from the client, whose code the worker runs
         assert isinstance(request, Request)
         return request
@@ -129,7 +129,7 @@ class Reply:
     error: str = ""
 
     def to_bytes(self) -> bytes:
-        """As it is sent: the head's length, the head, records and checks, outputs."""
+        """The bytes that are sent: the head's length, the head, records and checks, outputs."""
         judged: list[tuple[int, int, bytes, bytes | None]] = [
             (work, case, dump_json(record_of_result(done.keys, done.result)).encode(), done.output)
             for work, cases in self.judged.items()
@@ -265,7 +265,7 @@ class Identity:
 
     @staticmethod
     def of(settings: Settings, suite: str) -> Identity:
-        """That of this process.
+        """The identity of this process.
 
         Args:
             settings: sandbox and engines, opened.
@@ -303,12 +303,12 @@ class Question:
     judge: str = __version__
 
     def to_bytes(self) -> bytes:
-        """As it is sent."""
+        """The bytes that are sent."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Question:
-        """As it arrives."""
+        """Reads what was received."""
         fields = json.loads(data)
         return Question(fields["suite_root"], fields["probe"], fields["judge"])
 
@@ -340,7 +340,7 @@ class Introduction:
     problem: str = ""
 
     def to_bytes(self) -> bytes:
-        """As it is sent."""
+        """The bytes that are sent."""
         mine = self.identity
         return json.dumps(
             {
@@ -356,7 +356,7 @@ class Introduction:
 
     @staticmethod
     def from_bytes(data: bytes) -> Introduction:
-        """As it arrives; anything that is not an introduction is a problem of the worker."""
+        """Reads what was received; anything but an introduction is a problem of the worker."""
         if len(data) > _MAX_INTRODUCTION_BYTES:
             return Introduction(problem=f"its introduction has {len(data):,} bytes")
         try:

@@ -79,7 +79,7 @@ async def run_inference(
     resources: Resources,
     listeners: Listeners | None = None,
 ) -> InferenceSummary:
-    """Has a chat model solve every task that has no submission yet.
+    """Solves every task that has no submission yet with a chat model.
 
     Args:
         plan: determines the requests.
@@ -284,7 +284,7 @@ class _Runner:
     async def _solve(
         self, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Has the model solve the task, on a desktop or not."""
+        """Solves the task with the model, on a desktop or not."""
         if self._desktops is None:
             await self._solver.solve(assignment, conversation, client)
             return

@@ -336,7 +336,7 @@ class EpisodePart:
 
 
 class DesktopSolver:
-    """Has a chat model solve tasks on desktops, with a bound on desktops at a time.
+    """Solves tasks on desktops with a chat model, with a bound on desktops at a time.
 
     Args:
         plan: the run.
