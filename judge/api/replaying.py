@@ -55,7 +55,7 @@ from judge.tools.sets import EpisodeTools, SharedCalculator, ToolSet
 
 @dataclass(frozen=True, slots=True)
 class ReplayedTurn:
-    """A turn that came out otherwise.
+    """A turn whose outcome differs from the record.
 
     Attributes:
         number: from 1.
@@ -81,10 +81,10 @@ class ReplayedEpisode:
         sample: number of the submission among those of its task.
         case: number of the case.
         turns: how many turns were performed.
-        differing: those that came out otherwise.
-        before: the verdict on the file that was kept; None where there is none to judge.
+        differing: those whose outcome differs from the record.
+        before: the verdict on the file that was kept; None if there is no file to judge.
         after: that on the file that was left now.
-        same_file: whether both files are the same to the byte.
+        same_file: whether both files are the same, byte for byte.
         problem: why it could not be performed again; empty if it was.
     """
 
@@ -265,7 +265,7 @@ class _DesktopReplayer(_Replayer):
         return replace(judged, turns=len(episode.turns), differing=tuple(turns))
 
     def _way(self, episode: Episode) -> DesktopMode:
-        """How tables were made in an episode: what is not on record is as it usually is."""
+        """How tables were made in an episode; fields that are not on record have their defaults."""
         inference = self.run.get("inference") or {}
         recorded = (inference.get("desktop") or {}).get("setting")
         setting = load_desktop_setting(self.suite.format)
@@ -277,7 +277,7 @@ class _DesktopReplayer(_Replayer):
         return DesktopMode(setting, load_words(), options_of(episode.head))
 
     def _turn(self, desktop: Desktop, way: DesktopMode, turn: TurnRecord) -> Iterator[ReplayedTurn]:
-        """Performs a turn again; yields what came out otherwise."""
+        """Performs a turn again; yields the differences from the record."""
         seen = look(desktop, way.setting.form)
         table = table_of(way, seen).text
         was = turn["seen"]["table"]
