@@ -61,6 +61,7 @@ _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 SUSPECTS_FILE = "suspects.json"
+MARKS_FILE = "marks.jsonl"
 """The suspect golds that the scores are also given without."""
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
