@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -15,7 +16,7 @@ from judge.cli.help import HelpGroup
 from judge.cli.options import option, options_of, together
 from judge.cli.output import print_table, table
 from judge.errors import UsageError
-from judge.serve.options import PlaceOptions
+from judge.serve.options import LOOPBACK, PlaceOptions
 
 if TYPE_CHECKING:
     from judge.serve.context import Server
@@ -329,6 +330,46 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
         new = NewBoard(name, phase, metric=Metric(metric), **options)
         with server.database.writing(acting()) as transaction:
             click.echo(server.shared["boards"].add(transaction, new))
+
+
+@admin.command(
+    examples=(
+        "serve admin oidc https://id.example.org --client judge --secret-file secret.txt",
+        "serve admin oidc off",
+    )
+)
+@click.argument("issuer")
+@option("--client", default="", metavar="ID", help="Of this server at the provider.")
+@option(
+    "--secret-file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="File with the secret that goes with it.",
+)
+@option("--title", default="", help="Of the provider, on the page to sign in [its host].")
+@_PLACE
+def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **options: Any) -> None:
+    """Let people sign in at the OpenID Connect provider ISSUER, or at none: `off`.
+
+    Whoever comes for the first time waits for an operator (`account set NAME --state active`). The
+    provider sends browsers back to /sign-in/provider.
+    """
+    value = None
+    if issuer != "off":
+        parts = urlsplit(issuer)
+        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
+            raise UsageError(f"{issuer}: a provider has an https address")
+        if not client or secret_file is None:
+            raise UsageError("a provider needs --client and --secret-file")
+        secret = secret_file.read_text(encoding="utf-8").strip()
+        host = title or parts.hostname
+        value = {"issuer": issuer, "client": client, "secret": secret, "title": host}
+    with server_of(options) as server:
+        from judge.serve.pages.account import OIDC  # noqa: PLC0415  as above
+        from judge.serve.queue.conditions import set_setting  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            set_setting(transaction, OIDC, value)
+            transaction.event("oidc", OIDC, after="off" if value is None else "on")
 
 
 @admin.command(examples=("serve admin leak budget --submissions 150",))

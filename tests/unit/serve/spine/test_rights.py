@@ -90,6 +90,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "GET /static/{name}": EVERYBODY,
     "GET /sign-in": EVERYBODY,
     "POST /sign-in": ("aaaaaaa",) * 2,  # no code, nobody
+    "POST /sign-in/provider": ("nnnnnnn",) * 2,  # none is set
+    "GET /sign-in/provider": ("nnnnnnn",) * 2,
     "POST /sign-out": EVERY_ACCOUNT,
     "GET /me": EVERY_ACCOUNT,
     "GET /me/tokens": EVERY_ACCOUNT,
