@@ -395,6 +395,26 @@ def leak(suite: str, submissions: int, **options: Any) -> None:
             click.echo(line)
 
 
+@admin.command(examples=("serve admin probing budget",))
+@click.argument("suite")
+@_PLACE
+def probing(suite: str, **options: Any) -> None:
+    """List signs that somebody submits to SUITE in order to learn golds.
+
+    Answers of an account that differ in literals alone, and wrong answers that accounts have in
+    common. Authors see the same at /suites/NAME/probing.
+    """
+    with server_of(options) as server:
+        from judge.serve.boards.probing import probing_lines, probing_of  # noqa: PLC0415  as above
+        from judge.serve.catalog import suite_named  # noqa: PLC0415
+
+        with server.database.reading() as connection:
+            row = suite_named(connection, suite)
+            found = probing_of(connection, server.folder, row["id"])
+    for line in probing_lines(found):
+        click.echo(line)
+
+
 @admin.command(examples=("serve admin maintenance on --message 'back at noon'",))
 @click.argument("state", type=click.Choice(["on", "off"]))
 @option("--message", default="Maintenance.", show_default=True, help="For those who submit.")

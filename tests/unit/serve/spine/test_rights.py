@@ -99,6 +99,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "POST /me/tokens/{token}/end": OWNER,
     "GET /": EVERYBODY,
     "GET /suites/{suite}": PUBLIC,
+    "GET /suites/{suite}/probing": ("aff+fff", "ann+nnn"),
     "GET /suites/{suite}/tasks/{task}": (ALL, "nnnnnnn"),
     "GET /boards/{board}": PUBLIC,
     "GET /boards/{board}/versions/{number}": PUBLIC,
