@@ -334,7 +334,7 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
 
 @admin.command(
     examples=(
-        "serve admin oidc https://id.example.org --client judge --secret-file secret.txt",
+        "serve admin oidc https://id.example.org --client judge --secret-file key.txt",
         "serve admin oidc off",
     )
 )
@@ -355,14 +355,14 @@ def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **optio
     """
     value = None
     if issuer != "off":
-        parts = urlsplit(issuer)
-        if parts.scheme != "https" and parts.hostname not in LOOPBACK:
-            raise UsageError(f"{issuer}: a provider has an https address")
+        host = _provider_host(issuer)
         if not client or secret_file is None:
             raise UsageError("a provider needs --client and --secret-file")
-        secret = secret_file.read_text(encoding="utf-8").strip()
-        host = title or parts.hostname
-        value = {"issuer": issuer, "client": client, "secret": secret, "title": host}
+        try:
+            secret = secret_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{secret_file}: is no text with a secret") from error
+        value = {"issuer": issuer, "client": client, "secret": secret, "title": title or host}
     with server_of(options) as server:
         from judge.serve.pages.account import OIDC  # noqa: PLC0415  as above
         from judge.serve.queue.conditions import set_setting  # noqa: PLC0415
@@ -460,6 +460,18 @@ def _list(options: dict[str, Any], name: str, columns: tuple[str, ...]) -> None:
     for row in rows:
         shown.add_row(*(str(row[column]) for column in columns))
     print_table(shown)
+
+
+def _provider_host(issuer: str) -> str:
+    """The host of a provider's address."""
+    try:
+        parts = urlsplit(issuer)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise UsageError(f"{issuer[:200]}: is no address of a provider") from error
+    if not host or (parts.scheme != "https" and host not in LOOPBACK):
+        raise UsageError(f"{issuer[:200]}: a provider has an https address")
+    return host
 
 
 def _pair(text: str) -> tuple[str, str]:
