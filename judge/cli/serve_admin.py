@@ -334,7 +334,7 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
 
 @admin.command(
     examples=(
-        "serve admin oidc https://id.example.org --client judge --secret-file key.txt",
+        "serve admin oidc https://id.example.org --client judge --secret-file key",
         "serve admin oidc off",
     )
 )
