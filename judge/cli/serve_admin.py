@@ -342,7 +342,7 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
 @option("--client", default="", metavar="ID", help="Of this server at the provider.")
 @option(
     "--secret-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     help="File with the secret that goes with it.",
 )
 @option("--title", default="", help="Of the provider, on the page to sign in [its host].")

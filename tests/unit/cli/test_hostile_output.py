@@ -177,8 +177,8 @@ CALLS = {
     "serve": ["serve --data {0}/text.xlsx", "serve {1}", "serve --listen {1}",
               "serve admin token {1} --data {0}/served",
               "serve admin suite add {1} {0}/suite --data {0}/served",
-              "serve admin oidc https://{1} --client {1} --secret-file {0}/text.xlsx "
-              "--data {0}/served",
+              "serve admin oidc {1} --data {0}/served",
+              "serve admin oidc https://a.b --client {1} --secret-file {1} --data {0}/served",
               "serve admin probing {1} --data {0}/served"],
     "submit": ["submit {0}/text.xlsx --to {1} --phase {1}", "submit --to http://{1} --status {1}"],
     "doctor": ["doctor {1}"],
