@@ -350,7 +350,7 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
 def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **options: Any) -> None:
     """Let people sign in at the OpenID Connect provider ISSUER, or at none: `off`.
 
-    Whoever comes for the first time waits for an operator (`account set NAME --state active`). The
+    Anyone who comes for the first time waits for an operator (`account set NAME --state active`). The
     provider sends browsers back to /sign-in/provider.
     """
     value = None
@@ -361,7 +361,7 @@ def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **optio
         try:
             secret = secret_file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{secret_file}: is no text with a secret") from error
+            raise UsageError(f"{secret_file}: cannot be read as text") from error
         value = {"issuer": issuer, "client": client, "secret": secret, "title": title or host}
     with server_of(options) as server:
         from judge.serve.pages.account import OIDC  # noqa: PLC0415  as above
@@ -468,7 +468,7 @@ def _provider_host(issuer: str) -> str:
         parts = urlsplit(issuer)
         host = parts.hostname or ""
     except ValueError as error:
-        raise UsageError(f"{issuer[:200]}: is no address of a provider") from error
+        raise UsageError(f"{issuer[:200]}: cannot be read as an address") from error
     if not host or (parts.scheme != "https" and host not in LOOPBACK):
         raise UsageError(f"{issuer[:200]}: a provider has an https address")
     return host

@@ -1,7 +1,7 @@
 """Signing in with OpenID Connect: the code flow with PKCE, at the one provider that is set.
 
 An identity is the provider's address and its subject, never a name or an e-mail address: those can
-be somebody else's tomorrow. Whoever comes for the first time gets an account that waits for an
+be somebody else's tomorrow. Anyone who comes for the first time gets an account that waits for an
 operator, or connects the identity to the account in which they have signed in by a link. The flow
 is kept in a cookie that only this server can write, so that no request leaves a row behind.
 """

@@ -2,8 +2,8 @@
 
 Two of them: programs of an account for one task that differ in nothing but their literals, which
 ask for one gold again and again; and wrong answers that accounts have in common, as people have
-who share what they were told, or who are one person. Neither proves anything; both say where to
-look.
+who share what they have learned, or who are one person. Neither proves anything; both say where
+to look.
 """
 
 from __future__ import annotations
