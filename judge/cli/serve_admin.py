@@ -350,7 +350,7 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
 def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **options: Any) -> None:
     """Let people sign in at the OpenID Connect provider ISSUER, or at none: `off`.
 
-    Anyone who comes for the first time waits for an operator (`account set NAME --state active`). The
+    Who comes for the first time waits for an operator (`account set NAME --state active`). The
     provider sends browsers back to /sign-in/provider.
     """
     value = None
