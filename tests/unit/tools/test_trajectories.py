@@ -25,6 +25,7 @@ from judge.tools.episodes import (
     read_tool_episodes,
 )
 from judge.tools.trajectories import of_atif, of_inspect, of_swe_agent, read_trajectory, to_atif
+from tests.harbor_jobs import MadeTrial, make_job
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -410,6 +411,33 @@ def test_an_agent_with_its_own_harness_gets_the_figures_of_its_trajectory(folder
     overall: Any = report_of["overall"]
     assert overall["tasks"] == 2
     assert overall["soft_restriction"] == 0.5
+
+
+def test_trials_of_harbor_keep_what_harbor_counted(tmp_path: Path) -> None:
+    make_suite(tmp_path / "suite", [TaskSpec("101", cases=1)])
+    left = {
+        "artifacts/1_101_output.xlsx": book(TABLE),
+        "agent/trajectory.json": json.dumps(document_of()).encode(),
+    }
+    trials = [MadeTrial("101", f"101__{minute}", minute, left) for minute in (1, 2)]
+    job = make_job(tmp_path / "job", *trials)
+    options = ScoreOptions(
+        dataset=tmp_path / "suite",
+        out=tmp_path / "run",
+        recalc="never",
+        trajectories="agent/trajectory.json",
+    )
+    api.score(job, options)
+    episodes = list(read_tool_episodes(tmp_path / "run"))
+    assert [(each.key, len(each.turns)) for each in episodes] == [
+        (("101", 0, 1), 6),
+        (("101", 1, 1), 6),
+    ]
+    with RunDirectory(tmp_path / "run") as store:
+        attempts = list(store.read_records("attempts.jsonl"))
+        setting = (store.read_run() or {}).get("setting")
+    assert attempts[0]["tokens"] == {"prompt": 1000, "completion": 50}
+    assert setting == "tools/some-agent 1.2"
 
 
 def test_a_log_of_inspect_is_named_by_itself(folder: Path) -> None:
