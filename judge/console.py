@@ -90,7 +90,7 @@ def shown_streams() -> Iterator[None]:
     before = sys.stdout, sys.stderr
     for stream in before:
         _encode_everything(stream)
-    shown = tuple(cast("TextIO", ShownStream(stream_behind(each))) for each in before)
+    shown = tuple(cast("TextIO", ShownStream(stream_behind(name))) for name in before)
     sys.stdout, sys.stderr = shown
     try:
         yield

@@ -147,16 +147,20 @@ BROKEN_PIPE_EXIT_CODE = 141
 _MAX_KNOWN = 10_000
 
 
-def did_you_mean(name: str, known: Iterable[str], *, before: str = "") -> str:
+def did_you_mean(name: str, names: Iterable[str], *, before: str = "") -> str:
     """A question that names what somebody may have meant; empty if nothing known is near.
 
     Args:
         name: what was written.
-        known: the names that exist, of which the first ten thousand are compared.
+        names: the names that exist, of which the first ten thousand are compared.
         before: put in front of the question, if there is one.
     """
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 
-    by_lower = {each.lower(): each for each in islice(known, _MAX_KNOWN)}
+    by_lower = {candidate.lower(): candidate for candidate in islice(names, _MAX_KNOWN)}
     near = get_close_matches(name[:200].lower(), by_lower, n=3, cutoff=0.7)
-    return f"{before}Did you mean {' or '.join(by_lower[each] for each in near)}?" if near else ""
+    return (
+        f"{before}Did you mean {' or '.join(by_lower[candidate] for candidate in near)}?"
+        if near
+        else ""
+    )

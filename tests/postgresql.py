@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import subprocess
@@ -51,19 +52,39 @@ def running_postgresql() -> Iterator[str]:
             run(control, "-D", data, "-m", "immediate", "-w", "stop")
 
 
-def new_postgresql_name(postgresql: str) -> str:
-    """The name of a new and empty database of a server."""
+def new_postgresql_name(postgresql: str, template: str = "template1") -> str:
+    """The name of a new database of a server: empty, or a copy of another one."""
     import psycopg  # noqa: PLC0415
 
     name = f"judge_{os.urandom(6).hex()}"
     with psycopg.connect(postgresql.format(name="postgres"), autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name}".encode())
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
     return name
+
+
+@functools.cache
+def _postgresql_template(postgresql: str) -> str:
+    """The name of a database of a server that has the tables and no rows."""
+    name = new_postgresql_name(postgresql)
+    with contextlib.closing(Database(postgresql.format(name=name))) as database:
+        database.migrate()
+    return name
+
+
+@functools.cache
+def _sqlite_template() -> bytes:
+    """A SQLite file that has the tables and no rows."""
+    with tempfile.TemporaryDirectory(prefix="judge-sqlite-") as name:
+        path = Path(name) / "judge.db"
+        with contextlib.closing(Database(sqlite_url(path))) as database:
+            database.migrate()
+        assert [file.name for file in Path(name).iterdir()] == [path.name], "no log is left over"
+        return path.read_bytes()
 
 
 @contextlib.contextmanager
 def new_database(kind: str, folder: Path, postgresql: str | None) -> Iterator[Database]:
-    """A database with the tables of the server.
+    """A database with the tables of the server: a copy of one that was made for all tests.
 
     Args:
         kind: ``sqlite`` or ``postgresql``.
@@ -71,12 +92,12 @@ def new_database(kind: str, folder: Path, postgresql: str | None) -> Iterator[Da
         postgresql: what :func:`running_postgresql` gave.
     """
     if kind == "sqlite":
-        database = Database(sqlite_url(folder / "judge.db"))
+        path = folder / "judge.db"
+        path.write_bytes(_sqlite_template())
+        database = Database(sqlite_url(path))
     else:
         assert postgresql is not None
-        database = Database(postgresql.format(name=new_postgresql_name(postgresql)))
-    database.migrate()
-    try:
+        template = _postgresql_template(postgresql)
+        database = Database(postgresql.format(name=new_postgresql_name(postgresql, template)))
+    with contextlib.closing(database):
         yield database
-    finally:
-        database.close()

@@ -331,7 +331,7 @@ def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> li
     """References whose names differ: where files have the same name, by as much of their path."""
     names = [reference_name(submission) for submission in submissions]
     told = []
-    for each, name, origin in zip(submissions, names, origins, strict=True):
+    for reference, name, origin in zip(submissions, names, origins, strict=True):
         others = [
             other
             for other, other_name in zip(origins, names, strict=True)
@@ -345,5 +345,5 @@ def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> li
                 start += 1
             path = "/".join(origin.parts[-start:])
             label = path if origin.suffix == ".py" else f"{path}: {name}"
-        told.append(replace(each, label=label) if others else each)
+        told.append(replace(reference, label=label) if others else reference)
     return told

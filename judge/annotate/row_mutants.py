@@ -334,28 +334,28 @@ def text_keys(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _ends(
-    found: Group, held: set[CellValue], subject: Subject
+    holder: Group, held: set[CellValue], subject: Subject
 ) -> list[tuple[CellRef, int | float]]:
     """The first and the last number of the list that a key is found in, down or across."""
-    if len(found.rows(Kind.NUMBER)) > 2:
-        line = [(found.ref(row), found.cells[row]) for row in found.rows(Kind.NUMBER)]
+    if len(holder.rows(Kind.NUMBER)) > 2:
+        line = [(holder.ref(row), holder.cells[row]) for row in holder.rows(Kind.NUMBER)]
     else:
-        row = next(row for row, cell in found.cells.items() if cell.value in held)
-        line = [(group.ref(row), group.cells[row]) for group in _across(found, row, subject)]
+        row = next(row for row, cell in holder.cells.items() if cell.value in held)
+        line = [(group.ref(row), group.cells[row]) for group in _across(holder, row, subject)]
     numbers = [(ref, number) for ref, cell in line if (number := _number(cell)) is not None]
     return [numbers[0], numbers[-1]] if len(numbers) > 2 else []
 
 
-def _across(found: Group, row: int, subject: Subject) -> list[Group]:
+def _across(holder: Group, row: int, subject: Subject) -> list[Group]:
     """The groups of the run of neighbouring numbers in a row."""
     beside = {
         group.column: group
         for group in subject.groups
-        if group.sheet == found.sheet
+        if group.sheet == holder.sheet
         and row in group.cells
         and _number(group.cells[row]) is not None
     }
-    first = last = found.column
+    first = last = holder.column
     while first - 1 in beside:
         first -= 1
     while last + 1 in beside:

@@ -427,12 +427,12 @@ def strength_of(
     """
     cases = tuple(case.number for case in task.cases)
     judged = {
-        name: found
-        for name, found in verdicts.items()
-        if all(number in found and found[number].is_scored for number in cases)
+        name: verdict
+        for name, verdict in verdicts.items()
+        if all(number in verdict and verdict[number].is_scored for number in cases)
     }
     kills = {
-        number: frozenset(name for name, found in judged.items() if found[number] != Verdict.AC)
+        number: frozenset(name for name, verdict in judged.items() if verdict[number] != Verdict.AC)
         for number in cases
     }
     return TaskStrength(
@@ -652,14 +652,18 @@ def measure(
     everything = [*pairs, *made]
     names = {submission.key: solution_name(submission) for _, submission in everything}
     verdicts = verdicts_by_name(results, names)
-    found = []
+    measured = []
     for task in {task.id: task for task, _ in pairs}.values():
-        solutions = {solution_name(each): each for other, each in everything if other.id == task.id}
+        solutions = {
+            solution_name(other_verdicts): other_verdicts
+            for other, other_verdicts in everything
+            if other.id == task.id
+        }
         untouched = _untouched_passes(task, settings)
-        found.append(
+        measured.append(
             strength_of(task, solutions, verdicts.get(task.id, {}), untouched_passes=untouched)
         )
-    return found
+    return measured
 
 
 FIRST_MUTANT = 1_000

@@ -60,8 +60,8 @@ _REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "t
 """Mutators that write text differently; if the question names the text, that breaks it."""
 
 
-def _is_word(text: str, said: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", said) is not None
+def _is_word(text: str, spoken: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", spoken) is not None
 
 
 def problem_of(

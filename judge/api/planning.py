@@ -391,7 +391,7 @@ def _way(
     assert options.mode is not None
     setting = changed(load_setting(options.mode, options.feedback), options)
     check_combinations(options, setting.executes)
-    if options.mode == TOOLS and not all(each.question.answer.is_file for each in assignments):
+    if options.mode == TOOLS and not all(entry.question.answer.is_file for entry in assignments):
         raise UsageError(
             "--mode tools is for tasks whose answer is a workbook, and some of these have a typed "
             "answer",

@@ -128,10 +128,10 @@ class RunReporter:
             # Of several samples the best one is known only after the last.
             together = list(samples) if best_of else samples  # noqa: B031  used once
             best = best_samples(submission.score for submission in together) if best_of else set()
-            for each in together:
-                counts = not best_of or (each.task.id, each.score.sample) in best
-                entries.add(builder.add(each.task, each.score, each.present, counts=counts))
-                builder.add_asking(asking_of(each.submission.provenance))
+            for part in together:
+                counts = not best_of or (part.task.id, part.score.sample) in best
+                entries.add(builder.add(part.task, part.score, part.present, counts=counts))
+                builder.add_asking(asking_of(part.submission.provenance))
         self._check_records()
         head = builder.head(
             without_submission=len(self._suite.tasks) - pairs.facts.tasks,

@@ -136,13 +136,13 @@ def export_codabench(
             _add(archive, name, text.encode())
         _add(archive, "logo.png", _logo())
         for path in sorted(regular_files(suite.root)):
-            place = path.relative_to(suite.root).as_posix()
-            _add(archive, f"reference_data/suite/{suite.root.name}/{place}", _read(path))
+            relative = path.relative_to(suite.root).as_posix()
+            _add(archive, f"reference_data/suite/{suite.root.name}/{relative}", _read(path))
         for path in sorted(
             {question.path for task in tasks for case in task.cases for question in case.inputs}
         ):
-            place = path.resolve().relative_to(suite.root.resolve()).as_posix()
-            _add(archive, f"public_data/{place}", _read(path))
+            relative = path.resolve().relative_to(suite.root.resolve()).as_posix()
+            _add(archive, f"public_data/{relative}", _read(path))
     return Bundle(len(tasks), sum(len(task.cases) for task in tasks))
 
 
@@ -189,8 +189,8 @@ def _competition(suite: Suite, image: str, tasks: int) -> dict[str, Any]:
                 "key": "main",
                 "submission_rule": "Force_Best",
                 "columns": [
-                    {"title": title, "key": key, "index": place, "sorting": "desc", "precision": 2}
-                    for place, (key, title) in enumerate(reversed(COLUMNS))
+                    {"title": title, "key": key, "index": index, "sorting": "desc", "precision": 2}
+                    for index, (key, title) in enumerate(reversed(COLUMNS))
                 ],
             }
         ],
@@ -214,8 +214,8 @@ def _overview(suite: Suite, tasks: list[Task], *, files: bool) -> str:
 
 
 def _terms(licence: str | None) -> str:
-    said = f"The data are under {licence}." if licence else "The data belong to their authors."
-    return f"# Terms\n\n{said} Do not train on the tasks, and do not publish their golds.\n"
+    terms = f"The data are under {licence}." if licence else "The data belong to their authors."
+    return f"# Terms\n\n{terms} Do not train on the tasks, and do not publish their golds.\n"
 
 
 def _task(task: Task) -> dict[str, Any]:

@@ -259,8 +259,8 @@ def _own_export(folder: Path) -> dict[str, Any] | None:
     except UsageError:
         return None
     for name, text in files.items():
-        place = folder / name
-        if name != CHECKLIST and (not place.is_file() or _read(place) != text):
+        file = folder / name
+        if name != CHECKLIST and (not file.is_file() or _read(file) != text):
             return None
     others = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py")}
     return document if others <= files.keys() else None

@@ -147,18 +147,18 @@ class TriageState:
             raise UsageError(f"there is no post with the id {', '.join(strangers[:10])}")
         fresh = 0
         for name, (decision, note) in decisions.items():
-            each = by_id[name]
-            if (each.decision, each.note) == (decision, note):
+            entry = by_id[name]
+            if (entry.decision, entry.note) == (decision, note):
                 continue
             fresh += 1
             self._store.append(
                 DECISIONS_FILE,
                 {
                     "id": name,
-                    "digest": each.post.digest,
+                    "digest": entry.post.digest,
                     "decision": decision,
                     "note": note,
-                    "proposal": each.proposal.value,
+                    "proposal": entry.proposal.value,
                     "by": by,
                     "at": utc_now(),
                 },
@@ -297,9 +297,9 @@ async def ask_about(
 
     try:
         async with asyncio.TaskGroup() as group:
-            for each in triaged:
-                if each.questions:
-                    group.create_task(ask(each))
+            for entry in triaged:
+                if entry.questions:
+                    group.create_task(ask(entry))
     except* InferenceError as errors:
         raise errors.exceptions[0] from None
     return failures

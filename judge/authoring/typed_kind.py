@@ -72,8 +72,8 @@ class TypedKind(OwnKind):
         )
         for field, read in pieces:
             for name, text in named_values(field, given.get(field, ())):
-                known = variables.setdefault(name, {})
-                known[field] = _answer(text, known) if field == "answer" else read(text)
+                fields = variables.setdefault(name, {})
+                fields[field] = _answer(text, fields) if field == "answer" else read(text)
         return TypedFields(
             instruction=given.get("instruction"),
             kind=given.get("task_kind"),

@@ -438,7 +438,7 @@ def review(
             standing.state.value + (" (changed since)" if standing.changed_since else ""),
             ", ".join(standing.authors) or "not on record",
             ", ".join(standing.reviewers),
-            *(said[task.notes.get(name)] for name, _, said in questions),
+            *(answer[task.notes.get(name)] for name, _, answer in questions),
             standing.note or "",
         )
     print_table(shown)

@@ -436,8 +436,8 @@ def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
             click.echo(f"no prompt for task {prompt.task_id}: {prompt.problem}")
     if plan.tool_tokens:
         click.echo(f"tools, about {plan.tool_tokens:,} tokens in each request:")
-        for each in plan.tool_definitions:
-            function = each["function"]
+        for definition in plan.tool_definitions:
+            function = definition["function"]
             names = ", ".join(function["parameters"]["properties"])
             click.echo(f"  {function['name']}({names}): {function['description']}")
     click.echo(f"calls: {_span(dry.calls)}")

@@ -200,12 +200,12 @@ def engines(function: str | None, sandbox: str, as_json: bool) -> None:
 def _print_records(function: str, *, as_json: bool) -> None:
     from judge.recalc.trust import trust_table  # noqa: PLC0415
 
-    found = trust_table().records_of(function)
-    if not found:
+    matching = trust_table().records_of(function)
+    if not matching:
         raise UsageError(f"no engine was measured with a function {function.upper()!r}")
     shown = {
         name: {engine: [record.right, record.total] for engine, record in records.items()}
-        for name, records in found.items()
+        for name, records in matching.items()
     }
     if as_json:
         click.echo(json.dumps(shown))

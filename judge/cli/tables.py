@@ -111,14 +111,14 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
         for result in itertools.islice(run.results, _MAX_LOOKED_AT)
         if result.verdict.is_scored and result.verdict is not Verdict.AC
     ][:_MAX_FAILURES]
-    for each in first:
-        sample = f", sample {each.sample}" if each.sample else ""
-        cause = " ".join(visible(each.cause).split())
+    for failure in first:
+        sample = f", sample {failure.sample}" if failure.sample else ""
+        cause = " ".join(visible(failure.cause).split())
         cut = cause if len(cause) <= _MAX_CAUSE_LENGTH else f"{cause[: _MAX_CAUSE_LENGTH - 1]}…"
         yield styled(
             "  ",
-            verdict_piece(each.verdict.value),
-            f" task {each.task_id}{sample}, case {each.case}: {cut}".removesuffix(": "),
+            verdict_piece(failure.verdict.value),
+            f" task {failure.task_id}{sample}, case {failure.case}: {cut}".removesuffix(": "),
         )
     if failed > len(first):
         yield styled((f"  and {failed - len(first)} more", "dim"))

@@ -46,12 +46,12 @@ def compare_charts(gold: Workbook, output: Workbook) -> ChartsRecord:
     Raises:
         WorkbookError: a workbook is broken or over a limit.
     """
-    wanted, found = _drawn(gold), _drawn(output)
+    expected, actual = _drawn(gold), _drawn(output)
     pairs = sorted(
         (
             (_alike(one, two), -first, -second)
-            for first, one in enumerate(wanted)
-            for second, two in enumerate(found)
+            for first, one in enumerate(expected)
+            for second, two in enumerate(actual)
         ),
         reverse=True,
     )
@@ -62,9 +62,9 @@ def compare_charts(gold: Workbook, output: Workbook) -> ChartsRecord:
             partner[-first] = -second, share
             taken.add(-second)
     facts: list[ChartFact] = []
-    for number, one in enumerate(wanted):
-        place, share = partner.get(number, (None, 0.0))
-        two = None if place is None else found[place]
+    for number, one in enumerate(expected):
+        index, share = partner.get(number, (None, 0.0))
+        two = None if index is None else actual[index]
         facts.append(
             {
                 "sheet": one.sheet,
@@ -73,11 +73,11 @@ def compare_charts(gold: Workbook, output: Workbook) -> ChartsRecord:
                 "lacking": ["a chart"] if two is None else _lacking(one, two),
             }
         )
-    most = max(len(wanted), len(found))
+    most = max(len(expected), len(actual))
     total = sum(share for _, share in partner.values())
     return {
-        "gold": len(wanted),
-        "output": len(found),
+        "gold": len(expected),
+        "output": len(actual),
         "share": round(total / most, 4) if most else 1.0,
         "charts": facts,
     }
@@ -85,23 +85,25 @@ def compare_charts(gold: Workbook, output: Workbook) -> ChartsRecord:
 
 def _drawn(workbook: Workbook) -> list[_Drawn]:
     book = BookFacts(workbook)
-    found = []
+    charts = []
     for tab in book.tabs:
         for chart in book.charts(tab)[:_MAX_CHARTS]:
             plots = chart.plots
             titles = [(axis.kind, axis.title.text) for axis in chart.axes if axis.title is not None]
-            found.append(
+            charts.append(
                 _Drawn(
                     sheet=tab.name,
                     chart=chart,
                     kinds=tuple((plot.kind, plot.direction) for plot in plots),
-                    series=tuple(_data(workbook, each) for plot in plots for each in plot.series),
+                    series=tuple(
+                        _data(workbook, series) for plot in plots for series in plot.series
+                    ),
                     title=None if chart.title is None else _words(chart.title.text),
                     axes=tuple(sorted((kind, _words(text)) for kind, text in titles if text)),
                     legend=chart.legend is not None,
                 )
             )
-    return found[:_MAX_CHARTS]
+    return charts[:_MAX_CHARTS]
 
 
 def _words(text: str) -> str:
@@ -109,7 +111,7 @@ def _words(text: str) -> str:
 
 
 def _data(workbook: Workbook, series: Series) -> tuple[object, ...]:
-    return tuple(_values(workbook, each) for each in (series.values, series.categories))
+    return tuple(_values(workbook, source) for source in (series.values, series.categories))
 
 
 def _values(workbook: Workbook, source: Source | None) -> tuple[object, ...]:
@@ -140,31 +142,31 @@ def _alike(gold: _Drawn, output: _Drawn) -> float:
     return sum(parts) / len(parts)
 
 
-def _common(wanted: Sequence[object], found: Sequence[object]) -> float:
+def _common(expected: Sequence[object], actual: Sequence[object]) -> float:
     """Share of the series of the side that has more that both sides have."""
-    left = list(found)
+    left = list(actual)
     both = 0
-    for each in wanted:
-        if each in left:
-            left.remove(each)
+    for item in expected:
+        if item in left:
+            left.remove(item)
             both += 1
-    most = max(len(wanted), len(found))
+    most = max(len(expected), len(actual))
     return both / most if most else 1.0
 
 
 def _lacking(gold: _Drawn, output: _Drawn) -> list[str]:
-    said = []
+    properties = []
     if gold.kinds != output.kinds:
-        said.append("kind")
+        properties.append("kind")
     if _common(gold.series, output.series) < 1:
-        said.append("series")
+        properties.append("series")
     if gold.title and gold.title != output.title:
-        said.append("title")
+        properties.append("title")
     if gold.axes and gold.axes != output.axes:
-        said.append("titles of axes")
+        properties.append("titles of axes")
     if gold.legend and not output.legend:
-        said.append("legend")
-    return said
+        properties.append("legend")
+    return properties
 
 
 # -- the checker -----------------------------------------------------------------------------------
@@ -188,13 +190,13 @@ class ChartsChecker(UnjudgedChecker):
         try:
             output = open_workbook(answer.data)
             with output.package.budget.working():
-                found = compare_charts(gold, output)
+                measured = compare_charts(gold, output)
         except WorkbookError as error:
             if error.culprit is gold.package:
                 raise
             nothing: ChartsRecord = {"gold": 0, "output": 0, "share": 0.0, "charts": []}
             return {"charts": nothing, "notes": [f"the output cannot be read: {error.message}"]}
-        return {"charts": found}
+        return {"charts": measured}
 
 
 CHECKER = ChartsChecker()

@@ -200,7 +200,9 @@ def contradiction(profile: Profile, changed: str) -> UsageError:
         profile: the published profile.
         changed: what was requested.
     """
-    others = ", ".join(sorted(name for name, each in PROFILES.items() if not each.published))
+    others = ", ".join(
+        sorted(name for name, candidate in PROFILES.items() if not candidate.published)
+    )
     return UsageError(
         f"profile {profile.name} gives the verdict of a published script, which {changed} "
         "contradicts",

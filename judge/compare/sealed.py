@@ -55,7 +55,7 @@ class Remembering:
 
     def __init__(self, files: SealedFiles) -> None:
         self._files = files
-        self._known: dict[tuple[str, bytes, str], Mapping[str, Any] | UnreadableFileError] = {}
+        self._outcomes: dict[tuple[str, bytes, str], Mapping[str, Any] | UnreadableFileError] = {}
 
     def print_sheet(self, workbook: bytes, number: int) -> list[str]:
         """The lines of a sheet."""
@@ -64,12 +64,12 @@ class Remembering:
     def read_file(self, reader: str, data: bytes, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a reader makes of a file, or made of it before."""
         key = reader, hashlib.sha256(data).digest(), json.dumps(options, sort_keys=True)
-        if key not in self._known:
+        if key not in self._outcomes:
             try:
-                self._known[key] = self._files.read_file(reader, data, options)
+                self._outcomes[key] = self._files.read_file(reader, data, options)
             except UnreadableFileError as error:
-                self._known[key] = error
-        found = self._known[key]
-        if isinstance(found, UnreadableFileError):
-            raise found
-        return found
+                self._outcomes[key] = error
+        outcome = self._outcomes[key]
+        if isinstance(outcome, UnreadableFileError):
+            raise outcome
+        return outcome

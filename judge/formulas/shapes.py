@@ -138,12 +138,12 @@ def _calls(formula: str, is_array: bool, intersects: bool) -> tuple[Call, ...]:
     for kind, text in units(formula):
         reading.read(kind, text)
     reading.end()
-    found = reading.calls or {Call("=", "=")}
+    calls = reading.calls or {Call("=", "=")}
     if is_array:
-        found = {Call(call.function, call.shape + "{") for call in found} | {Call("{}", "{}")}
+        calls = {Call(call.function, call.shape + "{") for call in calls} | {Call("{}", "{}")}
     if intersects:
-        found = found | {Call(INTERSECTS, INTERSECTS)}
-    return tuple(sorted(found))
+        calls = calls | {Call(INTERSECTS, INTERSECTS)}
+    return tuple(sorted(calls))
 
 
 class _Reading:
@@ -268,12 +268,12 @@ def _operator(frame: _Frame, sign: str) -> None:
 
 def _in_short(arguments: list[str]) -> list[str]:
     """Arguments, with more than two alike in a row written once."""
-    found: list[str] = []
+    parts: list[str] = []
     alike = 0
     for number, argument in enumerate(arguments):
         alike = alike + 1 if number and arguments[number - 1] == argument else 1
         if alike <= MAX_ALIKE:
-            found.append(argument)
+            parts.append(argument)
         elif alike == MAX_ALIKE + 1:
-            found[-MAX_ALIKE:] = [f"{argument}+"]
-    return found
+            parts[-MAX_ALIKE:] = [f"{argument}+"]
+    return parts

@@ -398,7 +398,7 @@ def grade_outputs(
 
 
 def current_records(
-    known: KnownCases,
+    cases: KnownCases,
     pairs: SubmissionIndex,
     settings: Settings,
     batch_keys: BatchKeys | None = None,
@@ -409,7 +409,7 @@ def current_records(
     profile do not.
 
     Args:
-        known: what is on record.
+        cases: what is on record.
         pairs: the submissions with their tasks.
         settings: the rules, limits and sandbox.
         batch_keys: the keys of a batch of all these submissions; those that it does not have, or
@@ -432,11 +432,11 @@ def current_records(
             short = None if batch_keys is None else batch_keys.get(number)
             number += 1
             if short is not None:
-                slots.append(known.slot_of_short_key(key, short))
+                slots.append(cases.slot_of_short_key(key, short))
                 continue
             submission = submission or pairs[position][1]
             keys = case_keys(task, submission, case, settings, digests)
-            slots.append(known.current_slot(key, keys))
+            slots.append(cases.current_slot(key, keys))
         yield slots
 
 
@@ -506,8 +506,8 @@ def case_keys(
     return CaseKeys(run, comparison_key(run, task, case, settings.rules, digests), former)
 
 
-def _stored_outcome(known: KnownCases, key: CaseKey, keys: CaseKeys) -> RunOutcome | None:
-    stored = known.stored_run(key, keys)
+def _stored_outcome(cases: KnownCases, key: CaseKey, keys: CaseKeys) -> RunOutcome | None:
+    stored = cases.stored_run(key, keys)
     if stored is None:
         return None
     result, output = stored

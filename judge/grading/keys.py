@@ -84,8 +84,8 @@ def comparison_key(
     """
     checker = checker_of(task.checker)
     more = [
-        [digests.of_inputs(each.question), _golds_key(each, digests)]
-        for each in checker.also_reads(task, case)
+        [digests.of_inputs(file.question), _golds_key(file, digests)]
+        for file in checker.also_reads(task, case)
     ]
     return _hash(
         {

@@ -58,12 +58,12 @@ class LevelTally:
             score: its scores with all cases.
             left: the places of the cases that are left, from 0.
         """
-        verdicts = [score.verdicts[place] for place in left]
+        verdicts = [score.verdicts[rank] for rank in left]
         if fewer := _count_scored(score.verdicts) - _count_scored(verdicts):
             self.set_aside_cases += fewer
             self.set_aside_tasks.add(score.task_id)
         if verdicts:
-            earned = [score.earned[place] for place in left]
+            earned = [score.earned[rank] for rank in left]
             scores = self._tasks.setdefault(score.task_id, TaskScores())
             scores.add(score_verdicts(score.task_id, score.sample, verdicts, earned))
             self._verdicts.update(verdict for verdict in verdicts if verdict is not None)

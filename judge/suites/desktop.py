@@ -503,10 +503,10 @@ def _gold(expected: Any, boundary: Boundary, places: Sequence[Path]) -> Gold | s
     """The gold of a metric, its name if it is not there, or None if the metric names none."""
     if not isinstance(expected, dict) or expected.get("type") not in {"local_file", "cloud_file"}:
         return None
-    written, placed = (_first(expected.get(each)) for each in ("path", "dest"))
+    written, placed = (_first(expected.get(key)) for key in ("path", "dest"))
     name = _name(unquote(urlsplit(str(written)).path), "evaluator")
     names = [name] if placed is None else [name, _name(placed, "evaluator")]
-    path = next((found for each in names if (found := _find(each, boundary, places))), None)
+    path = next((found for name in names if (found := _find(name, boundary, places))), None)
     return name if path is None else Gold(path)
 
 

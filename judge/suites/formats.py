@@ -314,7 +314,7 @@ def unregister(name: str) -> None:
 def format_rows() -> Iterator[Row]:
     """Every format once, without importing it: those of the judge, then registered ones."""
     yield from ROWS
-    for suite_format in {id(found): found for found in _REGISTERED.values()}.values():
+    for suite_format in {id(row): row for row in _REGISTERED.values()}.values():
         yield Row(suite_format.names, suite_format.definition, suite_format)
 
 

@@ -58,7 +58,10 @@ def division_of(category: str) -> str:
 
 CATEGORY_TABLE = ScoreTable(
     "Pass@1 by category",
-    (ScoreColumn("Total"), *(ScoreColumn(each, division_of(each), "yes") for each in CATEGORIES)),
+    (
+        ScoreColumn("Total"),
+        *(ScoreColumn(category, division_of(category), "yes") for category in CATEGORIES),
+    ),
 )
 
 _OUTPUT = re.compile(

@@ -106,8 +106,8 @@ def ranked(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     )
 
 
-def _suspected(found: Iterable[TaskFindings]) -> Iterable[CaseFiles]:
-    for findings in found:
+def _suspected(by_task: Iterable[TaskFindings]) -> Iterable[CaseFiles]:
+    for findings in by_task:
         cases = {suspect.case for suspect in findings.suspects}
         for files in findings.files:
             if files.case in cases or None in cases:

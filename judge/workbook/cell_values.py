@@ -76,7 +76,7 @@ def write_string(string: str) -> str:
 
 def written_controls(string: str) -> str:
     """A string in which control characters are escapes, as :func:`read_string` leaves them."""
-    return _NOT_WRITTEN.sub(lambda found: f"_x{ord(found[0]):04X}_", string)
+    return _NOT_WRITTEN.sub(lambda match: f"_x{ord(match[0]):04X}_", string)
 
 
 def _character(escape: re.Match[str]) -> str:

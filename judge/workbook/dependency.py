@@ -135,25 +135,25 @@ class _Sum:
         self._unknown = self._names = self._arrays = self._broken = self._opaque = False
         self.further = False
 
-    def add(self, cell: Cell, said: FormulaTraits) -> None:
+    def add(self, cell: Cell, traits: FormulaTraits) -> None:
         """Counts a formula cell, given what its formula says."""
         self.cells += 1
         self._arrays = self._arrays or cell.array_range is not None
         # The same object for all formulas that differ only in numbers: no need to compare it.
-        if id(said) in self._known:
+        if id(traits) in self._known:
             return
         if len(self._known) < KINDS_KNOWN:
-            self._known[id(said)] = said
-        self._functions |= said.functions
-        self._volatile |= said.volatile
-        self._unprefixed |= said.unprefixed
-        self._valueless |= {said.valueless} - {""}
-        self._unknown = self._unknown or bool(said.unknown)
-        self._names = self._names or bool(said.names)
-        self._arrays = self._arrays or said.array_sensitive
-        self._broken = self._broken or said.broken
-        self._opaque = self._opaque or said.opaque
-        self.further = self.further or said.reaches_further
+            self._known[id(traits)] = traits
+        self._functions |= traits.functions
+        self._volatile |= traits.volatile
+        self._unprefixed |= traits.unprefixed
+        self._valueless |= {traits.valueless} - {""}
+        self._unknown = self._unknown or bool(traits.unknown)
+        self._names = self._names or bool(traits.names)
+        self._arrays = self._arrays or traits.array_sensitive
+        self._broken = self._broken or traits.broken
+        self._opaque = self._opaque or traits.opaque
+        self.further = self.further or traits.reaches_further
 
     def dependencies(
         self, *, complete: bool, arrays: bool = False, footing: Footing | None = None
@@ -272,8 +272,8 @@ class FormulaIndex:
 
     def cell(self, ref: CellRef) -> Cell | None:
         """A formula cell; None if its sheet was not reached, or it holds no formula."""
-        place = self.place(ref)
-        return None if place is None else self._sheets[ref.sheet].cells[ref.column][1][place]
+        position = self.place(ref)
+        return None if position is None else self._sheets[ref.sheet].cells[ref.column][1][position]
 
     def every(self) -> Iterator[Cell]:
         """Every formula cell of the workbook."""
@@ -284,10 +284,10 @@ class FormulaIndex:
     def everything(self) -> Dependencies:
         """What every formula of the workbook says."""
         if self._everything is None:
-            found = _Sum()
+            total = _Sum()
             for cell in self.every():
-                found.add(cell, traits(cell.formula or ""))
-            self._everything = found.dependencies(complete=False)
+                total.add(cell, traits(cell.formula or ""))
+            self._everything = total.dependencies(complete=False)
         return self._everything
 
 
@@ -326,12 +326,12 @@ class Search:
             rows, cells = formulas.cells[column]
             seen = self._seen[name, column]
             last = bisect.bisect_right(rows, reference.max_row)
-            place = first_unseen(seen, bisect.bisect_left(rows, reference.min_row))
-            while place < last:
-                seen[place] = place + 1
+            index = first_unseen(seen, bisect.bisect_left(rows, reference.min_row))
+            while index < last:
+                seen[index] = index + 1
                 self._index.work_left -= 1
-                yield name, cells[place]
-                place = first_unseen(seen, place + 1)
+                yield name, cells[index]
+                index = first_unseen(seen, index + 1)
             if self._index.work_left < 0:
                 return
         # What an array formula fills holds no formula of its own.
@@ -340,13 +340,13 @@ class Search:
             yield name, cell
 
 
-def first_unseen(seen: dict[int, int], place: int) -> int:
+def first_unseen(seen: dict[int, int], index: int) -> int:
     """The first place at or after a given one that was not seen; paths are shortened on the way."""
-    end = place
+    end = index
     while end in seen:
         end = seen[end]
-    while place != end:
-        seen[place], place = end, seen[place]
+    while index != end:
+        seen[index], index = end, seen[index]
     return end
 
 
@@ -397,19 +397,21 @@ class _Follower:
         if cell.formula is None or ref in self._reached:
             return None
         self._reached.add(ref)
-        said, named = read_formula(cell.formula)
+        traits, named = read_formula(cell.formula)
         self._index.work_left -= STEPS_OF_FORMULA + STEPS_OF_REFERENCE * len(named)
         self._index.work_left -= len(cell.formula) // CHARACTERS_OF_STEP
-        self._sum.add(cell, said)
-        self._opaque = self._opaque or said.opaque
-        self._sum.named_cells += sum(each.size for each in named)
+        self._sum.add(cell, traits)
+        self._opaque = self._opaque or traits.opaque
+        self._sum.named_cells += sum(reference.size for reference in named)
         # A data table has no text of its own.
         fills = cell.array_range is not None or cell.formula in ("", "=")
-        anywhere = said.opaque or said.unbounded
-        reads = () if said.opaque else readable(cell.formula, said, named)
+        anywhere = traits.opaque or traits.unbounded
+        reads = () if traits.opaque else readable(cell.formula, traits, named)
         below = itertools.chain.from_iterable(self._search.unseen(read, sheet) for read in reads)
-        called = calls(cell.formula, is_array=fills, intersects=said.array_sensitive and not fills)
-        return Followed(ref, said, reads, anywhere, fills, called), below
+        called = calls(
+            cell.formula, is_array=fills, intersects=traits.array_sensitive and not fills
+        )
+        return Followed(ref, traits, reads, anywhere, fills, called), below
 
     def dependencies(self) -> Dependencies:
         """What was followed so far."""
@@ -428,7 +430,7 @@ def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex
     try:
         return dependencies(cells, index)
     except WorkbookError:
-        found = _Sum()
+        total = _Sum()
         for _, cell in cells:
-            found.add(cell, traits(cell.formula or ""))
-        return found.dependencies(complete=False, arrays=True)
+            total.add(cell, traits(cell.formula or ""))
+        return total.dependencies(complete=False, arrays=True)

@@ -13,6 +13,15 @@ from judge.compare.cells.computing import NoEngines
 
 pytestmark = pytest.mark.data
 
+CHECKS = {
+    "ib-bench": 1163,
+    "officebench": 809,
+    "opencomputer": 5015,
+    "skillsbench": 1210,
+    "waa-v2": 238,
+}
+"""Suite -> how many outcomes of its own code are recorded."""
+
 POINTS = {
     "Mistral-Large-3/20260121_131522": (56, 771, 7, 46),
     "Mistral-Large-3/20260121_140528": (28, 610, 2, 40),
@@ -34,9 +43,7 @@ def checklists(judge_data: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
-    "suite", ["ib-bench", "officebench", "opencomputer", "skillsbench", "waa-v2"]
-)
+@pytest.mark.parametrize("suite", CHECKS)
 def test_the_opened_suites_give_every_recorded_outcome(checklists: Path, suite: str) -> None:
     compute = engines() if suite == "opencomputer" else NoEngines()
     recorded = {
@@ -45,6 +52,7 @@ def test_the_opened_suites_give_every_recorded_outcome(checklists: Path, suite: 
     judged = {
         line.key: line.outcome for line in Run(checklists, compute, tasks=True).lines([suite])
     }
+    assert len(recorded) == CHECKS[suite]
     assert {
         key: (outcome, judged.get(key))
         for key, outcome in recorded.items()

@@ -97,7 +97,7 @@ def _preview(
             plain_time(content_text(change.after)),
         )
         for change in proposal.moved
-    ] + [_moved(each.ref, each.before, each.after) for each in painted]
+    ] + [_moved(cell.ref, cell.before, cell.after) for cell in painted]
     return {
         "has_gold": proposal.gold is not None,
         "sources": [_source(source) for source in proposal.sources],

@@ -79,10 +79,10 @@ def _changed(before: Workbook, after: Workbook, sheet: str) -> list[Cell]:
     used = after.used_range(sheet)
     if used is None:
         return []
-    known = before.cells(used) if sheet in before.sheet_names else {}
+    old_cells = before.cells(used) if sheet in before.sheet_names else {}
     changed = []
-    for place, cell in after.cells(used).items():
-        old = known.get(place)
+    for key, cell in after.cells(used).items():
+        old = old_cells.get(key)
         same = old is not None and (old.formula, old.value) == (cell.formula, cell.value)
         if not same and (cell.value is not None or cell.formula is not None):
             changed.append(cell)

@@ -103,7 +103,7 @@ class Board:
             for category, names in categories.items()
             for name in names
         ]
-        return tuple(Asked(number, *each) for number, each in enumerate(listed, start=1))
+        return tuple(Asked(number, *entry) for number, entry in enumerate(listed, start=1))
 
     @staticmethod
     def of(document: object) -> Board:
@@ -144,14 +144,14 @@ def _sheet(key: object, given: Any) -> dict[str, tuple[str, ...]]:
         raise UsageError(
             f"sheet {key} of a board: expected categories, found {written(given)}"[:200]
         )
-    found: dict[str, tuple[str, ...]] = {}
+    properties_of: dict[str, tuple[str, ...]] = {}
     for category in given:
         if category not in CATEGORIES:
             raise UsageError(
                 f"sheet {key} of a board: there is no category {category!r}"[:200],
                 hint=f"Categories: {', '.join(CATEGORIES)}.",
             )
-    for category, known in CATEGORIES.items():
+    for category, names in CATEGORIES.items():
         properties = given.get(category, {})
         if not isinstance(properties, Mapping):
             raise UsageError(
@@ -159,20 +159,20 @@ def _sheet(key: object, given: Any) -> dict[str, tuple[str, ...]]:
                 f"found {written(properties)}"
             )
         for name, value in properties.items():
-            if name not in known:
+            if name not in names:
                 raise UsageError(
                     f"sheet {key} of a board, {category}: there is no property {name!r}"[:200],
-                    hint=f"Properties: {', '.join(known)}.",
+                    hint=f"Properties: {', '.join(names)}.",
                 )
             if not isinstance(value, bool):
                 raise UsageError(
                     f"sheet {key} of a board, {category}.{name}: expected true or false, found "
                     f"{value!r}"[:200]
                 )
-        asked = tuple(name for name in known if properties.get(name))
+        asked = tuple(name for name in names if properties.get(name))
         if asked:
-            found[category] = asked
-    return found
+            properties_of[category] = asked
+    return properties_of
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class Looks:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._parts: StyleParts | None = None
-        self._known: dict[int, CellLook] = {}
+        self._looks: dict[int, CellLook] = {}
 
     def of(self, style: int) -> CellLook:
         """The look of a cell format.
@@ -105,12 +105,12 @@ class Looks:
         Raises:
             WorkbookError: the style sheet is broken or over a limit.
         """
-        known = self._known.get(style)
-        if known is None:
+        look = self._looks.get(style)
+        if look is None:
             if self._parts is None:
                 self._parts = style_parts(self._book)
-            known = self._known[style] = self._read(self._parts, style)
-        return known
+            look = self._looks[style] = self._read(self._parts, style)
+        return look
 
     def _read(self, parts: StyleParts, style: int) -> CellLook:
         font = parts.font(style)
@@ -148,7 +148,7 @@ def format_class(code: str) -> str:
         return "percentage"
     if "yy" in lower or "dd" in lower:
         return "date"
-    if any(each in lower for each in (":", "m", "ss", "hh")):
+    if any(token in lower for token in (":", "m", "ss", "hh")):
         return "time"
     if lower == "@":
         return "text"
@@ -191,11 +191,11 @@ class BoardBook:
             WorkbookError: the sheet is broken or over a limit.
             RecalcError: an engine cannot be started.
         """
-        known = self._sheets.get(tab.name)
-        if known is None:
-            known = SheetCells(self, tab, self._compute, self._origin)
-            self._sheets[tab.name] = known
-        return known
+        cells = self._sheets.get(tab.name)
+        if cells is None:
+            cells = SheetCells(self, tab, self._compute, self._origin)
+            self._sheets[tab.name] = cells
+        return cells
 
     def named(self, name: str) -> SheetCells | None:
         """The cells of the worksheet of a name; None without."""
@@ -236,9 +236,9 @@ class SheetCells:
             computed_keys = [*formulas, *sheet.last_filled_keys()]
             rows = [key >> COLUMN_BITS for key in computed_keys]
             columns = [key & COLUMN_MASK for key in computed_keys]
-            place = CellRange(tab.name, min(rows), min(columns), max(rows), max(columns))
-            computed = compute.fill(workbook, [place], origin=origin)
-            area = RangeSide(workbook, place, computed)
+            extent = CellRange(tab.name, min(rows), min(columns), max(rows), max(columns))
+            computed = compute.fill(workbook, [extent], origin=origin)
+            area = RangeSide(workbook, extent, computed)
             values |= area.computed_values()
             self.not_calculated = area.refused()
         self.values: Mapping[int, CellValue] = values
@@ -313,30 +313,30 @@ class SheetCells:
     def _row_styles(self) -> Mapping[int, int]:
         lines = self.owner.book.facts.row_attributes(self.tab)
         return {
-            row: whole(each.get("s")) or 0
-            for row, each in lines.items()
-            if "s" in each and is_on(each.get("customFormat"))
+            row: whole(line.get("s")) or 0
+            for row, line in lines.items()
+            if "s" in line and is_on(line.get("customFormat"))
         }
 
     @cached_property
     def _column_lines(self) -> list[tuple[int, int, int, bool]]:
         """First and last column, style, and whether they are hidden; in order."""
-        found = []
+        lines = []
         for holder in self.owner.book.facts.tree(self.tab).all("cols"):
-            for each in holder.all("col"):
-                first = whole(each.attributes.get("min")) or 0
-                last = whole(each.attributes.get("max")) or first
-                style = whole(each.attributes.get("style")) or 0
-                found.append((first, last, style, is_on(each.attributes.get("hidden"))))
-        return sorted(found)
+            for element in holder.all("col"):
+                first = whole(element.attributes.get("min")) or 0
+                last = whole(element.attributes.get("max")) or first
+                style = whole(element.attributes.get("style")) or 0
+                lines.append((first, last, style, is_on(element.attributes.get("hidden"))))
+        return sorted(lines)
 
     def _column_line(self, column: int) -> tuple[int, bool]:
         """Style of a column, and whether it is hidden."""
         lines = self._column_lines
-        place = bisect.bisect_right(lines, column, key=lambda each: each[0]) - 1
-        if place < 0 or lines[place][1] < column:
+        index = bisect.bisect_right(lines, column, key=lambda line: line[0]) - 1
+        if index < 0 or lines[index][1] < column:
             return 0, False
-        return lines[place][2], lines[place][3]
+        return lines[index][2], lines[index][3]
 
     def _column_style(self, column: int) -> int:
         return self._column_line(column)[0]
@@ -349,16 +349,16 @@ class SheetCells:
     def hidden_rows(self) -> frozenset[int]:
         """The rows that are hidden."""
         lines = self.owner.book.facts.row_attributes(self.tab)
-        return frozenset(row for row, each in lines.items() if is_on(each.get("hidden")))
+        return frozenset(row for row, line in lines.items() if is_on(line.get("hidden")))
 
     @cached_property
     def links(self) -> Mapping[int, tuple[str, ...]]:
         """Targets of the hyperlinks of each linked cell."""
-        found: dict[int, tuple[str, ...]] = {}
+        links: dict[int, tuple[str, ...]] = {}
         for _, keys, target in linked_keys(self.owner.book.workbook, self.tab.name, WHOLE_SHEET):
             for key in keys:
-                found[key] = (*found.get(key, ()), target)
-        return found
+                links[key] = (*links.get(key, ()), target)
+        return links
 
     def visible(self, window: Window) -> list[int]:
         """Keys of the cells of a rectangle that are shown, at most those in use.
@@ -370,7 +370,9 @@ class SheetCells:
         shown = [row for row in rows if row not in self.hidden_rows]
         last = min(window.max_column, max(self.last_column, window.min_column))
         columns = [
-            each for each in range(window.min_column, last + 1) if not self.is_hidden_column(each)
+            index
+            for index in range(window.min_column, last + 1)
+            if not self.is_hidden_column(index)
         ]
         package = self.owner.book.workbook.package
         with package.blamed():
@@ -387,9 +389,9 @@ class SheetCells:
 def _end(filled: Iterable[int], limit: int) -> int:
     """Where Ctrl+arrow leads from the first cell of a line, of which some cells are filled."""
     places = set(filled)
-    place = 1
+    index = 1
     if 1 in places and 2 in places:
-        while place + 1 in places:
-            place += 1
-        return place
-    return min((each for each in places if each > 1), default=limit)
+        while index + 1 in places:
+            index += 1
+        return index
+    return min((window for window in places if window > 1), default=limit)

@@ -89,9 +89,9 @@ def _view(owner: BoardBook, chart: Chart) -> ChartView:
         legend=chart.legend,
         axes=tuple(axis.title is not None for axis in _axes(chart)),
         series=tuple(
-            _series(owner, plot, each, of_pivot=chart.pivot is not None)
+            _series(owner, plot, series, of_pivot=chart.pivot is not None)
             for plot in chart.plots
-            for each in plot.series
+            for series in plot.series
         ),
     )
 
@@ -110,7 +110,7 @@ def chart_type(plot: Plot) -> str:
         if not grouping:
             standing = three and plot.grouping == "standard"
             grouping = "" if standing else "clustered"
-        return ", ".join(each for each in (name, grouping) if each) + three
+        return ", ".join(text for text in (name, grouping) if text) + three
     if kind == "line":
         parts = ["line", grouping, "" if three or not _has_markers(plot) else "with markers"]
         return ", ".join(part for part in parts if part) + three
@@ -118,28 +118,28 @@ def chart_type(plot: Plot) -> str:
         return f"scatter, {_scatter(plot)}"
     if kind == "radar":
         shown = "filled" if plot.style == "filled" else "with markers" * _has_markers(plot)
-        return ", ".join(each for each in ("radar", shown) if each)
+        return ", ".join(text for text in ("radar", shown) if text)
     if kind in {"pie", "doughnut"}:
-        exploded = any(each.exploded for each in plot.series)
+        exploded = any(series.exploded for series in plot.series)
         return f"{kind}{', exploded' if exploded else ''}{three}"
-    return ", ".join(each for each in (kind, grouping) if each) + three
+    return ", ".join(text for text in (kind, grouping) if text) + three
 
 
 def _has_markers(plot: Plot) -> bool:
     return any(
-        plot.markers if each.marker is None else each.marker != "none" for each in plot.series
+        plot.markers if series.marker is None else series.marker != "none" for series in plot.series
     )
 
 
 def _scatter(plot: Plot) -> str:
-    lines = plot.style not in {"marker", "none"} and any(each.line for each in plot.series)
+    lines = plot.style not in {"marker", "none"} and any(series.line for series in plot.series)
     if not lines:
         return "markers"
     by_style = (plot.style or "").startswith("smooth")
-    smooth = any(by_style if each.smooth is None else each.smooth for each in plot.series)
+    smooth = any(by_style if series.smooth is None else series.smooth for series in plot.series)
     without = plot.style in {"line", "smooth"}
     markers = any(
-        not without if each.marker is None else each.marker != "none" for each in plot.series
+        not without if series.marker is None else series.marker != "none" for series in plot.series
     )
     return ("smooth lines" if smooth else "lines") + (" and markers" if markers else "")
 
@@ -149,7 +149,7 @@ def _scatter(plot: Plot) -> str:
 
 def _title(owner: BoardBook, chart: Chart) -> str | None:
     """The title that is shown: a chart of one series may be given the name of that series."""
-    listed = [each for plot in chart.plots for each in plot.series]
+    listed = [series for plot in chart.plots for series in plot.series]
     if chart.title is None:
         named = len(listed) == 1 and listed[0].name is not None and chart.automatic_title
         return _name(owner, listed[0]) or None if named else None
@@ -174,9 +174,9 @@ def _name(owner: BoardBook, series: Series) -> str:
 
 def _axes(chart: Chart) -> list[Axis]:
     """The axes that are shown: of each part of the chart the one of categories, then of values."""
-    known = {axis.identifier: axis for axis in chart.axes}
-    order = dict.fromkeys(name for plot in chart.plots for name in plot.axes if name in known)
-    return [known[name] for name in order if not known[name].deleted]
+    axes = {axis.identifier: axis for axis in chart.axes}
+    order = dict.fromkeys(name for plot in chart.plots for name in plot.axes if name in axes)
+    return [axes[name] for name in order if not axes[name].deleted]
 
 
 # -- series ---------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def _values(owner: BoardBook, source: Source, *, of_pivot: bool = False) -> tupl
         if values is not None:
             return values[: len(source.cached)] if of_pivot and source.cached else values
     numeric = source.kind.startswith("num")
-    return tuple(_number(each) if numeric else each for each in source.cached)
+    return tuple(_number(value) if numeric else value for value in source.cached)
 
 
 def _number(text: str | None) -> object:
@@ -229,13 +229,13 @@ def _referenced(owner: BoardBook, reference: str) -> tuple[object, ...] | None:
     areas = areas_of(reference)
     if areas is None:
         return None
-    found: list[object] = []
+    read: list[object] = []
     for area in areas:
         values = _area(owner, area)
-        if values is None or len(found) + len(values) > MAX_VALUES:
+        if values is None or len(read) + len(values) > MAX_VALUES:
             return None
-        found.extend(values)
-    return tuple(found)
+        read.extend(values)
+    return tuple(read)
 
 
 def _area(owner: BoardBook, area: CellRange) -> list[object] | None:

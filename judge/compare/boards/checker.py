@@ -74,19 +74,19 @@ def finding_by_board(
         official = OfficialJudge(owner, expected, board).differences()
     except PublishedError as raised:
         error = raised
-        place = DifferencePlace(PlaceKind.RULE)
-        official = [FoundDifference(PUBLISHED_ERROR, place, "a verdict", str(raised))]
+        position = DifferencePlace(PlaceKind.RULE)
+        official = [FoundDifference(PUBLISHED_ERROR, position, "a verdict", str(raised))]
     differences: Sequence[FoundDifference] = official
     notes: Sequence[str] = ()
     if not published:
         judge = StandardJudge(owner, expected, board)
         differences, notes = judge.differences(), judge.notes
-    found = finding_of(differences, units=units, notes=notes)
+    finding = finding_of(differences, units=units, notes=notes)
     undecided = {difference.kind for difference in differences} == {NOT_CALCULATED}
-    record = {**found.record, "profile": profile, "official_equal": not official}
+    record = {**finding.record, "profile": profile, "official_equal": not official}
     if error is not None:
         record["published_error"] = str(error)
-    return replace(found, undecided=undecided, record=record)  # type: ignore[arg-type]
+    return replace(finding, undecided=undecided, record=record)  # type: ignore[arg-type]
 
 
 class BoardsChecker(Checker):
@@ -101,7 +101,7 @@ class BoardsChecker(Checker):
     def describe(self, spec: CheckerSpec) -> str:
         """The name, and the categories that the board asks, if the task has one."""
         board = BoardOptions.of(spec.own_options).board
-        asked = {each.category for each in board.asked} if board is not None else set()
+        asked = {check.category for check in board.asked} if board is not None else set()
         named = [category for category in CATEGORIES if category in asked]
         return f"{self.name}: {', '.join(named)}" if named else self.name
 
@@ -137,21 +137,21 @@ class BoardsChecker(Checker):
         while left and not (findings and findings[-1][1].agrees):
             gold = left.pop(0)
             try:
-                found = judged(gold, published=rules.profile.published)
+                finding = judged(gold, published=rules.profile.published)
             except UnusableBoardError as problem:
                 unusable.append(f"{gold.name}: {problem}")
                 left_out = judged(gold, published=True)
                 published = published or left_out.agrees
                 continue
-            findings.append((gold.name, found))
-            published = published or bool(found.record.get("official_equal"))
+            findings.append((gold.name, finding))
+            published = published or bool(finding.record.get("official_equal"))
         if not findings:
             raise GoldFaultError("; ".join(unusable))
         # The published verdict is about all golds, too.
         published = published or any(judged(gold, published=True).agrees for gold in left)
-        found = nearest(findings)
-        record = {**found.record, "official_equal": published}
-        return replace(found, record=record)  # type: ignore[arg-type]
+        finding = nearest(findings)
+        record = {**finding.record, "official_equal": published}
+        return replace(finding, record=record)  # type: ignore[arg-type]
 
     def examine(
         self,
@@ -168,7 +168,7 @@ class BoardsChecker(Checker):
             book = BoardBook(_open_gold(gold), compute or NoEngines(), Origin.GOLD)
             try:
                 check_board(book, board)
-                sheets = {each.sheet for each in board.asked if each.category == "cells"}
+                sheets = {check.sheet for check in board.asked if check.category == "cells"}
                 for cells in (book.sheet(book.tabs[n - 1]) for n in sheets if n <= len(book.tabs)):
                     uncached += cells.uncached_formulas
                     not_calculated += len(cells.not_calculated)

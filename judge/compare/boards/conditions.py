@@ -81,8 +81,8 @@ class RuleView:
         return (*self.formulas, *self.terms, *self.drawn)
 
     def __str__(self) -> str:
-        said = " ".join((self.kind, self.operator or "", *self.written)).strip()
-        return f"rule {said} at {' '.join(map(str, self.windows[:5]))}"
+        text = " ".join((self.kind, self.operator or "", *self.written)).strip()
+        return f"rule {text} at {' '.join(map(str, self.windows[:5]))}"
 
 
 def rules_of(owner: BoardBook, tab: Tab) -> list[RuleView]:
@@ -94,16 +94,16 @@ def rules_of(owner: BoardBook, tab: Tab) -> list[RuleView]:
     workbook = owner.book.workbook
     looks = workbook.style_sheet.conditional
     rows, columns = owner.sheet(tab).used_corner
-    found = []
+    rules = []
     for rule in workbook.sheet(tab.name).tail.rules:
         inside = [window for window in rule.windows if window.min_row <= rows]
-        if not any(each.min_column <= columns for each in inside):
+        if not any(element.min_column <= columns for element in inside):
             continue
         look = ConditionalStyle()
         if rule.style is not None and 0 <= rule.style < len(looks):
             look = looks[rule.style]
-        found.append(_view(rule, look))
-    return found
+        rules.append(_view(rule, look))
+    return rules
 
 
 def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
@@ -135,8 +135,8 @@ def _view(rule: ConditionalRule, look: ConditionalStyle) -> RuleView:
 def _terms(kind: str, terms: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The terms that matter for a kind of rule: some programs write all of them for every rule."""
     usual = _TERMS.get(kind, _TEXT_TERMS)
-    found = ((name, terms.get(name, default)) for name, default in usual.items())
-    return tuple((name, _switch(value)) for name, value in found if value)
+    pairs = ((name, terms.get(name, default)) for name, default in usual.items())
+    return tuple((name, _switch(value)) for name, value in pairs if value)
 
 
 def _switch(value: str) -> str:
@@ -155,10 +155,10 @@ def _plain(formula: str) -> str:
 @cache
 def colour_index(colour: str) -> int:
     """The place of the nearest colour in the palette of 56, from 1, as Excel's ``ColorIndex``."""
-    wanted = _channels(colour)
+    channels = _channels(colour)
 
     def distance(index: int) -> int:
-        return sum((a - b) ** 2 for a, b in zip(wanted, _channels(_PALETTE[index]), strict=True))
+        return sum((a - b) ** 2 for a, b in zip(channels, _channels(_PALETTE[index]), strict=True))
 
     return min(range(len(_PALETTE)), key=distance) + 1
 

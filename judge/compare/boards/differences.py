@@ -77,11 +77,11 @@ _NAMES = {
 
 def asked_in_words(asked: Asked) -> str:
     """One thing that a board asks, as a sentence."""
-    said = _WHOLE.get(asked.kind)
-    if said is None:
+    words = _WHOLE.get(asked.kind)
+    if words is None:
         objects = _OBJECTS.get(asked.category, asked.category)
-        said = f"{objects} have the {_NAMES.get(asked.name, asked.name)} of the gold's"
-    return f"On the {ordinal(asked.sheet)} sheet, {said}."
+        words = f"{objects} have the {_NAMES.get(asked.name, asked.name)} of the gold's"
+    return f"On the {ordinal(asked.sheet)} sheet, {words}."
 
 
 NOT_CALCULATED = "not_calculated"
@@ -115,35 +115,35 @@ class Differences:
     listed: list[FoundDifference] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._asked = {(each.sheet, each.kind): each for each in self.board.asked}
+        self._asked = {(check.sheet, check.kind): check for check in self.board.asked}
 
     def add(
         self,
-        place: tuple[int, str, str],
+        position: tuple[int, str, str],
         sheet: str,
-        said: Shown,
+        shown: Shown,
         *,
         missing: str | None = None,
     ) -> None:
         """Notes that something that a board asks of a sheet is not so.
 
         Args:
-            place: number of the sheet, category, property.
+            position: number of the sheet, category, property.
             sheet: name of the sheet of the answer.
-            said: what is shown.
+            shown: what is shown.
             missing: why a value could not be computed, if that is the only difference.
         """
-        number, category, name = place
+        number, category, name = position
         asked = self._asked.get((number, f"{category}.{name}"))
         if asked is None:
             asked = Asked(len(self._asked) + 1, number, category, name)
-        detail = said.detail if missing is None else f"{said.detail}: {missing}"
+        detail = shown.detail if missing is None else f"{shown.detail}: {missing}"
         self.listed.append(
             FoundDifference(
                 asked.kind if missing is None else NOT_CALCULATED,
                 DifferencePlace(PlaceKind.RULE, str(asked), sheet),
-                _plain(said.expected),
-                _plain(said.actual),
+                _plain(shown.expected),
+                _plain(shown.actual),
                 detail,
                 asked.number,
                 asked_in_words(asked),
@@ -157,17 +157,17 @@ class Differences:
         if subject is None or not 1 <= asked.sheet <= len(self.golds):
             return None
         gold = sheet_of(self.golds[asked.sheet - 1], in_gold=True)
-        found = None if sheet is None else sheet_of(sheet, in_gold=False)
-        return about(subject, gold, found, (asked.name,))
+        output_sheet = None if sheet is None else sheet_of(sheet, in_gold=False)
+        return about(subject, gold, output_sheet, (asked.name,))
 
     def sheet_count(self, expected: int, actual: int) -> None:
         """Notes that there are more or fewer worksheets."""
-        place = DifferencePlace(PlaceKind.RULE, "0 (number of worksheets)")
+        position = DifferencePlace(PlaceKind.RULE, "0 (number of worksheets)")
         words = "The output has as many worksheets as the gold."
         self.listed.append(
             FoundDifference(
                 SHEET_COUNT,
-                place,
+                position,
                 expected,
                 actual,
                 number=0,
@@ -178,16 +178,16 @@ class Differences:
 
     def missing_sheet(self, number: int, name: str) -> None:
         """Notes that the answer lacks a sheet that the board looks at."""
-        asked = next((each for each in self.board.asked if each.sheet == number), None)
-        place = DifferencePlace(PlaceKind.RULE, str(asked or number))
-        said = f"the answer has no sheet that stands for {name!r}"
+        asked = next((check for check in self.board.asked if check.sheet == number), None)
+        position = DifferencePlace(PlaceKind.RULE, str(asked or number))
+        message = f"the answer has no sheet that stands for {name!r}"
         self.listed.append(
             FoundDifference(
                 MISSING_SHEET,
-                place,
+                position,
                 name,
                 None,
-                said,
+                message,
                 None if asked is None else asked.number,
                 "" if asked is None else asked_in_words(asked),
                 None if asked is None else self._about(asked, None),
@@ -211,7 +211,7 @@ _MAX_SHOWN = 20
 def _plain(value: object) -> object:
     """A value as JSON, long lists cut."""
     if isinstance(value, tuple | list):
-        kept = [_plain(each) for each in value[:_MAX_SHOWN]]
+        kept = [_plain(item) for item in value[:_MAX_SHOWN]]
         return kept + ([f"… {len(value):,} in all"] if len(value) > _MAX_SHOWN else [])
     if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
         return json_value(value)

@@ -45,7 +45,7 @@ class TableJudge:
         answer: the sheet of the answer.
         number: number of the sheet in the board.
         asked: which of ``values``, ``formatting`` and ``hyperlink`` are asked.
-        found: where differences go: the first of each property.
+        differences: where they go: the first of each property.
     """
 
     def __init__(
@@ -54,13 +54,13 @@ class TableJudge:
         answer: SheetCells,
         number: int,
         asked: Sequence[str],
-        found: Differences,
+        differences: Differences,
     ) -> None:
         self._gold = gold
         self._answer = answer
         self._number = number
         self._open = dict.fromkeys(asked)
-        self._found = found
+        self._differences = differences
 
     def judge(self) -> None:
         """Lists what differs.
@@ -71,8 +71,8 @@ class TableJudge:
         columns = _width(self._gold), _width(self._answer)
         if columns[0] != columns[1]:
             name = "values" if "values" in self._open else next(iter(self._open))
-            said = Shown(f"{columns[0]} columns", f"{columns[1]} columns", "table at A1")
-            self._found.add((self._number, "cells", name), self._answer.tab.name, said)
+            sizes = Shown(f"{columns[0]} columns", f"{columns[1]} columns", "table at A1")
+            self._differences.add((self._number, "cells", name), self._answer.tab.name, sizes)
             return
         matched = self._matched(columns[0])
         if matched is None:
@@ -94,32 +94,34 @@ class TableJudge:
     def _matched(self, columns: int) -> list[int] | None:
         """The column of the answer for each of the gold's, by its heading."""
         free = list(range(1, columns + 1))
-        found = []
+        matched = []
         for column in range(1, columns + 1):
             key = cell_key(1, column)
             same = [
-                each
-                for each in free
-                if values_agree(self._gold, key, self._answer, cell_key(1, each))
+                free_column
+                for free_column in free
+                if values_agree(self._gold, key, self._answer, cell_key(1, free_column))
             ]
             if not same:
                 name = "values" if "values" in self._open else next(iter(self._open))
-                said = Shown(shown(self._gold.values.get(key)), None, "no such heading")
-                self._found.add((self._number, "cells", name), self._answer.tab.name, said)
+                shown_heading = Shown(shown(self._gold.values.get(key)), None, "no such heading")
+                self._differences.add(
+                    (self._number, "cells", name), self._answer.tab.name, shown_heading
+                )
                 return None
             match = column if column in same else same[0]
             free.remove(match)
-            found.append(match)
-        return found
+            matched.append(match)
+        return matched
 
     def _cell(self, expected: int, actual: int) -> None:
         gold, answer = self._gold, self._answer
         if "values" in self._open and not values_agree(gold, expected, answer, actual):
             missing = answer.not_calculated.get(actual) or gold.not_calculated.get(expected)
-            said = Shown(
+            values = Shown(
                 shown(gold.values.get(expected)), shown(answer.values.get(actual)), where(actual)
             )
-            self._add("values", said, missing=missing)
+            self._add("values", values, missing=missing)
         if "formatting" in self._open:
             said_look = self._look(expected, actual)
             if said_look is not None:
@@ -148,10 +150,10 @@ class TableJudge:
         values = self._gold.values.get(expected), self._answer.values.get(actual)
         return any(value is not None and not isinstance(value, str) for value in values)
 
-    def _add(self, name: str, said: Shown, *, missing: str | None = None) -> None:
+    def _add(self, name: str, shown: Shown, *, missing: str | None = None) -> None:
         del self._open[name]
-        place = (self._number, "cells", name)
-        self._found.add(place, self._answer.tab.name, said, missing=missing)
+        position = (self._number, "cells", name)
+        self._differences.add(position, self._answer.tab.name, shown, missing=missing)
 
 
 def _width(sheet: SheetCells) -> int:
@@ -161,8 +163,8 @@ def _width(sheet: SheetCells) -> int:
 
 def values_agree(gold: SheetCells, expected: int, answer: SheetCells, actual: int) -> bool:
     """Whether two cells hold the same: dates are numbers, text counts without outer space."""
-    written, found = gold.values.get(expected), answer.values.get(actual)
-    if type(written) is type(found) and written == found:
+    written, answered = gold.values.get(expected), answer.values.get(actual)
+    if type(written) is type(answered) and written == answered:
         return True
     first, second = _plain(gold, expected), _plain(answer, actual)
     if isinstance(first, bool) or isinstance(second, bool):
@@ -223,7 +225,7 @@ def pivots_of(owner: BoardBook, tab: Tab) -> list[PivotView]:
 
 
 def _view(owner: BoardBook, pivot: Pivot) -> PivotView:
-    rows, columns = (pivot.names_of(each) for each in (pivot.rows, pivot.columns))
+    rows, columns = (pivot.names_of(fields) for fields in (pivot.rows, pivot.columns))
     hidden = sorted(
         (field.name, str(item.index if item.value is None else item.value))
         for field in pivot.fields
@@ -239,19 +241,19 @@ def _view(owner: BoardBook, pivot: Pivot) -> PivotView:
         columns=columns,
         pages=pivot.names_of(pivot.pages),
         hidden=tuple(hidden),
-        data=tuple((each.column, each.function) for each in pivot.data),
+        data=tuple((fields.column, fields.function) for fields in pivot.data),
     )
 
 
 def _source(owner: BoardBook, pivot: Pivot) -> str:
     """Sheet and cells of the source, however they are named."""
-    sheet, place = pivot.source_sheet, pivot.source_range
-    if place is None and pivot.source_name is not None:
-        sheet, place = _named(owner, pivot.source_name)
+    sheet, range_text = pivot.source_sheet, pivot.source_range
+    if range_text is None and pivot.source_name is not None:
+        sheet, range_text = _named(owner, pivot.source_name)
     cells = owner.named(sheet or "")
-    window = _window((place or "").replace("$", "").upper())
+    window = _window((range_text or "").replace("$", "").upper())
     if cells is None or window is None:
-        return f"{sheet}!{place}".casefold()
+        return f"{sheet}!{range_text}".casefold()
     last_row, last_column = cells.last_row, cells.last_column
     return (
         f"{sheet}!{cell_name(*window.first)}:"
@@ -259,25 +261,25 @@ def _source(owner: BoardBook, pivot: Pivot) -> str:
     ).casefold()
 
 
-def _window(place: str) -> Window | None:
+def _window(range_text: str) -> Window | None:
     """A rectangle; whole columns such as ``A:F`` begin in row 1."""
-    first, _, last = place.partition(":")
+    first, _, last = range_text.partition(":")
     if first.isalpha() and last.isalpha():
         return parse_window(f"{first}1:{last}1048576")
-    return parse_window(place)
+    return parse_window(range_text)
 
 
 def _named(owner: BoardBook, name: str) -> tuple[str | None, str | None]:
     """Sheet and cells of a table or a defined name."""
-    wanted = name.casefold()
+    folded_name = name.casefold()
     for tab in owner.tabs:
         for table in owner.book.facts.sheet(tab).tables:
-            if table.name.casefold() == wanted:
+            if table.name.casefold() == folded_name:
                 return tab.name, table.place
-    for each in owner.book.facts.names:
-        if each.name.casefold() == wanted and "!" in each.refers_to:
-            sheet, _, place = each.refers_to.rpartition("!")
-            return sheet.strip("'").replace("''", "'"), place
+    for defined in owner.book.facts.names:
+        if defined.name.casefold() == folded_name and "!" in defined.refers_to:
+            sheet, _, range_text = defined.refers_to.rpartition("!")
+            return sheet.strip("'").replace("''", "'"), range_text
     return None, name
 
 
@@ -299,25 +301,25 @@ Compared = dict[str, tuple[object, object, bool]]
 
 def chart_properties(gold: ChartView, answer: ChartView) -> Compared:
     """The properties of two charts: what both have, and whether it agrees."""
-    title, other = (None if each.title is None else _line(each.title) for each in (gold, answer))
+    title, other = (None if chart.title is None else _line(chart.title) for chart in (gold, answer))
     return {
         "chart_type": (gold.types, answer.types, gold.types == answer.types),
         "title": (title, other, title == other),
         "legend": (gold.legend, answer.legend, gold.legend == answer.legend),
         "axes": (_axes(gold), _axes(answer), gold.axes == answer.axes),
         "series": (
-            [_series(each) for each in gold.series],
-            [_series(each) for each in answer.series],
+            [_series(series) for series in gold.series],
+            [_series(series) for series in answer.series],
             _all_match(gold.series, answer.series, _same_series),
         ),
         "trendlines": (
-            [_trends(each) for each in gold.series],
-            [_trends(each) for each in answer.series],
+            [_trends(series) for series in gold.series],
+            [_trends(series) for series in answer.series],
             _all_match(gold.series, answer.series, _same_trends),
         ),
         "data_labels": (
-            [each.labels for each in gold.series],
-            [each.labels for each in answer.series],
+            [series.labels for series in gold.series],
+            [series.labels for series in answer.series],
             _all_match(gold.series, answer.series, _same_labels),
         ),
     }
@@ -332,14 +334,14 @@ def _axes(chart: ChartView) -> str:
 
 
 def _series(series: SeriesView) -> str:
-    x, y = (without_blank_end(each) for each in (series.x, series.y))
+    x, y = (without_blank_end(source) for source in (series.x, series.y))
     marker = "" if series.marker == "automatic" else f", marker {series.marker}"
     return f"{len(y)} values {_some(y)} over {_some(x)}{marker}"
 
 
 def _some(values: Sequence[object]) -> str:
-    said = ", ".join("" if value is None else str(value) for value in values[:6])
-    return f"[{said}{', …' if len(values) > 6 else ''}]"
+    text = ", ".join("" if value is None else str(value) for value in values[:6])
+    return f"[{text}{', …' if len(values) > 6 else ''}]"
 
 
 def _trends(series: SeriesView) -> list[str]:
@@ -353,7 +355,7 @@ def _trend(line: Trendline) -> str:
         "equation" if line.equation else "",
         "R²" if line.r_squared else "",
     ]
-    return ", ".join(each for each in (line.kind, *details) if each)
+    return ", ".join(value for value in (line.kind, *details) if value)
 
 
 def _all_match(
@@ -405,12 +407,12 @@ def _same_labels(gold: SeriesView, answer: SeriesView) -> bool:
 def pivot_properties(gold: PivotView, answer: PivotView) -> Compared:
     """The properties of two pivot tables; rows and columns may be exchanged."""
     first, second = (
-        (without_values(each.rows), without_values(each.columns)) for each in (gold, answer)
+        (without_values(pivot.rows), without_values(pivot.columns)) for pivot in (gold, answer)
     )
     turned = first == (second[1], second[0])
-    columns = [sorted(name for name, _ in each.data) for each in (gold, answer)]
-    data = [sorted(each.data) for each in (gold, answer)]
-    filters = [(sorted(each.pages), each.hidden) for each in (gold, answer)]
+    columns = [sorted(name for name, _ in pivot.data) for pivot in (gold, answer)]
+    data = [sorted(pivot.data) for pivot in (gold, answer)]
+    filters = [(sorted(pivot.pages), pivot.hidden) for pivot in (gold, answer)]
     return {
         "name": (gold.name, answer.name, gold.name == answer.name),
         "source": (gold.source, answer.source, gold.source == answer.source),
@@ -428,7 +430,7 @@ def pivot_properties(gold: PivotView, answer: PivotView) -> Compared:
 
 
 def _functions(gold: PivotView, answer: PivotView) -> bool:
-    first, second = (sorted(function for _, function in each.data) for each in (gold, answer))
+    first, second = (sorted(function for _, function in pivot.data) for pivot in (gold, answer))
     return first == second
 
 
@@ -448,7 +450,7 @@ def filter_properties(gold: SheetCells, answer: SheetCells) -> Compared:
     """The filters of two sheets: their ranges, and the cells of them that are shown."""
     places = _filter_place(gold), _filter_place(answer)
     if places[0] is None or places[1] is None:
-        first, second = (None if each is None else str(each) for each in places)
+        first, second = (None if area is None else str(area) for area in places)
         return dict.fromkeys(("filters", "source"), (first, second, first == second))
     keys = gold.visible(places[0]), answer.visible(places[1])
     wrong = next(
@@ -459,7 +461,7 @@ def filter_properties(gold: SheetCells, answer: SheetCells) -> Compared:
         ),
         None,
     )
-    rows = [sorted({key >> COLUMN_BITS for key in each}) for each in keys]
+    rows = [sorted({key >> COLUMN_BITS for key in shown_key}) for shown_key in keys]
     same = len(keys[0]) == len(keys[1]) and wrong is None
     return {
         "filters": (_rows(rows[0]), _rows(rows[1]), same),
@@ -475,12 +477,19 @@ def _rows(rows: Sequence[int]) -> str:
 def _filter_place(sheet: SheetCells) -> Window | None:
     """The range of a sheet's filter, else of its first table that is filtered, within its cells."""
     facts = sheet.owner.book.facts
-    found = filter_of(facts.tree(sheet.tab).child("autoFilter"))
-    place = None if found is None else found.place
-    if place is None:
+    auto_filter = filter_of(facts.tree(sheet.tab).child("autoFilter"))
+    range_text = None if auto_filter is None else auto_filter.place
+    if range_text is None:
         filters = [table.filter for table in facts.sheet(sheet.tab).tables]
-        place = next((each.place for each in filters if each is not None and each.columns), None)
-    window = None if place is None else parse_window(place.replace("$", "").upper())
+        range_text = next(
+            (
+                candidate.place
+                for candidate in filters
+                if candidate is not None and candidate.columns
+            ),
+            None,
+        )
+    window = None if range_text is None else parse_window(range_text.replace("$", "").upper())
     if window is None:
         return None
     return replace(
@@ -508,12 +517,12 @@ def merged_rules(rules: Sequence[RuleView], sheet: SheetCells) -> list[RuleView]
             for window in rule.windows
         ]
         merged.setdefault(replace(rule, windows=()), []).extend(inside)
-    return [replace(rule, windows=tuple(sorted(each))) for rule, each in merged.items()]
+    return [replace(rule, windows=tuple(sorted(windows))) for rule, windows in merged.items()]
 
 
 def rule_properties(gold: RuleView, answer: RuleView) -> Compared:
     """The properties of two rules. Where a rule applies belongs to its condition."""
-    found: Compared = {
+    compared: Compared = {
         "type": (gold.kind, answer.kind, gold.kind == answer.kind),
         "operator": (gold.operator, answer.operator, gold.operator == answer.operator),
         "formula1": (
@@ -528,8 +537,8 @@ def rule_properties(gold: RuleView, answer: RuleView) -> Compared:
         first, second = getattr(gold, name), getattr(answer, name)
         nothing = {None, False, "none"}
         same = first == second or (first in nothing and second in nothing)
-        found[name] = (first, second, same)
-    return found
+        compared[name] = (first, second, same)
+    return compared
 
 
 def _same_condition(gold: RuleView, answer: RuleView) -> bool:
@@ -569,23 +578,23 @@ def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, 
     kept = [
         replace(window, min_row=max(2, window.min_row)) for window in windows if window.max_row >= 2
     ][:_MAX_WINDOWS]
-    edges = sorted({row for each in kept for row in (each.min_row, each.max_row + 1)})
-    found: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
+    edges = sorted({row for part in kept for row in (part.min_row, part.max_row + 1)})
+    bands: list[tuple[int, int, tuple[tuple[int, int], ...]]] = []
     for first, after in pairwise(edges):
         columns = _joined(
             sorted(
-                (each.min_column, each.max_column)
-                for each in kept
-                if each.min_row <= first <= each.max_row
+                (part.min_column, part.max_column)
+                for part in kept
+                if part.min_row <= first <= part.max_row
             )
         )
         if not columns:
             continue
-        if found and found[-1][1] == first - 1 and found[-1][2] == columns:
-            found[-1] = (found[-1][0], after - 1, columns)
+        if bands and bands[-1][1] == first - 1 and bands[-1][2] == columns:
+            bands[-1] = (bands[-1][0], after - 1, columns)
         else:
-            found.append((first, after - 1, columns))
-    return tuple(found)
+            bands.append((first, after - 1, columns))
+    return tuple(bands)
 
 
 def _joined(runs: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -49,16 +49,18 @@ def paired_sheets(
         answer: sheets of the answer, in order.
         distance: how far two sheets differ, from 0 up.
     """
-    by_name = {folded(each.name): each for each in reversed(answer)}
-    found = {each.name: by_name[folded(each.name)] for each in gold if folded(each.name) in by_name}
-    taken = {each.name for each in found.values()}
-    left = [each for each in gold if each.name not in found]
-    free = [each for each in answer if each.name not in taken]
+    by_name = {folded(sheet.name): sheet for sheet in reversed(answer)}
+    by_gold_name = {
+        sheet.name: by_name[folded(sheet.name)] for sheet in gold if folded(sheet.name) in by_name
+    }
+    taken = {sheet.name for sheet in by_gold_name.values()}
+    left = [sheet for sheet in gold if sheet.name not in by_gold_name]
+    free = [sheet for sheet in answer if sheet.name not in taken]
     if not left or not free:
-        return found
+        return by_gold_name
     if len(left) == len(free) == 1 or max(len(left), len(free)) > _MAX_TRIED:
-        return {**found, **{one.name: other for one, other in zip(left, free, strict=False)}}
-    known = {(a.name, b.name): distance(a, b) for a in left for b in free}
+        return {**by_gold_name, **{one.name: other for one, other in zip(left, free, strict=False)}}
+    distances = {(a.name, b.name): distance(a, b) for a in left for b in free}
     short, long, flipped = (left, free, False) if len(left) <= len(free) else (free, left, True)
 
     def pairs(order: Sequence[Tab]) -> list[tuple[Tab, Tab]]:
@@ -66,9 +68,9 @@ def paired_sheets(
 
     best = min(
         permutations(long, len(short)),
-        key=lambda order: sum(known[a.name, b.name] for a, b in pairs(order)),
+        key=lambda order: sum(distances[a.name, b.name] for a, b in pairs(order)),
     )
-    return {**found, **{a.name: b for a, b in pairs(best)}}
+    return {**by_gold_name, **{a.name: b for a, b in pairs(best)}}
 
 
 # -- boards ----------------------------------------------------------------------------------------
@@ -98,7 +100,7 @@ class StandardJudge:
         self._answer = answer
         self._gold = gold
         self._board = board
-        self._found = Differences(board, [tab.name for tab in gold.tabs])
+        self._differences = Differences(board, [tab.name for tab in gold.tabs])
         self.notes: list[str] = []
 
     def differences(self) -> list[FoundDifference]:
@@ -113,7 +115,7 @@ class StandardJudge:
         checked = [sheet for sheet in sorted(self._board.sheets) if self._board.sheets[sheet]]
         check_board(self._gold, self._board)
         if len(golds) != len(answers):
-            self._found.sheet_count(len(golds), len(answers))
+            self._differences.sheet_count(len(golds), len(answers))
         partners = paired_sheets(golds, answers, self._distance)
         for number in checked:
             if number > len(golds):
@@ -121,10 +123,10 @@ class StandardJudge:
             gold = golds[number - 1]
             answer = partners.get(gold.name)
             if answer is None:
-                self._found.missing_sheet(number, gold.name)
+                self._differences.missing_sheet(number, gold.name)
                 continue
             self._sheet(number, gold, answer)
-        return self._found.listed
+        return self._differences.listed
 
     def _distance(self, gold: Tab, answer: Tab) -> float:
         """How far two sheets differ: first by charts and pivot tables, then by filled cells."""
@@ -145,7 +147,7 @@ class StandardJudge:
                 self._answer.sheet(answer),
                 number,
                 categories["cells"],
-                self._found,
+                self._differences,
             ).judge()
         if "charts" in categories:
             self._objects(
@@ -177,13 +179,13 @@ class StandardJudge:
 
     def _objects(
         self,
-        place: tuple[int, str],
+        position: tuple[int, str],
         answer: Tab,
         sides: tuple[Sequence[_Object], Sequence[_Object]],
         properties: Callable[[_Object, _Object], Properties],
     ) -> None:
         """Pairs objects that agree in all requested properties; reports how the others differ."""
-        number, category = place
+        number, category = position
         asked = self._board.sheets[number][category]
         first, second = sides
 
@@ -197,26 +199,26 @@ class StandardJudge:
         if "name" in asked and category == "charts":
             self._note("names of charts are not in their parts, and are not compared")
         if len(sides[0]) != len(sides[1]):
-            said = Shown(
+            counts = Shown(
                 [str(side) for side in sides[0]], [str(side) for side in sides[1]], "number"
             )
-            self._found.add((number, category, "count"), answer.name, said)
+            self._differences.add((number, category, "count"), answer.name, counts)
             return
         left, right = unmatched(first, second, lambda one, other: not wrong(one, other))
         for one in left:
             nearest = min(right, key=lambda other: len(wrong(one, other)))
             right.remove(nearest)
-            self._report(place, answer, properties(one, nearest), str(one))
+            self._report(position, answer, properties(one, nearest), str(one))
 
     def _report(
-        self, place: tuple[int, str], answer: Tab, properties: Properties, detail: str = ""
+        self, position: tuple[int, str], answer: Tab, properties: Properties, detail: str = ""
     ) -> None:
-        number, category = place
+        number, category = position
         asked = self._board.sheets[number][category]
         for name, (expected, actual, same) in properties.items():
             if name in asked and not same:
-                said = Shown(expected, actual, detail)
-                self._found.add((number, category, name), answer.name, said)
+                shown = Shown(expected, actual, detail)
+                self._differences.add((number, category, name), answer.name, shown)
 
     def _note(self, line: str) -> None:
         if line not in self.notes:
@@ -225,8 +227,10 @@ class StandardJudge:
     def _pane(self, number: int, gold: Tab, answer: Tab) -> None:
         first, second = frozen(self._gold, gold), frozen(self._answer, answer)
         if first != second:
-            self._found.add(
-                (number, "view", "freeze_pane"), answer.name, Shown(_said(first), _said(second))
+            self._differences.add(
+                (number, "view", "freeze_pane"),
+                answer.name,
+                Shown(_pane_in_words(first), _pane_in_words(second)),
             )
 
 
@@ -236,7 +240,7 @@ def frozen(owner: BoardBook, tab: Tab) -> tuple[float, float]:
     return (pane.rows, pane.columns) if pane is not None and pane.frozen else (0, 0)
 
 
-def _said(pane: tuple[float, float]) -> str:
+def _pane_in_words(pane: tuple[float, float]) -> str:
     return f"{pane[0]:g} rows and {pane[1]:g} columns frozen"
 
 
@@ -250,15 +254,15 @@ def check_board(gold: BoardBook, board: Board) -> None:
     if not board.asked:
         raise UnusableBoardError("the board asks for nothing")
     tabs = gold.tabs
-    inside = [each for each in board.asked if each.sheet <= len(tabs)]
+    inside = [check for check in board.asked if check.sheet <= len(tabs)]
     if not inside:
         raise UnusableBoardError(
             f"the board looks at sheet {board.asked[0].sheet}, the gold has {len(tabs)}"
         )
-    asked = {(each.sheet, each.category) for each in inside}
+    asked = {(check.sheet, check.category) for check in inside}
     if any(_has(gold, tabs[sheet - 1], category) for sheet, category in asked):
         return
-    named = ", ".join(sorted({each.category for each in inside}))
+    named = ", ".join(sorted({check.category for check in inside}))
     raise UnusableBoardError(f"the board asks for {named}, of which the gold has none")
 
 

@@ -28,7 +28,7 @@ from judge.workbook.reader import Workbook
 
 
 def find_touched(
-    before: Workbook, output: Workbook, answer: Sequence[CellRange], found: Differences
+    before: Workbook, output: Workbook, answer: Sequence[CellRange], differences: Differences
 ) -> int:
     """Adds the cells that a solution changed outside the answer range to what was found.
 
@@ -39,7 +39,7 @@ def find_touched(
         before: the input workbook.
         output: the output workbook.
         answer: rectangles of the output that the solution was meant to change.
-        found: where differences go.
+        differences: where differences go.
 
     Returns:
         How many cells were changed; all cells of a sheet that was removed.
@@ -50,16 +50,16 @@ def find_touched(
     touched = 0
     agree = comparator(get_profile("strict"))
     for name in before.sheet_names:
-        windows = [each.window for each in answer if each.sheet == name]
+        windows = [part.window for part in answer if part.sheet == name]
         if name not in output.sheet_names:
             lost = [key for key in _told(before, name) if not _within(key, windows)]
             touched += len(lost)
-            found.note_touched(name, "", f"the sheet {name!r} is gone")
+            differences.note_touched(name, "", f"the sheet {name!r} is gone")
             continue
         for key in _changed(before, output, name, agree):
             if not _within(key, windows):
                 touched += 1
-                _tell(before, output, name, key, found)
+                _tell(before, output, name, key, differences)
     return touched
 
 
@@ -79,9 +79,11 @@ def _changed(before: Workbook, output: Workbook, name: str, agree: Agree) -> lis
     return sorted(changed)
 
 
-def _tell(before: Workbook, output: Workbook, name: str, key: int, found: Differences) -> None:
+def _tell(
+    before: Workbook, output: Workbook, name: str, key: int, differences: Differences
+) -> None:
     first, second = before.sheet(name), output.sheet(name)
-    found.note_touched(
+    differences.note_touched(
         name,
         cell_name(key >> COLUMN_BITS, key & COLUMN_MASK),
         "outside the answer range",
@@ -372,7 +374,7 @@ def _compare_ranges(
                 rules,
                 plan.options,
                 style=style,
-                found=differences,
+                differences=differences,
                 conditions=conditions,
                 notes=remarks,
             )

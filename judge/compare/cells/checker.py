@@ -254,12 +254,12 @@ def other_cases(task: Task) -> tuple[OtherCase, ...]:
     """All cases but the first, on which an answer is measured with the inputs of the others."""
     return tuple(
         OtherCase(
-            each.number,
-            partial(open_workbook, each.input_path),
-            partial(open_workbook, each.gold_path),
+            case.number,
+            partial(open_workbook, case.input_path),
+            partial(open_workbook, case.gold_path),
         )
-        for each in task.cases[1:]
-        if each.inputs and each.golds and each.golds[0].path is not None
+        for case in task.cases[1:]
+        if case.inputs and case.golds and case.golds[0].path is not None
     )
 
 
@@ -277,8 +277,8 @@ def _compare(
         # A file that is compared with itself, as when a suite is verified, is read once.
         if answer.data == side.data:
             output = side.workbook
-        elif (known := opened.get("output")) is not None:
-            output = known
+        elif (opened_output := opened.get("output")) is not None:
+            output = opened_output
         else:
             output = opened["output"] = open_workbook(answer.data)
         with output.package.budget.working():
@@ -317,7 +317,7 @@ def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding
     """
     record = comparison_to_json(comparison)
     asked = (computed.gold, computed.output, computed.conditions.gold, computed.conditions.output)
-    record["engines"] = sorted({engine for each in asked for engine in each.engines})
+    record["engines"] = sorted({engine for part in asked for engine in part.engines})
     record["computed_cells"] = {
         "gold": len(computed.gold.values),
         "output": len(computed.output.values),

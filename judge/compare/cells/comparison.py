@@ -349,9 +349,9 @@ def tell_erased(comparison: Comparison, before: Workbook | Path) -> Comparison:
     """
     blank: dict[str, list[int]] = {}
     for difference in comparison.differences:
-        place = parse_cell(difference.cell) if difference.kind is DifferenceClass.MISSING else None
-        if place is not None:
-            blank.setdefault(difference.sheet, []).append(cell_key(*place))
+        cell = parse_cell(difference.cell) if difference.kind is DifferenceClass.MISSING else None
+        if cell is not None:
+            blank.setdefault(difference.sheet, []).append(cell_key(*cell))
     if not blank:
         return comparison
     held: dict[tuple[str, int], CellValue] = {}
@@ -371,10 +371,10 @@ def tell_erased(comparison: Comparison, before: Workbook | Path) -> Comparison:
 
 
 def _with_input(difference: Difference, held: dict[tuple[str, int], CellValue]) -> Difference:
-    place = parse_cell(difference.cell)
-    if place is None or difference.kind is not DifferenceClass.MISSING:
+    cell = parse_cell(difference.cell)
+    if cell is None or difference.kind is not DifferenceClass.MISSING:
         return difference
-    value = held.get((difference.sheet, cell_key(*place)))
+    value = held.get((difference.sheet, cell_key(*cell)))
     return replace(difference, erased=None if value == "" else value)
 
 

@@ -166,9 +166,9 @@ def compute_and_check(
         max_differences=max_differences,
     )
     if not profile.published:
-        known = sources or ScopeSources(before)
+        scope_sources = sources or ScopeSources(before)
         comparison = _with_options(
-            comparison, plan, known, gold, output, profile, compute, max_differences
+            comparison, plan, scope_sources, gold, output, profile, compute, max_differences
         )
     return Computed(comparison, gold_computed, output_computed, conditions)
 

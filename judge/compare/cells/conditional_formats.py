@@ -79,7 +79,7 @@ def aggregate(rule: ConditionalRule, values: Mapping[int, CellValue]) -> Holds |
     if rule.kind in {"duplicateValues", "uniqueValues"}:
         return _repeated(values, unique=rule.kind == "uniqueValues")
     numbers = {
-        key: number for key, each in values.items() if (number := as_number(each)) is not None
+        key: number for key, value in values.items() if (number := as_number(value)) is not None
     }
     holds = _ranked(rule, numbers) if rule.kind == "top10" else _averaged(rule, numbers)
     if isinstance(holds, str):
@@ -131,7 +131,7 @@ def _averaged(rule: ConditionalRule, numbers: Mapping[int, float]) -> Callable[[
     mean = math.fsum(numbers.values()) / len(numbers)
     above = terms.get("aboveAverage", "1").lower() in _ON
     if deviations:
-        spread = math.fsum((each - mean) ** 2 for each in numbers.values()) / len(numbers)
+        spread = math.fsum((value - mean) ** 2 for value in numbers.values()) / len(numbers)
         apart = deviations * math.sqrt(spread)
         if above:
             return lambda number: number - mean >= apart
@@ -158,24 +158,28 @@ def scale(
         The fill of a cell, None if it gets none, or why that cannot be determined.
     """
     numbers = {
-        key: number for key, each in values.items() if (number := as_number(each)) is not None
+        key: number for key, value in values.items() if (number := as_number(value)) is not None
     }
-    points = [dict(each) for name, each in rule.drawn if name == "cfvo"]
-    colours = [resolve_colour(dict(each), palette) for name, each in rule.drawn if name == "color"]
+    points = [dict(attributes) for name, attributes in rule.drawn if name == "cfvo"]
+    colours = [
+        resolve_colour(dict(attributes), palette)
+        for name, attributes in rule.drawn
+        if name == "color"
+    ]
     if len(points) != len(colours) or len(points) not in {2, 3} or None in colours:
         return "an incomplete colour scale"
     if not numbers:
         return lambda _: None
     ranked = sorted(numbers.values())
     places = [_threshold(point, ranked) for point in points]
-    stops = [each for each in places if each is not None]
+    stops = [threshold for threshold in places if threshold is not None]
     if len(stops) < len(places):
         return "a colour scale with bounds that have to be computed"
-    known = [colour for colour in colours if colour is not None]
+    fixed_colours = [colour for colour in colours if colour is not None]
 
     def fill(key: int) -> Fill | None:
         number = numbers.get(key)
-        return None if number is None else Fill("solid", (_between(number, stops, known),))
+        return None if number is None else Fill("solid", (_between(number, stops, fixed_colours),))
 
     return fill
 
@@ -193,10 +197,10 @@ def _threshold(point: Mapping[str, str], ranked: Sequence[float]) -> float | Non
     share = min(max(number / 100, 0.0), 1.0)
     if kind == "percent":
         return low + (high - low) * share
-    place = share * (len(ranked) - 1)
-    below = int(place)
+    rank = share * (len(ranked) - 1)
+    below = int(rank)
     above = min(below + 1, len(ranked) - 1)
-    return ranked[below] + (ranked[above] - ranked[below]) * (place - below)
+    return ranked[below] + (ranked[above] - ranked[below]) * (rank - below)
 
 
 def _between(number: float, stops: Sequence[float], colours: Sequence[str]) -> str:
@@ -314,14 +318,14 @@ class RuleEvaluator:
         Returns:
             The attributes that are set, or why they cannot be determined.
         """
-        found: Overlay = {}
+        overlay: Overlay = {}
         for rule in rules:
             if rule.is_scale:
                 fill = self._scaled(rule, cell_key(row, column))
                 if isinstance(fill, str):
                     return fill
                 if fill is not None and "fill" in names:
-                    found.setdefault("fill", fill)
+                    overlay.setdefault("fill", fill)
                 continue
             truth = self._truth(rule, row, column)
             if isinstance(truth, str):
@@ -330,10 +334,10 @@ class RuleEvaluator:
                 continue
             for name in names:
                 if (look := getattr(rule.look, name)) is not None:
-                    found.setdefault(name, look)
+                    overlay.setdefault(name, look)
             if rule.rule.stops:
                 break
-        return found
+        return overlay
 
     def _truth(self, rule: SpokenRule, row: int, column: int) -> bool | str:
         if rule.rule.kind in UNDRAWN:
@@ -349,20 +353,20 @@ class RuleEvaluator:
         return answers.unknown.get(key, answers.otherwise) if truth is None else truth
 
     def _aggregate(self, rule: SpokenRule) -> Holds | str:
-        known = self._aggregates.get(id(rule))
-        if known is None:
+        aggregated = self._aggregates.get(id(rule))
+        if aggregated is None:
             values = self._values(rule)
-            known = values if isinstance(values, str) else aggregate(rule.rule, values)
-            self._aggregates[id(rule)] = known
-        return known
+            aggregated = values if isinstance(values, str) else aggregate(rule.rule, values)
+            self._aggregates[id(rule)] = aggregated
+        return aggregated
 
     def _scaled(self, rule: SpokenRule, key: int) -> Fill | str | None:
-        known = self._scales.get(id(rule))
-        if known is None:
+        scaled = self._scales.get(id(rule))
+        if scaled is None:
             values = self._values(rule)
-            known = values if isinstance(values, str) else scale(rule.rule, values, self._palette)
-            self._scales[id(rule)] = known
-        return known if isinstance(known, str) else known(key)
+            scaled = values if isinstance(values, str) else scale(rule.rule, values, self._palette)
+            self._scales[id(rule)] = scaled
+        return scaled if isinstance(scaled, str) else scaled(key)
 
     def _values(self, rule: SpokenRule) -> Mapping[int, CellValue] | str:
         windows = rule.rule.windows
@@ -576,10 +580,10 @@ class RuleComparison:
                     continue
                 self._as_shown += 1
                 shown = self._look(self._gold, key, first)
-                found = self._look(self._output, cell_key(row + down, column), second)
+                actual = self._look(self._output, cell_key(row + down, column), second)
                 for name in unlike.names:
-                    if not attribute_agrees(name, shown, found):
-                        yield key, _told(name, shown, found)
+                    if not attribute_agrees(name, shown, actual):
+                        yield key, _told(name, shown, actual)
 
     def _by_text(self, key: int, unlike: _Unlike, reason: str) -> Iterator[tuple[int, str]]:
         if reason != _ONE_SIDED:
@@ -601,8 +605,8 @@ class RuleComparison:
         return replace(own, **overlay) if overlay else own  # type: ignore[arg-type]
 
 
-def _told(name: str, shown: CellStyle, found: CellStyle) -> str:
+def _told(name: str, shown: CellStyle, actual: CellStyle) -> str:
     return (
         f"{name.replace('_', ' ')}: with conditional formats expected {getattr(shown, name)}, "
-        f"found {getattr(found, name)}"
+        f"found {getattr(actual, name)}"
     )

@@ -122,17 +122,19 @@ def group_cells(
     """
     rules = replace(profile, unordered_rows=False, ignore_extra=False)
     to_change = wrong_changes = cells = wrong = 0
-    for each, wrong_keys in zip(ranges, differing, strict=True):
-        new = gold.area(each)
-        placed = before.counterpart(each)
+    for window, wrong_keys in zip(ranges, differing, strict=True):
+        new = gold.area(window)
+        placed = before.counterpart(window)
         if placed is None:
             agree = comparator(rules, actual_1904=gold.workbook.date_1904)
             changing = {*differing_keys({}, new.values(), agree), *new.uncomputed()}
         else:
             old = before.area(placed)
-            changing = compare_range(old, new, rules, options, style=style, found=Differences(0))
-        cells += each.size
-        wrong += each.size if wrong_keys is None else len(wrong_keys)
+            changing = compare_range(
+                old, new, rules, options, style=style, differences=Differences(0)
+            )
+        cells += window.size
+        wrong += window.size if wrong_keys is None else len(wrong_keys)
         to_change += len(changing)
         wrong_changes += len(changing if wrong_keys is None else changing & wrong_keys)
     return (

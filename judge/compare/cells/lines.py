@@ -101,15 +101,15 @@ def _lines(contents: Contents, answer: Sequence[Window], *, by_row: bool) -> Map
         row, column = key >> COLUMN_BITS, key & COLUMN_MASK
         line, across = (row, column) if by_row else (column, row)
         if any(
-            (each.min_column if by_row else each.min_row)
+            (part.min_column if by_row else part.min_row)
             <= across
-            <= (each.max_column if by_row else each.max_row)
-            for each in answer
+            <= (part.max_column if by_row else part.max_row)
+            for part in answer
         ):
             continue
         held = contents[key]
-        said = held.value if held.formula is None else formula_shape(held.formula)
-        lines.setdefault(line, {})[across] = type(said), said
+        content = held.value if held.formula is None else formula_shape(held.formula)
+        lines.setdefault(line, {})[across] = type(content), content
     return lines
 
 
@@ -153,7 +153,7 @@ def _in_common_contents(
 ) -> tuple[_Signatures, _Signatures]:
     """What lines hold, whatever the position, of that which both sides hold."""
     one, two = (
-        {held for line in each.values() for held in line.values()} for each in (first, second)
+        {held for line in lines.values() for held in line.values()} for lines in (first, second)
     )
 
     def signed(lines: Mapping[int, _Line]) -> _Signatures:

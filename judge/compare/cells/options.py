@@ -183,15 +183,15 @@ class CheckOptions:
         Raises:
             UsageError: an option is unknown or its value does not fit.
         """
-        known = {field.name for field in fields(CheckOptions)}
+        names = {field.name for field in fields(CheckOptions)}
         values: dict[str, object] = {}
         for name, value in options.items():
             if name in POSITION_OPTIONS:
                 continue
-            if name not in known:
+            if name not in names:
                 raise UsageError(
                     f"the checker has no option {name!r}",
-                    hint=f"Options: {', '.join(sorted(known))}.",
+                    hint=f"Options: {', '.join(sorted(names))}.",
                 )
             values[name] = _checked(name, value)
         return replace(CheckOptions(), **values)  # type: ignore[arg-type]
@@ -285,7 +285,7 @@ def script_style(profile: Profile, style: Sequence[str]) -> tuple[str, ...]:
     """The style attributes that a profile compares: of published ones, those of the script."""
     if not profile.published:
         return tuple(style)
-    return tuple(each for each in style if profile.groups and each in _SCRIPT_STYLE)
+    return tuple(name for name in style if profile.groups and name in _SCRIPT_STYLE)
 
 
 def _checked(name: str, value: object) -> object:

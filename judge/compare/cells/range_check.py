@@ -58,9 +58,9 @@ def match_rows(
         for row in left:
             match = next(
                 (
-                    each
-                    for each in free
-                    if _rows_agree(gold_rows.get(row, {}), output_rows.get(each, {}), agree)
+                    candidate
+                    for candidate in free
+                    if _rows_agree(gold_rows.get(row, {}), output_rows.get(candidate, {}), agree)
                 ),
                 None,
             )
@@ -101,7 +101,7 @@ def compare_range(
     options: CheckOptions,
     *,
     style: tuple[str, ...],
-    found: Differences,
+    differences: Differences,
     conditions: ConditionAnswers = NO_ANSWERS,
     notes: list[str] | None = None,
 ) -> set[int]:
@@ -113,7 +113,7 @@ def compare_range(
         profile: the rules.
         options: options of the task's checker.
         style: style attributes to compare in addition to the values.
-        found: gets the differences.
+        differences: gets the differences.
         conditions: the conditions of conditional formats, as far as they are known.
         notes: where to note how conditional formats were compared.
 
@@ -136,14 +136,14 @@ def compare_range(
     keys = sorted(
         key
         for key in differing.keys() | styles.keys()
-        if not any(window.holds(*_place(key)) for window in ignored)
+        if not any(window.holds(*_row_and_column(key)) for window in ignored)
     )
     for key in keys:
         kind = differing.get(key, DifferenceClass.STYLE)
-        if found.is_full:
-            found.count(kind)
+        if differences.is_full:
+            differences.count(kind)
         else:
-            found.add(comparison.difference(key, kind, styles.get(key, "")))
+            differences.add(comparison.difference(key, kind, styles.get(key, "")))
     return set(keys)
 
 
@@ -205,7 +205,7 @@ class _RangeComparison:
         back = {output_row: gold_row for gold_row, output_row in self._rows.items()}
 
         def moved(key: int) -> int:
-            row, column = _place(key)
+            row, column = _row_and_column(key)
             return cell_key(back.get(row, row), column)
 
         self._actual = {moved(key): value for key, value in self._actual.items()}
@@ -215,7 +215,7 @@ class _RangeComparison:
         """Key of the output's cell that is compared with a cell of the gold."""
         if not self._rows:
             return key
-        row, column = _place(key)
+        row, column = _row_and_column(key)
         return cell_key(self._rows.get(row, row), column)
 
     @property
@@ -260,11 +260,11 @@ class _RangeComparison:
     def _written(self) -> set[int]:
         """Keys of the gold's cells that hold a formula in the gold, in the output or in both."""
         moved = {output: gold for gold, output in self._rows.items()}
-        found = set(self._gold.sheet.formula_keys(self._gold.window))
+        keys = set(self._gold.sheet.formula_keys(self._gold.window))
         for key in self._output.sheet.formula_keys(self._output.window):
-            row, column = _place(key)
-            found.add(cell_key(moved.get(row, row), column))
-        return found
+            row, column = _row_and_column(key)
+            keys.add(cell_key(moved.get(row, row), column))
+        return keys
 
     def _by_formulas(self, keys: set[int], deciding: set[int]) -> set[int]:
         """The keys that differ if some cells are compared by their formulas, not their values."""
@@ -290,11 +290,11 @@ class _RangeComparison:
             why = detail or remark
         if output_key != key:
             why = f"{why}; " if why else ""
-            why += f"the output has it in {cell_name(*_place(output_key))}"
+            why += f"the output has it in {cell_name(*_row_and_column(output_key))}"
         return Difference(
             kind=kind,
             sheet=self._gold.cell_range.sheet,
-            cell=cell_name(*_place(key)),
+            cell=cell_name(*_row_and_column(key)),
             expected=expected,
             actual=actual,
             expected_formula=self._gold.sheet.formula(key),
@@ -341,7 +341,7 @@ def unequal_keys(expected: Mapping[int, object], actual: Mapping[int, object]) -
     return compress(expected, map(or_, unequal, retyped))
 
 
-def _place(key: int) -> tuple[int, int]:
+def _row_and_column(key: int) -> tuple[int, int]:
     return key >> COLUMN_BITS, key & COLUMN_MASK
 
 

@@ -26,7 +26,7 @@ def common_length(first: str, second: str) -> int:
     """How many characters two strings have in common before they differ."""
     pairs = zip(first, second, strict=False)
     return next(
-        (place for place, (one, other) in enumerate(pairs) if one != other),
+        (index for index, (one, other) in enumerate(pairs) if one != other),
         min(len(first), len(second)),
     )
 
@@ -60,16 +60,16 @@ def _row(difference: Mapping[str, Any]) -> tuple[str, str, str]:
     start = 0
     if isinstance(expected, str) and isinstance(actual, str):
         start = common_length(expected, actual)
-    place = place_of(difference)
-    found = "formula without a value" if is_uncomputed(difference) else shown(actual, start)
-    return place, shown(expected, start), found
+    position = place_of(difference)
+    shown_actual = "formula without a value" if is_uncomputed(difference) else shown(actual, start)
+    return position, shown(expected, start), shown_actual
 
 
 def place_of(difference: Mapping[str, Any]) -> str:
     """Where a difference, in JSON form, is: a cell, or another place that its checker names."""
-    place = difference.get("place")
-    if isinstance(place, dict):
-        parts = (place.get("kind"), difference["sheet"], place.get("name"))
+    position = difference.get("place")
+    if isinstance(position, dict):
+        parts = (position.get("kind"), difference["sheet"], position.get("name"))
         return " ".join(str(part) for part in parts if part)
     return f"{difference['sheet']}!{difference['cell']}".removesuffix("!")
 
@@ -108,10 +108,10 @@ def shown(value: object, start: int = 0, *, width: int | None = _WIDEST_VALUE) -
 def _remark(difference: Mapping[str, Any]) -> str:
     kind = str(difference["kind"])
     # A detail of a cell that was not calculated says why.
-    said = kind in _SAID_ALREADY or (
+    is_repeated = kind in _SAID_ALREADY or (
         kind == DifferenceClass.NOT_CALCULATED and "detail" in difference
     )
-    parts = [] if said else [kind.replace("_", " ")]
+    parts = [] if is_repeated else [kind.replace("_", " ")]
     if detail := difference.get("detail"):
         parts.append(str(detail))
     if (erased := difference.get("erased")) is not None:
@@ -147,8 +147,8 @@ _WORDS = {
 
 def kind_words(kind: str) -> str:
     """The words for a class of difference, in the findings of every checker."""
-    known = {each.value: words for each, words in _WORDS.items()}
-    return known.get(kind, kind.replace("_", " "))
+    words_of = {member.value: words for member, words in _WORDS.items()}
+    return words_of.get(kind, kind.replace("_", " "))
 
 
 def value_to_json(value: CellValue) -> object:
@@ -208,7 +208,7 @@ def comparison_to_json(comparison: Comparison) -> CaseComparison:
         "equal": comparison.equal,
         "profile": comparison.profile,
         "official_equal": comparison.official_equal,
-        "ranges": [range_name(each) for each in comparison.ranges],
+        "ranges": [range_name(compared) for compared in comparison.ranges],
         "cells": comparison.cells,
         "differing_cells": comparison.differing_cells,
         "touched_cells": comparison.touched_cells,
@@ -248,11 +248,11 @@ def computed_to_json(computed: ComputedValues, limit: int) -> SheetValues:
 
     Dates and times are ``{"date": "2024-01-31T00:00:00"}``, so that no string is mistaken for one.
     """
-    found: SheetValues = {}
+    sheets: SheetValues = {}
     for ref in sorted(computed.values)[:limit]:
         shown = _dated(computed.values[ref])
-        found.setdefault(ref.sheet, {})[cell_name(ref.row, ref.column)] = shown
-    return found
+        sheets.setdefault(ref.sheet, {})[cell_name(ref.row, ref.column)] = shown
+    return sheets
 
 
 def _difference_to_json(difference: Difference) -> DifferenceRecord:
@@ -305,20 +305,20 @@ def first_difference(comparison: Comparison) -> str:
     for kind in (DifferenceClass.NO_FORMULA, DifferenceClass.COLLATERAL, DifferenceClass.NOT_LIVE):
         rest.pop(kind, None)
     more = comparison.differing_cells - (lead.kind not in APART)
-    said = []
+    remarks = []
     if more > 0 and lead.kind is not DifferenceClass.MISSING_SHEET:
         # If there is only one class, it is that of the cell that is shown.
         counted = _counted(rest) if rest.get(lead.kind, 0) != more else ""
-        said.append(f"{more:,} more of {comparison.cells:,} cells{counted and f': {counted}'}")
+        remarks.append(f"{more:,} more of {comparison.cells:,} cells{counted and f': {counted}'}")
     elif more > 0:
-        said.append(f"{comparison.differing_cells:,} of {comparison.cells:,} cells differ")
+        remarks.append(f"{comparison.differing_cells:,} of {comparison.cells:,} cells differ")
     if touched > 0:
         other = "other " if lead.kind is DifferenceClass.TOUCHED else ""
-        said.append(f"{touched:,} {other}cells outside the answer range changed")
+        remarks.append(f"{touched:,} {other}cells outside the answer range changed")
     if lost > 0:
         other = "more " if lead.kind is DifferenceClass.LOST else ""
-        said.append(f"{lost:,} {other}things that the input had were lost")
-    return f"{line} (and {'; '.join(said)})" if said else line
+        remarks.append(f"{lost:,} {other}things that the input had were lost")
+    return f"{line} (and {'; '.join(remarks)})" if remarks else line
 
 
 def _lead(differences: Sequence[Difference]) -> Difference:
@@ -334,16 +334,16 @@ def _lead(differences: Sequence[Difference]) -> Difference:
         return difference.kind, isinstance(told, str) and text_as_number(told) is None
 
     groups: dict[tuple[DifferenceClass, bool], list[Difference]] = {}
-    for each in differences:
-        groups.setdefault(alike(each), []).append(each)
+    for entry in differences:
+        groups.setdefault(alike(entry), []).append(entry)
 
     def weight(group: tuple[DifferenceClass, bool]) -> tuple[bool, bool, int, bool]:
         kind, is_text = group
         within = kind not in APART
-        known = kind is not DifferenceClass.NOT_CALCULATED
+        is_computed = kind is not DifferenceClass.NOT_CALCULATED
         return (
             kind is DifferenceClass.MISSING_SHEET,
-            within and known,
+            within and is_computed,
             len(groups[group]) if within else 0,
             not is_text,
         )
@@ -419,7 +419,7 @@ def _percent(comparison: Comparison) -> str:
 
 
 def _ranges(ranges: Sequence[CellRange], limit: int = 4) -> str:
-    names = [range_name(each) for each in ranges[:limit]]
+    names = [range_name(compared) for compared in ranges[:limit]]
     if len(ranges) > limit:
         names.append(f"{len(ranges) - limit} more")
     return ", ".join(names) or "no cell"
@@ -431,20 +431,22 @@ def _line(difference: Mapping[str, Any]) -> str:
     detail = difference.get("detail")
     if kind == DifferenceClass.MISSING_SHEET:
         return str(detail or f"sheet {difference['sheet']!r} is missing")
-    place = place_of(difference)
+    position = place_of(difference)
     if kind == DifferenceClass.STYLE:
-        return f"{place}: {words}: {detail}"
+        return f"{position}: {words}: {detail}"
     if kind in {DifferenceClass.LOST, DifferenceClass.NO_FORMULA}:
         return f"{words}: {detail}"
     if kind == DifferenceClass.TOUCHED:
         # A sheet that was removed has no cell to name.
-        return f"{place}: {_change(difference)} ({detail})" if difference["cell"] else str(detail)
+        return (
+            f"{position}: {_change(difference)} ({detail})" if difference["cell"] else str(detail)
+        )
     erased = difference.get("erased")
     if kind == DifferenceClass.MISSING and erased is not None:
         words, told = "erased", f"the input holds {shown(erased, width=None)}"
         detail = f"{told}; {detail}" if detail else told
-    expected, found = (_with_formula(difference, side) for side in ("expected", "actual"))
-    return f"{place}: {words}: expected {expected}, found {found}" + (
+    expected, actual = (_with_formula(difference, side) for side in ("expected", "actual"))
+    return f"{position}: {words}: expected {expected}, found {actual}" + (
         f" ({detail})" if detail else ""
     )
 

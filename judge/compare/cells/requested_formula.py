@@ -132,39 +132,39 @@ def find_asked_formula(
     Raises:
         WorkbookError: a sheet cannot be read.
     """
-    wanted = constants = 0
+    asked = constants = 0
     has_formula = False
-    for expected, found in zip(gold_ranges, output_ranges, strict=True):
+    for expected, actual in zip(gold_ranges, output_ranges, strict=True):
         cells = new_formulas(before, gold, expected)
-        wanted += len(cells)
-        if found is None:
+        asked += len(cells)
+        if actual is None:
             continue
-        window = found.window
-        sheet = output.sheet(found.sheet)
-        old = _old_formulas(before, found)
+        window = actual.window
+        sheet = output.sheet(actual.sheet)
+        old = _old_formulas(before, actual)
         here = {key: sheet.formula(key) for key in sheet.formula_keys(window)}
         has_formula = has_formula or any(old.get(key) != text for key, text in here.items())
         values = sheet.values(window)
-        down = found.min_row - expected.min_row
-        right = found.min_column - expected.min_column
+        down = actual.min_row - expected.min_row
+        right = actual.min_column - expected.min_column
         for key in cells:
-            place = cell_key((key >> COLUMN_BITS) + down, (key & COLUMN_MASK) + right)
-            constants += place not in here and values.get(place) not in {None, ""}
+            actual_key = cell_key((key >> COLUMN_BITS) + down, (key & COLUMN_MASK) + right)
+            constants += actual_key not in here and values.get(actual_key) not in {None, ""}
     # A formula next to the answer, such as in a column that the question names, is one too.
     if has_formula or (constants and before is not None and _has_new_formula(before, output)):
         constants = 0
-    return FormulaAsked(words, True, wanted, constants)
+    return FormulaAsked(words, True, asked, constants)
 
 
 def _has_new_formula(before: Workbook, output: Workbook) -> bool:
     """Whether the output has a formula that the input does not have in that cell."""
     for name in output.sheet_names:
         sheet = output.sheet(name)
-        known = before.sheet(name) if name in before.sheet_names else None
-        if known is not None:
-            known.load([WHOLE_SHEET])
+        input_sheet = before.sheet(name) if name in before.sheet_names else None
+        if input_sheet is not None:
+            input_sheet.load([WHOLE_SHEET])
         for key in sheet.formula_keys(WHOLE_SHEET):
-            if known is None or known.formula(key) != sheet.formula(key):
+            if input_sheet is None or input_sheet.formula(key) != sheet.formula(key):
                 return True
     return False
 

@@ -82,10 +82,10 @@ class Loss:
         where = "!".join(part for part in (self.sheet, self.place) if part)
         if self.kind in _WORDS:
             return f"{self.label} {_WORDS[FeatureKind(self.kind)]}".replace(" hidden is", " is")
-        said = f"{where}: {self.label}" if where else self.label
+        text = f"{where}: {self.label}" if where else self.label
         if self.kept == 1:
-            return said
-        return f"{said} ({self.left:,} of {self.kept:,} left)"
+            return text
+        return f"{text} ({self.left:,} of {self.kept:,} left)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +123,12 @@ def find_losses(
     if output is gold or output.data in {gold.data, before.data}:
         return Kept({}, ())
     first = _features(before)
-    expected, found = _features(gold), _features(output)
+    expected, actual = _features(gold), _features(output)
     losses = [
         Loss(kind.value, held.label, held.sheet, held.where, kept, left)
         for (kind, content), held in first
-        if (kept := _kept(kind, content, held, expected)) > (left := found.measure(kind, content))
-        and not _on_lost_sheet(kind, held, expected, found)
+        if (kept := _kept(kind, content, held, expected)) > (left := actual.measure(kind, content))
+        and not _on_lost_sheet(kind, held, expected, actual)
     ]
     losses += _lost_formulas(before, gold, output, answer)
     return Kept(dict(Counter(loss.kind for loss in losses)), tuple(losses[:MAX_LOSSES]))
@@ -143,14 +143,14 @@ def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> in
     return min(held.measure, expected.measure(kind, content))
 
 
-def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, found: Features) -> bool:
+def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, lost: Features) -> bool:
     """Whether a whole sheet was lost, which says more than what was on it."""
     sheet = folded(held.sheet)
     return (
         kind is not FeatureKind.SHEET
         and bool(sheet)
         and bool(expected.measure(FeatureKind.SHEET, sheet))
-        and not found.measure(FeatureKind.SHEET, sheet)
+        and not lost.measure(FeatureKind.SHEET, sheet)
     )
 
 
@@ -173,7 +173,7 @@ def _lost_formulas(
 
 
 def _windows(answer: Sequence[CellRange], sheet: str) -> list[Window]:
-    return [each.window for each in answer if each.sheet == sheet]
+    return [part.window for part in answer if part.sheet == sheet]
 
 
 def _kept_formulas(before: Sheet, gold: Sheet, answer: Sequence[Window]) -> list[int]:
@@ -219,9 +219,9 @@ def _lost_on_sheet(
             missing[shape] -= 1
             lost[values.get(key) not in {None, ""}].append(key)
     return [
-        _formula_loss(first.formula(found[0]) or "", name, found, len(kept), constants=constants)
-        for constants, found in lost.items()
-        if found
+        _formula_loss(first.formula(keys[0]) or "", name, keys, len(kept), constants=constants)
+        for constants, keys in lost.items()
+        if keys
     ]
 
 
@@ -229,13 +229,13 @@ def _arrays(workbook: Workbook, sheet: str, keys: Sequence[int]) -> list[Window]
     """The rectangles that array formulas fill; their other cells hold no formula of their own."""
     read = workbook.sheet(sheet)
     written = (read.raw_formula(key) for key in keys)
-    found = [
+    windows = [
         window
         for raw in written
         if raw is not None and raw.kind == "array" and raw.reference
         if (window := parse_window(raw.reference)) is not None
     ]
-    return [each for each in found if each.min_row < each.max_row or _is_wide(each)][:_MAX_ARRAYS]
+    return [part for part in windows if part.min_row < part.max_row or _is_wide(part)][:_MAX_ARRAYS]
 
 
 def _is_wide(window: Window) -> bool:
@@ -349,11 +349,11 @@ class Scope:
         record: FormulaAskedRecord = {"as": self.formula_asked}
         if (problem := self.problems.get("formula_asked")) is not None:
             record["problem"] = problem
-        if (found := self.formula) is not None:
-            record["asked"] = found.asked
-            record["words"] = found.words
-            record["gold_formulas"] = found.gold_formulas
-            record["constants"] = found.constants
+        if (asked := self.formula) is not None:
+            record["asked"] = asked.asked
+            record["words"] = asked.words
+            record["gold_formulas"] = asked.gold_formulas
+            record["constants"] = asked.constants
         return record
 
 
@@ -385,9 +385,12 @@ def look_at_scope(
     if options.keep != OFF and before is None:
         problems["keep"] = sources.problem
     elif options.keep != OFF and before is not None:
-        known = before
+        input_workbook = before
         kept = _guarded(
-            "keep", options.keep, problems, lambda: find_losses(known, gold, output, ranges[0])
+            "keep",
+            options.keep,
+            problems,
+            lambda: find_losses(input_workbook, gold, output, ranges[0]),
         )
     if options.formula_asked != OFF:
         words = "" if sources.question is None else words_for_formula(sources.question)

@@ -138,7 +138,7 @@ class StyleChecker:
         self._gold = gold
         self._output = output
         self._attributes = tuple(dict.fromkeys(attributes))
-        self._known: dict[tuple[int, int], str] = {}
+        self._compared_pairs: dict[tuple[int, int], str] = {}
 
     def details(
         self,
@@ -165,11 +165,11 @@ class StyleChecker:
             WorkbookError: a style sheet is broken, or there are too many conditional formats.
         """
         window = gold_range.window
-        found: dict[int, list[str]] = {}
+        details: dict[int, list[str]] = {}
 
         def note(key: int, what: str) -> None:
             if what and key not in skip:
-                found.setdefault(key, []).append(what)
+                details.setdefault(key, []).append(what)
 
         self._compare_formats(gold_range, output_range, window, output_key, note)
         if rules is not None:
@@ -177,7 +177,7 @@ class StyleChecker:
                 note(key, what)
         if "hyperlink" in self._attributes:
             self._compare_links(gold_range, output_range, window, output_key, note)
-        return {key: "; ".join(what) for key, what in found.items()}
+        return {key: "; ".join(what) for key, what in details.items()}
 
     # -- cell formats ----------------------------------------------------------------------------
 
@@ -195,9 +195,9 @@ class StyleChecker:
         stored = gold_sheet.values(window).keys() | output_sheet.values(window).keys()
         for key in stored:
             pair = expected.get(key, 0), actual.get(output_key(key), 0)
-            if pair not in self._known:
-                self._known[pair] = self._compare_pair(*pair)
-            note(key, self._known[pair])
+            if pair not in self._compared_pairs:
+                self._compared_pairs[pair] = self._compare_pair(*pair)
+            note(key, self._compared_pairs[pair])
 
     def _compare_pair(self, gold_index: int, output_index: int) -> str:
         expected, actual = self._gold.style(gold_index), self._output.style(output_index)
@@ -232,7 +232,7 @@ def conditional_names(attributes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _links(workbook: Workbook, sheet: str, window: Window) -> dict[int, str]:
-    found: dict[int, str] = {}
+    links: dict[int, str] = {}
     for _, keys, target in linked_keys(workbook, sheet, window):
-        found |= dict.fromkeys(keys, target)
-    return found
+        links |= dict.fromkeys(keys, target)
+    return links

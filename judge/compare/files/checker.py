@@ -80,11 +80,15 @@ def judge_metric(call: MetricCall, number: int, asked: Asked, *, published_only:
             raise
     if published_only:
         return Judged(score, error)
-    found = metric.standard(asked)
+    differences = metric.standard(asked)
     wrong: tuple[FoundDifference, ...] = ()
-    if found is not None:
-        place = DifferencePlace(PlaceKind.RULE, f"{number} ({call.func})")
-        wrong = (FoundDifference(call.func, place, found.expected, found.actual, found.detail),)
+    if differences is not None:
+        position = DifferencePlace(PlaceKind.RULE, f"{number} ({call.func})")
+        wrong = (
+            FoundDifference(
+                call.func, position, differences.expected, differences.actual, differences.detail
+            ),
+        )
     return Judged(score, error, wrong)
 
 
@@ -98,10 +102,10 @@ def published_score(
     """
     scores = []
     for make in judged:
-        said = make()
-        if said.error is not None:
-            return None, said.error
-        score = said.score or 0.0
+        outcome = make()
+        if outcome.error is not None:
+            return None, outcome.error
+        score = outcome.score or 0.0
         if all_of and score == 0.0:
             return 0.0, None
         if not all_of and score == 1.0:
@@ -116,12 +120,12 @@ def finding_of_metrics(
     judged: Sequence[Judged], *, all_of: bool, published: tuple[float | None, PublishedError | None]
 ) -> Finding:
     """The judge's own finding, with the published score on record."""
-    wrong = [each for said in judged for each in said.wrong]
-    right = not wrong if all_of else any(not said.wrong for said in judged)
-    found = finding_of([] if right else wrong, units=len(judged))
-    open_ones = [said.undecided for said in judged if said.wrong]
+    wrong = [difference for judgement in judged for difference in judgement.wrong]
+    right = not wrong if all_of else any(not judgement.wrong for judgement in judged)
+    finding = finding_of([] if right else wrong, units=len(judged))
+    open_ones = [judgement.undecided for judgement in judged if judgement.wrong]
     undecided = not right and (all(open_ones) if all_of else any(open_ones))
-    return with_score(replace(found, undecided=undecided), published)
+    return with_score(replace(finding, undecided=undecided), published)
 
 
 def finding_of_score(published: tuple[float | None, PublishedError | None], units: int) -> Finding:
@@ -129,20 +133,20 @@ def finding_of_score(published: tuple[float | None, PublishedError | None], unit
     score, error = published
     differences = []
     if score != 1.0:
-        said = "a score of 1"
+        target = "a score of 1"
         actual: object = str(error) if error is not None else score
         kind = "published_error" if error is not None else "published_score"
-        differences.append(FoundDifference(kind, DifferencePlace(PlaceKind.RULE), said, actual))
+        differences.append(FoundDifference(kind, DifferencePlace(PlaceKind.RULE), target, actual))
     return with_score(finding_of(differences, units=units), published)
 
 
-def with_score(found: Finding, published: tuple[float | None, PublishedError | None]) -> Finding:
+def with_score(finding: Finding, published: tuple[float | None, PublishedError | None]) -> Finding:
     """A finding with the published score on record."""
     score, error = published
-    record = {**found.record, "official_equal": score == 1.0, "official_score": score}
+    record = {**finding.record, "official_equal": score == 1.0, "official_score": score}
     if error is not None:
         record["published_error"] = str(error)
-    return replace(found, record=record)  # type: ignore[arg-type]
+    return replace(finding, record=record)  # type: ignore[arg-type]
 
 
 # -- the checker -----------------------------------------------------------------------------------
@@ -236,10 +240,10 @@ def _options(spec: CheckerSpec) -> MetricOptions:
 
 
 def _gold(call: MetricCall, golds: Sequence[Gold]) -> Gold:
-    found = next((gold for gold in golds if gold.name == call.gold), None)
-    if found is None:
+    gold_file = next((gold for gold in golds if gold.name == call.gold), None)
+    if gold_file is None:
         raise GoldFaultError(f"{call.func}: the case has no gold {call.gold!r}")
-    return found
+    return gold_file
 
 
 def _file(call: MetricCall, options: MetricOptions, answer: Answer) -> AnswerFile | None:
@@ -289,24 +293,24 @@ def _workbook(
     rules: Rules,
 ) -> Judged:
     """A list of rules among the metrics."""
-    place = DifferencePlace(PlaceKind.RULE, f"{number + 1} ({WORKBOOK})")
+    position = DifferencePlace(PlaceKind.RULE, f"{number + 1} ({WORKBOOK})")
     if file is None:
-        return Judged(0.0, None, (FoundDifference(WORKBOOK, place, "a workbook", None),))
+        return Judged(0.0, None, (FoundDifference(WORKBOOK, position, "a workbook", None),))
     given = options.metrics[number].options.get("rules", [])
     asked = RuleOptions.of({"rules": given, "evaluator": options.evaluator})
-    rest = tuple(each for each in answer.files if each is not file)
+    rest = tuple(candidate for candidate in answer.files if candidate is not file)
     book = None if gold is None else open_gold(gold, compute)
     own = Answer(answer.origin, (file, *rest))
-    found = check_workbook(asked, book, gold, own, compute, rules)
-    error = found.record.get("published_error")
+    finding = check_workbook(asked, book, gold, own, compute, rules)
+    error = finding.record.get("published_error")
     if error is not None:
         kind, _, message = str(error).partition(": ")
-        return Judged(None, PublishedError(kind, message, Side.ANSWER), _wrong(found, place))
-    score = float(bool(found.record.get("official_equal")))
-    return Judged(score, None, _wrong(found, place), undecided=found.undecided)
+        return Judged(None, PublishedError(kind, message, Side.ANSWER), _wrong(finding, position))
+    score = float(bool(finding.record.get("official_equal")))
+    return Judged(score, None, _wrong(finding, position), undecided=finding.undecided)
 
 
-def _wrong(found: Finding, place: DifferencePlace) -> tuple[FoundDifference, ...]:
-    if found.agrees:
+def _wrong(finding: Finding, position: DifferencePlace) -> tuple[FoundDifference, ...]:
+    if finding.agrees:
         return ()
-    return (FoundDifference(WORKBOOK, place, "all rules hold", found.cause),)
+    return (FoundDifference(WORKBOOK, position, "all rules hold", finding.cause),)

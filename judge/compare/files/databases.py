@@ -31,7 +31,7 @@ def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
             "NotImplementedError", f"{kind_of_database} databases are not read here", Side.RULES
         )
     listed = asked.options.get("check_type", ["table", "view"])
-    known = [_TYPES[each] for each in listed if each in _TYPES]
+    types = [_TYPES[name] for name in listed if name in _TYPES]
     targets = {}
     for kind in _KINDS:
         names = asked.options.get(f"{kind}_targets", [])
@@ -39,11 +39,11 @@ def _asked_of(asked: Asked) -> tuple[dict[str, Any], set[str]]:
             raise PublishedError("TypeError", f"{kind}_targets is not a list", Side.RULES)
         targets[kind] = names
     options = {
-        "kinds": [kind for kind in _KINDS if any(each[0] == kind for each in known)],
-        "rows": [kind for kind, rest in known if rest == "-schema-content"],
+        "kinds": [kind for kind in _KINDS if any(query_type[0] == kind for query_type in types)],
+        "rows": [kind for kind, rest in types if rest == "-schema-content"],
         "targets": targets,
     }
-    return options, {kind for kind, rest in known if rest}
+    return options, {kind for kind, rest in types if rest}
 
 
 def _read(asked: Asked, data: bytes, options: dict[str, Any], side: Side) -> list[dict[str, Any]]:
@@ -66,7 +66,7 @@ def right_database(asked: Asked) -> Wrong | None:
         return MISSING
     gold = _read(asked, asked.bytes_of_gold, options, Side.GOLD)
     own = _read(asked, asked.answer, options, Side.ANSWER)
-    names = [[(each["kind"], each["name"]) for each in listed] for listed in (gold, own)]
+    names = [[(query["kind"], query["name"]) for query in listed] for listed in (gold, own)]
     if names[0] != names[1]:
         return Wrong(str(names[0])[:500], str(names[1])[:500], "tables and views")
     for one, two in zip(gold, own, strict=True):

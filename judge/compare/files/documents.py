@@ -73,7 +73,7 @@ def right_json_file(asked: Asked) -> Wrong | None:
 def _listed(asked: Asked, name: str) -> list[Mapping[str, Any]]:
     rules = asked.rules if isinstance(asked.rules, dict) else {}
     listed = rules.get(name, [])
-    if not all(isinstance(each, dict) and isinstance(each.get("key"), list) for each in listed):
+    if not all(isinstance(rule, dict) and isinstance(rule.get("key"), list) for rule in listed):
         raise PublishedError("KeyError", "'key'", Side.RULES)
     return list(listed)
 
@@ -96,14 +96,14 @@ def published_check_json(asked: Asked) -> float:
     document = _document(asked.answer, Side.ANSWER)
     holds = True
     with blaming(Side.ANSWER):
-        for each in _listed(asked, "expect"):
-            value = _published_value(document, each["key"])
+        for rule in _listed(asked, "expect"):
+            value = _published_value(document, rule["key"])
             if value is _MISSING:
                 return 0.0
-            holds = holds and matches(value, each)
-        for each in _listed(asked, "unexpect"):
-            value = _published_value(document, each["key"])
-            holds = holds and not matches(None if value is _MISSING else value, each)
+            holds = holds and matches(value, rule)
+        for rule in _listed(asked, "unexpect"):
+            value = _published_value(document, rule["key"])
+            holds = holds and not matches(None if value is _MISSING else value, rule)
     return float(holds)
 
 
@@ -138,15 +138,15 @@ def right_check_json(asked: Asked) -> Wrong | None:
     if asked.answer is None:
         return MISSING
     document = _own(asked)
-    for rules, wanted in ((expected, True), (unexpected, False)):
+    for rules, expected_truth in ((expected, True), (unexpected, False)):
         for rule in rules:
             value = _value(document, rule["key"])
             holds = value is not _MISSING and _meets(value, rule)
-            if holds is not wanted:
-                said = None if value is _MISSING else value
+            if holds is not expected_truth:
+                shown_value = None if value is _MISSING else value
                 where = ".".join(map(str, rule["key"]))
-                asks = f"{'' if wanted else 'not '}{rule.get('method')} {rule.get('ref')!r}"
-                return Wrong(asks, said, where)
+                asks = f"{'' if expected_truth else 'not '}{rule.get('method')} {rule.get('ref')!r}"
+                return Wrong(asks, shown_value, where)
     return None
 
 
@@ -156,14 +156,14 @@ def right_check_json(asked: Asked) -> Wrong | None:
 def _yaml_rules(asked: Asked) -> list[tuple[str, list[Any], Any]]:
     if not isinstance(asked.rules, list):
         raise PublishedError("TypeError", "the rules are not a list", Side.RULES)
-    found = []
+    rules = []
     for rule in asked.rules:
         if not isinstance(rule, list) or len(rule) != 3 or not isinstance(rule[1], list):
             raise PublishedError(
                 "ValueError", f"{rule!r} is not [match, key path, value]"[:200], Side.RULES
             )
-        found.append((str(rule[0]), rule[1], rule[2]))
-    return found
+        rules.append((str(rule[0]), rule[1], rule[2]))
+    return rules
 
 
 def _is_int(key: object) -> bool:
@@ -179,10 +179,10 @@ def _published_step(value: Any, key: Any) -> Any:
         return value[key]
     if _is_int(key):
         return value[int(key)]
-    name, wanted = key
-    for each in value:
-        if each[name] == wanted:
-            return each
+    name, expected = key
+    for item in value:
+        if item[name] == expected:
+            return item
     raise ValueError(key)
 
 
@@ -221,16 +221,16 @@ def _step(value: Any, key: Any) -> Any:
     if isinstance(key, list) and len(key) == 2:
         return next(
             (
-                each
-                for each in value
-                if isinstance(each, dict) and key[0] in each and same_values(each[key[0]], key[1])
+                item
+                for item in value
+                if isinstance(item, dict) and key[0] in item and same_values(item[key[0]], key[1])
             ),
             _MISSING,
         )
     if not _is_int(key):
         return _MISSING
-    place = int(key)
-    return value[place] if -len(value) <= place < len(value) else _MISSING
+    index = int(key)
+    return value[index] if -len(value) <= index < len(value) else _MISSING
 
 
 def _holds(kind: str, value: Any, expected: Any) -> bool:
@@ -243,7 +243,7 @@ def _holds(kind: str, value: Any, expected: Any) -> bool:
     inner, outer = (value, expected) if kind == "in" else (expected, value)
     if isinstance(outer, str):
         return isinstance(inner, str) and inner in outer
-    return isinstance(outer, dict | list) and any(same_values(inner, each) for each in outer)
+    return isinstance(outer, dict | list) and any(same_values(inner, item) for item in outer)
 
 
 def right_yaml(asked: Asked) -> Wrong | None:
@@ -262,8 +262,8 @@ def right_yaml(asked: Asked) -> Wrong | None:
         for key in path:
             value = _step(value, key)
         if not _holds(kind, value, expected):
-            said = None if value is _MISSING else str(value)[:500]
-            return Wrong(f"{kind} {expected!r}", said, ".".join(map(str, path)))
+            text = None if value is _MISSING else str(value)[:500]
+            return Wrong(f"{kind} {expected!r}", text, ".".join(map(str, path)))
     return None
 
 
@@ -286,23 +286,23 @@ def _cells(data: bytes) -> list[dict[str, Any]]:
 
 
 def _joined_cell(cell: dict[str, Any]) -> dict[str, Any]:
-    found = {**cell, "source": _joined(cell.get("source", ""))}
+    joined = {**cell, "source": _joined(cell.get("source", ""))}
     outputs = cell.get("outputs")
     if isinstance(outputs, list):
-        found["outputs"] = [
+        joined["outputs"] = [
             _joined_output(output) for output in outputs if isinstance(output, dict)
         ]
-    return found
+    return joined
 
 
 def _joined_output(output: dict[str, Any]) -> dict[str, Any]:
-    found = {name: _joined(value) if name == "text" else value for name, value in output.items()}
+    joined = {name: _joined(value) if name == "text" else value for name, value in output.items()}
     data = output.get("data")
     if isinstance(data, dict):
-        found["data"] = {
+        joined["data"] = {
             kind: value if _is_json(kind) else _joined(value) for kind, value in data.items()
         }
-    return found
+    return joined
 
 
 def _is_json(kind: str) -> bool:
@@ -310,7 +310,7 @@ def _is_json(kind: str) -> bool:
 
 
 def _joined(text: Any) -> Any:
-    if isinstance(text, list) and all(isinstance(each, str) for each in text):
+    if isinstance(text, list) and all(isinstance(line, str) for line in text):
         return "".join(text)
     return text
 
@@ -356,21 +356,24 @@ def _both(asked: Asked) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 def shown(cell: dict[str, Any]) -> list[object]:
     """What the outputs of a cell show, regardless of run counts and of the pieces of a stream."""
-    found: list[Any] = []
+    outputs: list[Any] = []
     pieces: list[str] = []  # of the stream that is last in the list
-    for each in cell.get("outputs") or ():
-        kind = each.get("output_type")
+    for output in cell.get("outputs") or ():
+        kind = output.get("output_type")
         if kind == "stream":
-            stream = ["stream", each.get("name")]
-            if not (found and found[-1][:2] == stream):
+            stream = ["stream", output.get("name")]
+            if not (outputs and outputs[-1][:2] == stream):
                 pieces = []
-                found.append([*stream, pieces])
-            pieces.append(str(each.get("text", "")))
+                outputs.append([*stream, pieces])
+            pieces.append(str(output.get("text", "")))
         elif kind == "error":
-            found.append(["error", each.get("ename"), each.get("evalue")])
+            outputs.append(["error", output.get("ename"), output.get("evalue")])
         else:
-            found.append(["data", each.get("data")])
-    return [[*each[:2], _without_ends(each[2])] if each[0] == "stream" else each for each in found]
+            outputs.append(["data", output.get("data")])
+    return [
+        [*output[:2], _without_ends(output[2])] if output[0] == "stream" else output
+        for output in outputs
+    ]
 
 
 def _without_ends(pieces: Sequence[str]) -> str:

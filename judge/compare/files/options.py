@@ -112,7 +112,7 @@ class MetricOptions:
                 f"option evaluator: {evaluator!r} is not known",
                 hint=f"Evaluators: {', '.join(Evaluator)}.",
             )
-        calls = tuple(_call(each, number) for number, each in enumerate(listed, start=1))
+        calls = tuple(_call(entry, number) for number, entry in enumerate(listed, start=1))
         return MetricOptions(calls, conj == "and", Evaluator(str(evaluator)))
 
 

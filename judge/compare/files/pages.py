@@ -39,15 +39,15 @@ def _library() -> bytes:
 
     The sandbox takes what is compiled if its Python is of the same version.
     """
-    found = importlib.util.find_spec("pypdf")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("pypdf")
+    if spec is None or spec.origin is None:
         raise RecalcError(
             "PDF is read with pypdf, which is not installed", hint="pip install 'sheetjudge[pdf]'"
         )
-    folder = Path(found.origin).parent
+    folder = Path(spec.origin).parent
     buffer = io.BytesIO()
-    with tempfile.TemporaryDirectory() as place, zipfile.ZipFile(buffer, "w") as archive:
-        compiled = Path(place, "module.pyc")
+    with tempfile.TemporaryDirectory() as temporary, zipfile.ZipFile(buffer, "w") as archive:
+        compiled = Path(temporary, "module.pyc")
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
         for source in sorted(folder.rglob("*.py")):
             name = source.relative_to(folder.parent)
@@ -132,7 +132,7 @@ def right_pdfs(asked: Asked) -> Wrong | None:
     if asked.answer is None:
         return MISSING
     own = _read(asked, asked.answer, Side.ANSWER)
-    pages = [[" ".join(text.split()) for text in each["texts"]] for each in (gold, own)]
+    pages = [[" ".join(text.split()) for text in pdf["texts"]] for pdf in (gold, own)]
     return first_difference(pages[0], pages[1], "page")
 
 

@@ -104,7 +104,7 @@ def right_text_file(asked: Asked) -> Wrong | None:
     return first_difference(lines[0], lines[1], "line")
 
 
-def said(asked: Asked) -> str | None:
+def answered_text(asked: Asked) -> str | None:
     """The typed answer, or the text of the file."""
     if asked.text is not None:
         return asked.text
@@ -113,36 +113,36 @@ def said(asked: Asked) -> str | None:
 
 def published_match(asked: Asked) -> float:
     """Equal to what the task states."""
-    return float(said(asked) == asked.rule("expected"))
+    return float(answered_text(asked) == asked.rule("expected"))
 
 
 def right_match(asked: Asked) -> Wrong | None:
     """Equal, blanks around aside."""
-    found, wanted = said(asked), asked.rule("expected")
-    if isinstance(found, str) and isinstance(wanted, str) and found.strip() == wanted.strip():
+    actual, expected = answered_text(asked), asked.rule("expected")
+    if isinstance(actual, str) and isinstance(expected, str) and actual.strip() == expected.strip():
         return None
-    return Wrong(wanted, found)
+    return Wrong(expected, actual)
 
 
 def _include_exclude(asked: Asked) -> tuple[list[str], list[str]]:
     rules = asked.rules if isinstance(asked.rules, dict) else {}
-    found = []
+    listed_rules = []
     for name in ("include", "exclude"):
         listed = rules.get(name, [])
-        if not isinstance(listed, list | str) or not all(isinstance(each, str) for each in listed):
+        if not isinstance(listed, list | str) or not all(isinstance(text, str) for text in listed):
             raise PublishedError("TypeError", f"{name} is not a list of strings", Side.RULES)
-        found.append(list(listed))
-    return found[0], found[1]
+        listed_rules.append(list(listed))
+    return listed_rules[0], listed_rules[1]
 
 
 def published_include(asked: Asked) -> float:
     """All strings of one list are in the text, and none of the other."""
-    text = said(asked)
+    text = answered_text(asked)
     if text is None:
         return 0.0
     include, exclude = _include_exclude(asked)
     return float(
-        all(each in text for each in include) and all(each not in text for each in exclude)
+        all(part in text for part in include) and all(part not in text for part in exclude)
     )
 
 
@@ -151,15 +151,15 @@ def right_include(asked: Asked) -> Wrong | None:
     include, exclude = _include_exclude(asked)
     if not include and not exclude:
         raise PublishedError("ValueError", "nothing is to be included or excluded", Side.RULES)
-    text = said(asked)
+    text = answered_text(asked)
     if text is None:
         return MISSING
-    for each in include:
-        if each not in text:
-            return Wrong(each, None, "not in the text")
-    for each in exclude:
-        if each in text:
-            return Wrong(None, each, "in the text")
+    for part in include:
+        if part not in text:
+            return Wrong(part, None, "not in the text")
+    for part in exclude:
+        if part in text:
+            return Wrong(None, part, "in the text")
     return None
 
 

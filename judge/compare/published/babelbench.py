@@ -42,52 +42,52 @@ class Published:
     note: str = ""
 
 
-def published_verdict(rule: VariableRule, gold: object, found: object) -> Published:
+def published_verdict(rule: VariableRule, gold: object, answer: object) -> Published:
     """Whether the published script accepts a value.
 
     Args:
         rule: what is expected.
         gold: the right value.
-        found: the value in the answer, as JSON; NaN and infinities included.
+        answer: the value in the answer, as JSON; NaN and infinities included.
     """
     try:
         if rule.type is AnswerType.EXPRESSION:
-            return _expression(str(gold), str(found).strip())
+            return _expression(str(gold), str(answer).strip())
         golds = gold if rule.match is Match.ONE_OF and isinstance(gold, list) else [gold]
-        return Published(any(_accepts(rule, each, found) for each in golds))
+        return Published(any(_accepts(rule, listed_gold, answer) for listed_gold in golds))
     except Exception as error:  # noqa: BLE001  what ends the script is what is asked here
         name = type(error).__name__
         return Published(False, f"the published script ends with {name} at this value")
 
 
-def _accepts(rule: VariableRule, gold: object, found: object) -> bool:
+def _accepts(rule: VariableRule, gold: object, answer: object) -> bool:
     match rule.type:
         case AnswerType.INT:
-            return _int(gold, found)
+            return _int(gold, answer)
         case AnswerType.FLOAT:
             return _float(
-                gold, found, _USUAL_TOLERANCE if rule.tolerance is None else rule.tolerance
+                gold, answer, _USUAL_TOLERANCE if rule.tolerance is None else rule.tolerance
             )
         case AnswerType.BOOL:
-            return ("true" in found.lower() if isinstance(found, str) else found) == gold
+            return ("true" in answer.lower() if isinstance(answer, str) else answer) == gold
         case AnswerType.TEXT:
-            return _text(rule.match, str(gold), found)
+            return _text(rule.match, str(gold), answer)
         case _:
-            return _list(rule.match, gold, found)
+            return _list(rule.match, gold, answer)
 
 
-def _int(gold: object, found: object) -> bool:
+def _int(gold: object, answer: object) -> bool:
     try:
-        return int(found) == int(gold)  # type: ignore[call-overload, no-any-return]
+        return int(answer) == int(gold)  # type: ignore[call-overload, no-any-return]
     except Exception:  # noqa: BLE001  as published: whatever it is, it is not the number
         return False
 
 
-def _float(gold: object, found: object, tolerance: float) -> bool:
-    if isinstance(found, int | float):
-        return _is_near(found, gold, tolerance)
-    if isinstance(found, str):
-        return any(_is_near(number, gold, tolerance) for number in _numbers(found))
+def _float(gold: object, answer: object, tolerance: float) -> bool:
+    if isinstance(answer, int | float):
+        return _is_near(answer, gold, tolerance)
+    if isinstance(answer, str):
+        return any(_is_near(number, gold, tolerance) for number in _numbers(answer))
     return False
 
 
@@ -102,18 +102,18 @@ def _is_near(number: float, gold: object, tolerance: float) -> bool:
     return away <= tolerance or (gold != 0 and away / abs(gold) <= _RELATIVE_TOLERANCE)
 
 
-def _text(match: Match, gold: str, found: object) -> bool:
-    text = (found if isinstance(found, str) else str(found)).strip()
+def _text(match: Match, gold: str, answer: object) -> bool:
+    text = (answer if isinstance(answer, str) else str(answer)).strip()
     if match is Match.FUZZY:
         return text.lower() == gold.lower() or gold in text
     # One of several is compared with golds as they are written, blanks included.
     return text == (gold if match is Match.ONE_OF else gold.strip())
 
 
-def _expression(gold: str, found: str) -> Published:
+def _expression(gold: str, answer: str) -> Published:
     try:
         right = evaluate(gold, guess=True).value
-        value = evaluate(found, guess=True).value
+        value = evaluate(answer, guess=True).value
     except ExpressionError:
         return Published(False)
     except UnboundedError as error:
@@ -125,28 +125,28 @@ def _expression(gold: str, found: str) -> Published:
     return Published(value == right)
 
 
-def _list(match: Match, gold: object, found: object) -> bool:
-    if not isinstance(found, list) or not isinstance(gold, list) or len(found) != len(gold):
+def _list(match: Match, gold: object, answer: object) -> bool:
+    if not isinstance(answer, list) or not isinstance(gold, list) or len(answer) != len(gold):
         return False
     if match is Match.ANY_ORDER:
-        found, gold = sorted(found), sorted(gold)
-    return all(_is_same(each, wanted) for each, wanted in zip(found, gold, strict=True))
+        answer, gold = sorted(answer), sorted(gold)
+    return all(_is_same(item, expected) for item, expected in zip(answer, gold, strict=True))
 
 
-def _is_same(found: object, gold: object) -> bool:
+def _is_same(answer: object, gold: object) -> bool:
     if isinstance(gold, int | float):
-        return bool(abs(found - gold) <= _LIST_TOLERANCE)  # type: ignore[operator]
-    return found == gold
+        return bool(abs(answer - gold) <= _LIST_TOLERANCE)  # type: ignore[operator]
+    return answer == gold
 
 
-def named_verdict(gold: object, found: object) -> Published:
+def named_verdict(gold: object, answer: object) -> Published:
     """Whether the published script of InfiAgent-DABench accepts a value of ``@name[value]``.
 
     The rule is that of its ``eval_closed_form.py``: the same text, or numbers less than 1e-6 apart.
     """
-    if found == gold:
+    if answer == gold:
         return Published(True)
     try:
-        return Published(abs(float(str(found)) - float(str(gold))) < _NAMED_TOLERANCE)
+        return Published(abs(float(str(answer)) - float(str(gold))) < _NAMED_TOLERANCE)
     except ValueError:
         return Published(False)

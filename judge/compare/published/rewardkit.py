@@ -184,10 +184,10 @@ def _stored(workbook: Workbook, sheet: str | None, cell: str) -> CellValue:
     name = sheet or workbook.active_sheet
     if name is None or name not in workbook.sheet_names:
         raise KeyError(name)
-    place = parse_cell(re.sub(r"\$", "", cell))
-    if place is None:
+    position = parse_cell(re.sub(r"\$", "", cell))
+    if position is None:
         raise PublishedError("AttributeError", f"{cell!r} is not one cell", Side.RULES)
-    stored = workbook.cells(CellRange.of(name, Window(*place, *place))).get(place)
+    stored = workbook.cells(CellRange.of(name, Window(*position, *position))).get(position)
     return None if stored is None else stored.value
 
 

@@ -40,7 +40,7 @@ class OfficialJudge:
         self._answer = answer
         self._gold = gold
         self._board = board
-        self._found = Differences(board, [tab.name for tab in gold.tabs])
+        self._differences = Differences(board, [tab.name for tab in gold.tabs])
 
     def differences(self) -> list[FoundDifference]:
         """What the published evaluation does not accept.
@@ -52,14 +52,14 @@ class OfficialJudge:
         """
         golds, answers = self._gold.tabs, self._answer.tabs
         if len(golds) != len(answers):
-            self._found.sheet_count(len(golds), len(answers))
-            return self._found.listed
+            self._differences.sheet_count(len(golds), len(answers))
+            return self._differences.listed
         checked = [number for number in range(1, len(golds) + 1) if number in self._board.sheets]
         for number in checked:
             self._sheet(number, golds[number - 1], answers[number - 1])
         if all("view" in self._board.sheets[number] for number in checked):
             self._panes(checked)
-        return self._found.listed
+        return self._differences.listed
 
     def _sheet(self, number: int, gold: Tab, answer: Tab) -> None:
         categories = self._board.sheets[number]
@@ -80,7 +80,7 @@ class OfficialJudge:
         first, second = self._gold.sheet(gold), self._answer.sheet(answer)
         rows, columns = first.table_size
         if (rows, columns) != second.table_size:
-            self._found.add(
+            self._differences.add(
                 (number, "cells", "values"),
                 answer.name,
                 Shown(
@@ -96,10 +96,15 @@ class OfficialJudge:
         for column in range(1, columns + 1):
             header = single or _com(first, cell_key(1, column))[1]
             match = next(
-                (each for each in free if header == _com(second, cell_key(1, each))[1]), None
+                (
+                    candidate
+                    for candidate in free
+                    if header == _com(second, cell_key(1, candidate))[1]
+                ),
+                None,
             )
             if match is None:
-                self._found.add(
+                self._differences.add(
                     (number, "cells", "values"),
                     answer.name,
                     Shown(shown(first.values.get(cell_key(1, column))), None, "no such header"),
@@ -123,31 +128,31 @@ class OfficialJudge:
         first, second = sides
         if "values" in asked and not _values_agree(_com(first, keys[0]), _com(second, keys[1])):
             missing = second.not_calculated.get(keys[1]) or first.not_calculated.get(keys[0])
-            said = Shown(
+            shown_values = Shown(
                 shown(first.values.get(keys[0])), shown(second.values.get(keys[1])), where(keys[1])
             )
-            self._found.add((number, "cells", "values"), sheet, said, missing=missing)
+            self._differences.add((number, "cells", "values"), sheet, shown_values, missing=missing)
             return True
         looks = first.look(keys[0]), second.look(keys[1])
         if "formatting" in asked:
             name = differing_field(*looks, FIELDS, rounded=False)
             if name is not None:
-                said = Shown(
+                shown_values = Shown(
                     getattr(looks[0], name), getattr(looks[1], name), f"{name} of {where(keys[1])}"
                 )
-                self._found.add((number, "cells", "formatting"), sheet, said)
+                self._differences.add((number, "cells", "formatting"), sheet, shown_values)
                 return True
         # Operators bind such that the class of the number format is compared for every board.
         classes = looks[0].format_class, looks[1].format_class
         if classes[0] != classes[1]:
-            said = Shown(*classes, f"number format of {where(keys[1])}")
-            self._found.add((number, "cells", "formatting"), sheet, said)
+            shown_values = Shown(*classes, f"number format of {where(keys[1])}")
+            self._differences.add((number, "cells", "formatting"), sheet, shown_values)
             return True
         if "hyperlink" in asked:
             links = first.links.get(keys[0], ()), second.links.get(keys[1], ())
             if links[0] != links[1]:
-                said = Shown(list(links[0]), list(links[1]), where(keys[1]))
-                self._found.add((number, "cells", "hyperlink"), sheet, said)
+                shown_values = Shown(list(links[0]), list(links[1]), where(keys[1]))
+                self._differences.add((number, "cells", "hyperlink"), sheet, shown_values)
                 return True
         return False
 
@@ -156,73 +161,79 @@ class OfficialJudge:
     def _charts(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
         first, second = charts_of(self._gold, gold), charts_of(self._answer, answer)
         if len(first) != len(second):
-            said = Shown(len(first), len(second))
-            self._found.add((number, "charts", "count"), answer.name, said)
+            shown_values = Shown(len(first), len(second))
+            self._differences.add((number, "charts", "count"), answer.name, shown_values)
             return
         failed = [[_chart_fails(a, b, asked) for b in second] for a in first]
         # Pairs are counted, so that two equal charts give four and are never accepted.
-        matching = sum(not each for line in failed for each in line)
+        matching = sum(not value for line in failed for value in line)
         if matching != len(first):
-            names = [each for line in failed for each in line if each is not None]
+            names = [failure for line in failed for failure in line if failure is not None]
             name = names[0] if names else asked[0]
-            said = Shown(
-                [str(each) for each in first],
-                [str(each) for each in second],
+            shown_values = Shown(
+                [str(chart) for chart in first],
+                [str(chart) for chart in second],
                 f"{matching} of the pairs of charts agree, {len(first)} have to",
             )
-            self._found.add((number, "charts", name), answer.name, said)
+            self._differences.add((number, "charts", name), answer.name, shown_values)
 
     def _pivots(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
         first, second = pivots_of(self._gold, gold), pivots_of(self._answer, answer)
         if len(first) != len(second):
-            said = Shown(len(first), len(second))
-            self._found.add((number, "pivot_tables", "count"), answer.name, said)
+            shown_values = Shown(len(first), len(second))
+            self._differences.add((number, "pivot_tables", "count"), answer.name, shown_values)
             return
         results = [_pivot_fails(a, b, asked) for a in first for b in second]
         failed = [result for result in results if result is not None]
         if failed and len(failed) == len(results):  # one pair that agrees is enough
-            said = Shown([str(each) for each in first], [str(each) for each in second])
-            self._found.add((number, "pivot_tables", failed[0]), answer.name, said)
+            shown_values = Shown([str(pivot) for pivot in first], [str(pivot) for pivot in second])
+            self._differences.add((number, "pivot_tables", failed[0]), answer.name, shown_values)
 
     def _filters(self, number: int, gold: Tab, answer: Tab) -> None:
-        place = (number, "filters", "filters")
+        position = (number, "filters", "filters")
         windows = [
             _filter_window(owner, tab)
             for owner, tab in ((self._gold, gold), (self._answer, answer))
         ]
         if windows[1] is None:
-            self._found.add(place, answer.name, Shown(str(windows[0] or "a filter"), None))
+            self._differences.add(position, answer.name, Shown(str(windows[0] or "a filter"), None))
             return
         if windows[0] is None:
             raise PublishedError("AttributeError", "'NoneType' object has no attribute 'Range'")
         first, second = self._gold.sheet(gold), self._answer.sheet(answer)
         keys = first.visible(windows[0]), second.visible(windows[1])
         if len(keys[0]) != len(keys[1]):
-            said = Shown(f"{len(keys[0])} cells shown", f"{len(keys[1])} cells shown")
-            self._found.add(place, answer.name, said)
+            shown_values = Shown(f"{len(keys[0])} cells shown", f"{len(keys[1])} cells shown")
+            self._differences.add(position, answer.name, shown_values)
             return
         for one, other in zip(*keys, strict=True):
             if _com(first, one)[1] != _com(second, other)[1]:
-                said = Shown(
+                shown_values = Shown(
                     shown(first.values.get(one)), shown(second.values.get(other)), where(other)
                 )
-                self._found.add(place, answer.name, said)
+                self._differences.add(position, answer.name, shown_values)
                 return
 
     def _conditions(self, number: int, gold: Tab, answer: Tab, asked: Sequence[str]) -> None:
         first, second = rules_of(self._gold, gold), rules_of(self._answer, answer)
         if len(first) != len(second):
-            said = Shown(len(first), len(second))
-            self._found.add((number, "format_conditions", "count"), answer.name, said)
+            shown_values = Shown(len(first), len(second))
+            self._differences.add((number, "format_conditions", "count"), answer.name, shown_values)
             return
         failed = [_rule_fails(a, b, asked) for a in first for b in second]
         if not failed or not all(failed):
             return  # no rules at all, or one pair that agrees: that is enough
         # Of a single pair only what the board asks counts; of several, that none of them agrees.
-        names = [each for each in failed[0] if each in asked] if len(failed) == 1 else failed[0]
+        names = (
+            [failure for failure in failed[0] if failure in asked]
+            if len(failed) == 1
+            else failed[0]
+        )
         if names:
-            said = Shown([str(each) for each in first], [str(each) for each in second])
-            self._found.add((number, "format_conditions", names[0]), answer.name, said)
+            shown_values = Shown([str(rule) for rule in first], [str(rule) for rule in second])
+            self._differences.add(
+                (number, "format_conditions", names[0]), answer.name, shown_values
+            )
 
     # -- panes -----------------------------------------------------------------------------------
 
@@ -230,22 +241,24 @@ class OfficialJudge:
         """Compares panes: the n-th checked sheet by the pane of the n-th sheet of the workbook."""
         golds, answers = self._gold.book.workbook.tabs, self._answer.book.workbook.tabs
         pairs = list(zip(golds, answers, strict=False))
-        if any(each.state != "visible" for each in (*pairs[-1],)):
+        if any(tab.state != "visible" for tab in (*pairs[-1],)):
             pairs_of_panes: list[tuple[object, object]] = [((), None)] * len(pairs)
         else:
-            if any(each.state != "visible" for pair in pairs for each in pair):
+            if any(tab.state != "visible" for pair in pairs for tab in pair):
                 raise PublishedError("TypeError", "'NoneType' object is not subscriptable")
             pairs_of_panes = [
                 (pane_of(self._gold, first), pane_of(self._answer, second))
                 for first, second in pairs
             ]
-        for place, number in enumerate(checked):
-            if place >= len(pairs):
+        for index, number in enumerate(checked):
+            if index >= len(pairs):
                 return
-            first, second = pairs_of_panes[place]
+            first, second = pairs_of_panes[index]
             if first != second:
-                said = Shown(first, second, f"sheet {place + 1} of the workbook")
-                self._found.add((number, "view", "freeze_pane"), answers[place].name, said)
+                shown_values = Shown(first, second, f"sheet {index + 1} of the workbook")
+                self._differences.add(
+                    (number, "view", "freeze_pane"), answers[index].name, shown_values
+                )
 
 
 def pane_of(owner: BoardBook, tab: Tab) -> tuple[float, float]:
@@ -303,10 +316,12 @@ def _single_header(sheet: SheetCells) -> str:
 
 
 def _filter_window(owner: BoardBook, tab: Tab) -> Window | None:
-    place = owner.book.facts.tree(tab).child("autoFilter")
-    if place is None:
+    auto_filter = owner.book.facts.tree(tab).child("autoFilter")
+    if auto_filter is None:
         return None
-    return parse_window(place.attributes.get("ref", "").replace("$", "")) or Window(1, 1, 1, 1)
+    return parse_window(auto_filter.attributes.get("ref", "").replace("$", "")) or Window(
+        1, 1, 1, 1
+    )
 
 
 # -- what fails -----------------------------------------------------------------------------------
@@ -331,10 +346,10 @@ def _chart_fails(gold: ChartView, answer: ChartView, asked: Sequence[str]) -> st
 def _series_agree(gold: ChartView, answer: ChartView) -> bool:
     left = list(answer.series)
     for one in gold.series:
-        for place, each in enumerate(left):
-            same = same_values(one.x, each.x) and same_values(one.y, each.y)
-            if same and one.marker == each.marker:
-                del left[place]
+        for index, series in enumerate(left):
+            same = same_values(one.x, series.x) and same_values(one.y, series.y)
+            if same and one.marker == series.marker:
+                del left[index]
                 break
         else:
             return False
@@ -355,20 +370,20 @@ def _pivot_fails(gold: PivotView, answer: PivotView, asked: Sequence[str]) -> st
 
 def _rule_fails(gold: RuleView, answer: RuleView, asked: Sequence[str]) -> list[str]:
     """The properties in which two rules differ, under the names that the published code notes."""
-    found = []
+    failures = []
     if gold.formulas[:1] != answer.formulas[:1]:
-        found.append("formula1")  # whether or not it is asked
+        failures.append("formula1")  # whether or not it is asked
     if "color" in asked and not _colours_agree(gold.color, answer.color):
-        found.append("color")
+        failures.append("color")
     if "fill_color" in asked and not _colours_agree(gold.fill, answer.fill):
         # A fill on one side only is noted as a colour of the text.
-        found.append("fill_color" if gold.fill and answer.fill else "color")
-    found.extend(
+        failures.append("fill_color" if gold.fill and answer.fill else "color")
+    failures.extend(
         name
         for name in ("bold", "italic", "underline")
         if name in asked and getattr(gold, name) != getattr(answer, name)
     )
-    return found
+    return failures
 
 
 def _colours_agree(first: str | None, second: str | None) -> bool:

@@ -107,10 +107,10 @@ def script_window(cells: str) -> Window | None:
         ScriptError: the script falls over.
     """
     if ":" not in cells:
-        place = parse_cell(cells)
-        if place is None:
+        cell = parse_cell(cells)
+        if cell is None:
             raise ScriptError(f"no single cell: {cells!r}")
-        return Window(*place, *place)
+        return Window(*cell, *cell)
     corners = cells.split(":")
     if len(corners) != 2:
         raise ScriptError("ValueError: more than one colon")
@@ -233,7 +233,7 @@ def check_officially(
     Raises:
         WorkbookError: cells that the script reads cannot be read here.
     """
-    found = Differences(max_differences)
+    differences = Differences(max_differences)
     notes: list[str] = []
     ranges: list[CellRange] = []
     equal = False
@@ -249,22 +249,22 @@ def check_officially(
             _load(ranges, gold, output)
             for area in ranges:
                 expected = RangeSide(gold, area, gold_computed)
-                _compare(expected, RangeSide(output, area, output_computed), found)
+                _compare(expected, RangeSide(output, area, output_computed), differences)
             if len(ranges) < len(parts):
                 notes.append(
                     "a part of the position holds no cell as the published script reads it"
                 )
-            equal = not found.cells
+            equal = not differences.cells
     except ScriptError as error:
         notes.append(f"the published script falls over and does not accept: {error}")
     return Comparison(
         equal=equal,
         profile=PROFILE_NAME,
         ranges=tuple(ranges),
-        cells=sum(each.size for each in ranges),
-        differing_cells=found.cells,
-        difference_counts=found.counts,
-        differences=found.kept,
+        cells=sum(window.size for window in ranges),
+        differing_cells=differences.cells,
+        difference_counts=differences.counts,
+        differences=differences.kept,
         notes=tuple(notes),
         official_equal=equal,
     )
@@ -278,13 +278,13 @@ def _cell_range(part: OfficialPart) -> CellRange:
 
 def _load(ranges: list[CellRange], gold: Workbook, output: Workbook) -> None:
     for workbook in (gold, output):
-        for each in ranges:
-            if each.sheet not in workbook.sheet_names:
-                raise ScriptError(f"TypeError: {each.sheet!r} is a chart sheet")
+        for window in ranges:
+            if window.sheet not in workbook.sheet_names:
+                raise ScriptError(f"TypeError: {window.sheet!r} is a chart sheet")
         workbook.preload(ranges)
 
 
-def _compare(gold: RangeSide, output: RangeSide, found: Differences) -> None:
+def _compare(gold: RangeSide, output: RangeSide, differences: Differences) -> None:
     expected, actual = script_values(gold), script_values(output)
     differing = _with_nan(expected, actual, differing_keys(expected, actual, official_agree))
     for key in sorted(differing):
@@ -292,10 +292,10 @@ def _compare(gold: RangeSide, output: RangeSide, found: Differences) -> None:
         raw = output.sheet.raw_formula(key)
         uncomputed = second is None and raw is not None and not raw.cached
         kind = DifferenceClass.NOT_CALCULATED if uncomputed else classify(first, second, _SCRIPT)
-        if found.is_full:
-            found.count(kind)
+        if differences.is_full:
+            differences.count(kind)
             continue
-        found.add(
+        differences.add(
             Difference(
                 kind=kind,
                 sheet=gold.cell_range.sheet,

@@ -197,8 +197,8 @@ def script_sheet(name: str, tabs: Sequence[str]) -> str | None:
     """The sheet that the script finds, chart sheets included; None if there is none."""
     if name in tabs:
         return name
-    wanted = name.strip().lower()
-    return next((tab for tab in tabs if tab.strip().lower() == wanted), None)
+    folded_name = name.strip().lower()
+    return next((tab for tab in tabs if tab.strip().lower() == folded_name), None)
 
 
 # -- colours --------------------------------------------------------------------------------------
@@ -315,15 +315,15 @@ def check_ssb2(
             shares=GroupShares(0.0, 0.0),
         )
     finding = judge_groups(count.groups, published=True)
-    equal = finding.accepted if by_groups else not count.found.cells
+    equal = finding.accepted if by_groups else not count.differences.cells
     return Comparison(
         equal=equal,
         profile=PROFILE_NAME,
         ranges=tuple(count.ranges),
-        cells=sum(each.size for each in count.ranges),
-        differing_cells=count.found.cells,
-        difference_counts=count.found.counts,
-        differences=count.found.kept,
+        cells=sum(window.size for window in count.ranges),
+        differing_cells=count.differences.cells,
+        difference_counts=count.differences.counts,
+        differences=count.differences.kept,
         notes=(*count.notes, *(finding.notes if by_groups else ())),
         official_equal=equal,
         groups=count.groups,
@@ -336,7 +336,7 @@ class _Count:
     """The cells of all ranges, counted as they are compared."""
 
     mode: Mode
-    found: Differences
+    differences: Differences
     ranges: list[CellRange] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     change: list[int] = field(default_factory=lambda: [0, 0])
@@ -364,15 +364,15 @@ class _Count:
             self.notes.append("a range holds no cell as the published script reads it")
             return
         placed = CellRange.of(expected_name, window)
-        wanted = _RangeCells(gold, expected_name, window, self.mode)
-        changing = _differing(_RangeCells(before, old_name, window, self.mode), wanted)
+        expected = _RangeCells(gold, expected_name, window, self.mode)
+        changing = _differing(_RangeCells(before, old_name, window, self.mode), expected)
         if actual_name is None:
-            self.found.add_missing_sheet(placed, output.workbook.sheet_names)
+            self.differences.add_missing_sheet(placed, output.workbook.sheet_names)
             wrong_change, wrong = len(changing), placed.size
         else:
             actual = _RangeCells(output, actual_name, window, self.mode)
-            differing = _differing(wanted, actual)
-            self._tell(wanted, actual, differing)
+            differing = _differing(expected, actual)
+            self._tell(expected, actual, differing)
             wrong_change, wrong = len(changing & differing), len(differing)
         self.ranges.append(placed)
         self.change[0] += len(changing)
@@ -380,29 +380,29 @@ class _Count:
         self.keep[0] += placed.size - len(changing)
         self.keep[1] += wrong - wrong_change
 
-    def _tell(self, wanted: _RangeCells, actual: _RangeCells, differing: set[int]) -> None:
+    def _tell(self, expected: _RangeCells, actual: _RangeCells, differing: set[int]) -> None:
         for key in sorted(differing):
-            first, second = wanted.values.get(key), actual.values.get(key)
-            is_style = self.mode.colours and not wanted.formulas_decide(actual, key)
+            first, second = expected.values.get(key), actual.values.get(key)
+            is_style = self.mode.colours and not expected.formulas_decide(actual, key)
             kind = classify(first, second, get_profile(PROFILE_NAME))
-            if self.mode.formulas and (wanted.has_formula(key) or actual.has_formula(key)):
+            if self.mode.formulas and (expected.has_formula(key) or actual.has_formula(key)):
                 kind = DifferenceClass.WRONG_FORMULA
             elif is_style and values_agree(first, second):
                 kind = DifferenceClass.STYLE
-            if self.found.is_full:
-                self.found.count(kind)
+            if self.differences.is_full:
+                self.differences.count(kind)
                 continue
-            detail = remark_on(first, second, expected_1904=wanted.workbook.date_1904)
+            detail = remark_on(first, second, expected_1904=expected.workbook.date_1904)
             if kind is DifferenceClass.STYLE:
-                detail = f"font color: expected {wanted.colour(key)}, found {actual.colour(key)}"
-            self.found.add(
+                detail = f"font color: expected {expected.colour(key)}, found {actual.colour(key)}"
+            self.differences.add(
                 Difference(
                     kind=kind,
-                    sheet=wanted.sheet,
+                    sheet=expected.sheet,
                     cell=cell_name(key >> COLUMN_BITS, key & COLUMN_MASK),
                     expected=first,
                     actual=second,
-                    expected_formula=wanted.formula(key),
+                    expected_formula=expected.formula(key),
                     actual_formula=actual.formula(key),
                     detail=detail,
                 )
@@ -469,19 +469,19 @@ class _RangeCells:
     @cached_property
     def coloured(self) -> Mapping[int, str]:
         """The cells whose colour may not be the usual one, with their colour."""
-        known: dict[int, str] = {}
-        found: dict[int, str] = {}
+        colours: dict[int, str] = {}
+        coloured: dict[int, str] = {}
         # A stored cell has the font of its format, one that is not stored the first font.
         for key, style in {
             **dict.fromkeys(self.values, 0),
             **self._sheet.styles(self.window),
         }.items():
-            if style not in known:
-                known[style] = self._colour_of(style)
-            found[key] = known[style]
-        for key in self._covered(found):
-            found.pop(key, None)
-        return found
+            if style not in colours:
+                colours[style] = self._colour_of(style)
+            coloured[key] = colours[style]
+        for key in self._covered(coloured):
+            coloured.pop(key, None)
+        return coloured
 
     def _covered(self, stored: Mapping[int, str]) -> Iterator[int]:
         """Cells under merged ranges, which openpyxl makes again without their format.

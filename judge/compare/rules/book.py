@@ -151,13 +151,13 @@ def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
     Raises:
         WorkbookError: a file is too large or cannot be read.
     """
-    found = {}
+    prints = {}
     start = f"{workbook.stem}-"
     try:
         listed = sorted(
-            each
-            for each in workbook.parent.iterdir()
-            if each.name.startswith(start) and each.suffix == ".csv"
+            file
+            for file in workbook.parent.iterdir()
+            if file.name.startswith(start) and file.suffix == ".csv"
         )
     except OSError:
         return {}
@@ -165,21 +165,21 @@ def prints_beside(workbook: Path) -> Mapping[str, Sequence[str]]:
         data = read_regular(path, WorkbookError, most_bytes=_MAX_BYTES) or b""
         lines = _lines(data)
         if lines is not None:
-            found[path.stem[len(start) :]] = lines
-    return found
+            prints[path.stem[len(start) :]] = lines
+    return prints
 
 
 def prints_of(files: Sequence[AnswerFile]) -> Mapping[str, Sequence[str]]:
     """Name of a sheet -> its lines, from what was handed in with a workbook, which is the first."""
-    found = {}
+    prints = {}
     start = f"{PurePath(files[0].name).stem}-" if files else ""
     for file in files[1 : _MAX_FILES + 1]:
         name = PurePath(file.name)
         if name.suffix == ".csv" and name.name.startswith(start) and len(file.data) <= _MAX_BYTES:
             lines = _lines(file.data)
             if lines is not None:
-                found[name.stem[len(start) :]] = lines
-    return found
+                prints[name.stem[len(start) :]] = lines
+    return prints
 
 
 def _lines(data: bytes) -> list[str] | None:

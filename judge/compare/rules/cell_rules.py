@@ -88,34 +88,36 @@ def sheet_print(judged: Judged, rule: Rule) -> Said | None:
             return Said(None, None, why, target.tab.name, NOT_CALCULATED)
         if written is None and target.book.side is Side.GOLD:
             raise PublishedError("FileNotFoundError", "the gold has no text file", Side.GOLD)
-        stripped = [each.strip() for each in written or ()]
+        stripped = [line.strip() for line in written or ()]
         while stripped and not stripped[-1]:
             stripped.pop()
         lower = rule.get("ignore_case", False)
-        lines.append([each.lower() if lower else each for each in stripped])
+        lines.append([line.lower() if lower else line for line in stripped])
     if lines[0] == lines[1]:
         return None
     row = next(
         (n for n, pair in enumerate(zip(*lines, strict=False)) if pair[0] != pair[1]),
         min(map(len, lines)),
     )
-    said = [line[row] if row < len(line) else None for line in lines]
-    return Said(said[0], said[1], f"line {row + 1}", actual.tab.name)
+    column = [line[row] if row < len(line) else None for line in lines]
+    return Said(column[0], column[1], f"line {row + 1}", actual.tab.name)
 
 
 def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
     """Whether the text of ranges is alike."""
     expected, actual = judged.pair(rule)
     texts = _Texts(judged.grid(expected).values, judged.grid(actual).values)
-    for each in option_of(rule, "rules"):
-        for place in places_of(option_of(each, "range")):
-            keys = _keys_of(window_of(place))
+    for entry in option_of(rule, "rules"):
+        for window in places_of(option_of(entry, "range")):
+            keys = _keys_of(window_of(window))
             for key in keys:
                 judged.answer.workbook.package.budget.take_cells(1)
-                if texts.alike(each, key):
+                if texts.alike(entry, key):
                     continue
                 # The verdict is known; some more cells are looked at for people.
-                more = (other for other in islice(keys, _MAX_AFTER) if not texts.alike(each, other))
+                more = (
+                    other for other in islice(keys, _MAX_AFTER) if not texts.alike(entry, other)
+                )
                 cells = tuple(map(texts.cell, (key, *islice(more, MAX_CELLS - 1))))
                 first = cells[0]
                 return Said(
@@ -147,8 +149,8 @@ class _Texts:
 
     def alike(self, rule: Rule, key: int) -> bool:
         """Whether the text of a cell is alike in the way that the rule asks."""
-        wanted, found = text_of(self.expected.get(key)), text_of(self.actual.get(key))
-        alike = texts_alike(rule, prepared_text(rule, found), prepared_text(rule, wanted))
+        expected, actual = text_of(self.expected.get(key)), text_of(self.actual.get(key))
+        alike = texts_alike(rule, prepared_text(rule, actual), prepared_text(rule, expected))
         if alike is None:
             raise PublishedError("ValueError", f"no type {rule.get('type')!r}", Side.RULES)
         return alike
@@ -164,10 +166,10 @@ def check_cell(judged: Judged, rule: Rule) -> Said | None:
     """Whether the asked properties of one cell are as the rule says."""
     target = judged.target(rule, "sheet_idx")
     coordinate = option_of(rule, "coordinate")
-    place = parse_cell(coordinate) if isinstance(coordinate, str) else None
-    if place is None:
+    position = parse_cell(coordinate) if isinstance(coordinate, str) else None
+    if position is None:
         raise PublishedError("ValueError", f"{coordinate} is not a cell", Side.RULES)
-    key = cell_key(*place)
+    key = cell_key(*position)
     looks = WholeLooks(target.book, target.tab.name)
     for name, method in option_of(rule, "props").items():
         kind = ""
@@ -181,7 +183,7 @@ def check_cell(judged: Judged, rule: Rule) -> Said | None:
         if kind or not method_holds(value, method):
             where = f"{name} of {coordinate}"
             words = f"{property_in_words(name)} {method_in_words(method)}"
-            cell = differing_cell(cell_name(*place), words, value)
+            cell = differing_cell(cell_name(*position), words, value)
             return Said(asked_of(method), value, where, target.tab.name, kind, (cell,), 1)
     return None
 
@@ -194,7 +196,7 @@ def _cells(keys: Sequence[int]) -> str:
 
 def _comparable(value: CellValue) -> object:
     """A value as rules write it in JSON."""
-    said = json_value(value)
-    if isinstance(said, dict):
-        return next(iter(said.values()))
-    return said
+    comparable = json_value(value)
+    if isinstance(comparable, dict):
+        return next(iter(comparable.values()))
+    return comparable

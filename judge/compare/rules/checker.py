@@ -87,8 +87,8 @@ def finding_of_published(
                 about=about_rule(rule, answer, gold),
             )
         )
-    found = finding_of(differences, units=len(options.rules))
-    return with_published(found, published, "official")
+    finding = finding_of(differences, units=len(options.rules))
+    return with_published(finding, published, "official")
 
 
 def finding_of_standard(
@@ -108,18 +108,18 @@ def finding_of_standard(
     """
     judge = StandardJudge(answer, gold, compute, origin)
     differences = judge.differences(options.rules)
-    found = finding_of(differences, units=len(options.rules))
+    finding = finding_of(differences, units=len(options.rules))
     kinds = {difference.kind for difference in differences}
-    found = replace(found, undecided=kinds == {NOT_CALCULATED})
-    return with_published(found, published_verdict(answer, gold, options), profile)
+    finding = replace(finding, undecided=kinds == {NOT_CALCULATED})
+    return with_published(finding, published_verdict(answer, gold, options), profile)
 
 
-def with_published(found: Finding, published: Published, profile: str) -> Finding:
+def with_published(finding: Finding, published: Published, profile: str) -> Finding:
     """A finding with the published verdict on record."""
-    record = {**found.record, "profile": profile, "official_equal": bool(published.equal)}
+    record = {**finding.record, "profile": profile, "official_equal": bool(published.equal)}
     if published.error is not None:
         record["published_error"] = str(published.error)
-    return replace(found, record=record)  # type: ignore[arg-type]
+    return replace(finding, record=record)  # type: ignore[arg-type]
 
 
 class RulesChecker(Checker):

@@ -55,8 +55,8 @@ class WholeLooks:
         """Keys of the cells that hold a value or a formula."""
         sheet = self.book.workbook.sheet(self.name)
         values = sheet.values(WHOLE_SHEET)
-        found = {key for key, value in values.items() if value is not None}
-        return frozenset(found.union(sheet.formula_keys(WHOLE_SHEET)))
+        keys = {key for key, value in values.items() if value is not None}
+        return frozenset(keys.union(sheet.formula_keys(WHOLE_SHEET)))
 
     @cached_property
     def styles(self) -> Mapping[int, int]:
@@ -66,25 +66,25 @@ class WholeLooks:
     @cached_property
     def merged(self) -> frozenset[int]:
         """Keys of the cells of merged ranges."""
-        found: set[int] = set()
+        keys: set[int] = set()
         for merge in self.book.workbook.sheet(self.name).tail.merges:
             size = merge.size
             with self.book.workbook.package.blamed():
                 self.book.workbook.package.budget.take_cells(size)
-            found.update(
+            keys.update(
                 cell_key(row, column)
                 for row in range(merge.min_row, merge.max_row + 1)
                 for column in range(merge.min_column, merge.max_column + 1)
             )
-        return frozenset(found)
+        return frozenset(keys)
 
     @cached_property
     def links(self) -> Mapping[int, str]:
         """Targets of hyperlinks by cell."""
-        found: dict[int, str] = {}
+        links: dict[int, str] = {}
         for _, keys, target in linked_keys(self.book.workbook, self.name, WHOLE_SHEET):
-            found |= dict.fromkeys(keys, target)
-        return found
+            links |= dict.fromkeys(keys, target)
+        return links
 
     def property(self, name: str, key: int) -> object:
         """A property of a cell as a rule names it, colours as eight digits.
@@ -107,7 +107,7 @@ class WholeLooks:
         if name in {"bgcolor", "fgcolor", "fill_type"}:
             if name == "fill_type":
                 return "gradientFill" if look.fill.pattern == "gradient" else "patternFill"
-            colour = next((each for each in look.fill.colours if each), None)
+            colour = next((one for one in look.fill.colours if one), None)
             return "00000000" if colour is None else f"FF{colour}"
         value = getattr(look, _ATTRIBUTES[name])
         if name == "font_color":
@@ -160,32 +160,34 @@ def differing_formats(
     """
     for name in asked:
         check_property(name)
-    found: dict[int, str] = {}
+    details: dict[int, str] = {}
     keys = expected.filled | actual.filled | expected.styles.keys() | actual.styles.keys()
     if "merge" in asked:
         keys |= expected.merged | actual.merged
-    known: dict[tuple[int, int, bool], str] = {}
+    compared: dict[tuple[int, int, bool], str] = {}
     for key in sorted(keys):
         shows = key in expected.filled and key in actual.filled
         pair = expected.styles.get(key, 0), actual.styles.get(key, 0), shows
-        if pair not in known:
-            known[pair] = _compared(expected, actual, key, asked, shows=shows)
-        said = known[pair] + _own_of_cell(expected, actual, key, asked, shows=shows)
-        if said:
-            found[key] = said
-    return {cell_name(key >> COLUMN_BITS, key & COLUMN_MASK): said for key, said in found.items()}
+        if pair not in compared:
+            compared[pair] = _compared(expected, actual, key, asked, shows=shows)
+        detail = compared[pair] + _own_of_cell(expected, actual, key, asked, shows=shows)
+        if detail:
+            details[key] = detail
+    return {
+        cell_name(key >> COLUMN_BITS, key & COLUMN_MASK): detail for key, detail in details.items()
+    }
 
 
 def _compared(
     expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
 ) -> str:
     """How two cell formats differ in the asked properties."""
-    said: list[str] = []
+    parts: list[str] = []
     first, second = (
-        each.book.workbook.style(each.styles.get(key, 0)) for each in (expected, actual)
+        look.book.workbook.style(look.styles.get(key, 0)) for look in (expected, actual)
     )
     attributes = dict.fromkeys(_ATTRIBUTES[name] for name in asked if name in _ATTRIBUTES)
-    said.extend(
+    parts.extend(
         f"{attribute.replace('_', ' ')}: expected {getattr(first, attribute)}, "
         f"found {getattr(second, attribute)}"
         for attribute in attributes
@@ -195,21 +197,21 @@ def _compared(
         if shows and name in _FONT_TAGS:
             pair = expected.property(name, key), actual.property(name, key)
             if pair[0] != pair[1]:
-                said.append(f"{name.replace('_', ' ')}: expected {pair[0]}, found {pair[1]}")
-    return "; ".join(said)
+                parts.append(f"{name.replace('_', ' ')}: expected {pair[0]}, found {pair[1]}")
+    return "; ".join(parts)
 
 
 def _own_of_cell(
     expected: WholeLooks, actual: WholeLooks, key: int, asked: Sequence[str], *, shows: bool
 ) -> str:
     """How two cells differ in what does not belong to their format."""
-    said = ""
+    text = ""
     for name in asked:
         if name == "merge" or (name == "hyperlink" and shows):
             pair = expected.property(name, key), actual.property(name, key)
             if pair[0] != pair[1]:
-                said += f"; {name}: expected {pair[0]!r}, found {pair[1]!r}"
-    return said.removeprefix("; ")
+                text += f"; {name}: expected {pair[0]!r}, found {pair[1]!r}"
+    return text.removeprefix("; ")
 
 
 def _conditional(
@@ -220,14 +222,14 @@ def _conditional(
     origin: Origin,
 ) -> dict[str, str]:
     """What differs in what conditional formats show, if there are any."""
-    sheets = [each.book.workbook.sheet(each.name) for each in (expected, actual)]
+    sheets = [look.book.workbook.sheet(look.name) for look in (expected, actual)]
     if not any(sheet.tail.rules for sheet in sheets):
         return {}
     used = [window for sheet in sheets if (window := sheet.used_window()) is not None]
     style = tuple(dict.fromkeys(_ATTRIBUTES[name] for name in asked if name in _ATTRIBUTES))
     if not used or not style:
         return {}
-    corner = max(each.max_row for each in used), max(each.max_column for each in used)
+    corner = max(extent.max_row for extent in used), max(extent.max_column for extent in used)
     plan = Plan(
         "",
         (CellRange(expected.name, 1, 1, *corner),),

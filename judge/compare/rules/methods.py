@@ -29,7 +29,7 @@ class Places(tuple[str, ...]):
         Raises:
             PublishedError: one of them is not a range.
         """
-        return [window_of(each) for each in self]
+        return [window_of(part) for part in self]
 
 
 def window_of(text: str) -> Window:
@@ -135,18 +135,18 @@ def _within_ranges(value: object, ref: Any) -> bool:
     """Whether ranges cover a rule's inner ranges, and each is within one of its outer ranges."""
     if not isinstance(value, Places):
         raise PublishedError("TypeError", f"{type(value).__name__!r} object is not iterable")
-    inner, outer = (places_of(each).windows() for each in ref[:2])
+    inner, outer = (places_of(text).windows() for text in ref[:2])
     windows = value.windows()
-    return all(any(window.covers(place) for window in windows) for place in inner) and all(
-        any(each.covers(place) for each in outer) for place in windows
-    )
+    return all(
+        any(window.covers(inner_window) for window in windows) for inner_window in inner
+    ) and all(any(bounds.covers(window) for bounds in outer) for window in windows)
 
 
 def places_of(written: object) -> Places:
     """Ranges from a list, or from a string with spaces between them; none from anything else."""
     if isinstance(written, str):
         return Places(written.split())
-    return Places(str(each) for each in written) if isinstance(written, list | tuple) else Places()
+    return Places(str(text) for text in written) if isinstance(written, list | tuple) else Places()
 
 
 def asked_of(rule: Mapping[str, Any]) -> str:
@@ -229,7 +229,7 @@ def prepared_text(rule: Mapping[str, Any], text: str) -> str:
         text = text.rstrip(rule["trim_trailings"])
     if "ignore_chars" in rule:
         ignored = set(rule["ignore_chars"])
-        text = "".join(each for each in text if each not in ignored)
+        text = "".join(character for character in text if character not in ignored)
     return text.lower() if rule.get("ignore_case", False) else text
 
 
@@ -239,13 +239,13 @@ _MOST = 1000
 
 
 def unmatched(
-    wanted: Sequence[_First], found: Sequence[_Second], agree: Callable[[_First, _Second], bool]
+    expected: Sequence[_First], actual: Sequence[_Second], agree: Callable[[_First, _Second], bool]
 ) -> tuple[list[_First], list[_Second]]:
     """Pairs the items of two lists one to one, as many as possible.
 
     Args:
-        wanted: the items that have to be present.
-        found: the items that are present.
+        expected: the items that have to be present.
+        actual: the items that are present.
         agree: whether two of them belong together.
 
     Returns:
@@ -254,8 +254,8 @@ def unmatched(
     """
     partner: dict[int, int] = {}
     edges = [
-        [place for place, each in enumerate(found[:_MOST]) if agree(one, each)]
-        for one in wanted[:_MOST]
+        [index for index, item in enumerate(actual[:_MOST]) if agree(one, item)]
+        for one in expected[:_MOST]
     ]
 
     def place_for(index: int, tried: set[int]) -> bool:
@@ -263,24 +263,26 @@ def unmatched(
         path: list[tuple[int, int]] = []
         while waiting:
             here, candidates = waiting[-1]
-            place = next((candidate for candidate in candidates if candidate not in tried), None)
-            if place is None:
+            candidate_index = next(
+                (candidate for candidate in candidates if candidate not in tried), None
+            )
+            if candidate_index is None:
                 waiting.pop()
                 if path:
                     path.pop()
                 continue
-            tried.add(place)
-            path.append((here, place))
-            if place not in partner:
+            tried.add(candidate_index)
+            path.append((here, candidate_index))
+            if candidate_index not in partner:
                 partner.update({taken: one for one, taken in path})
                 return True
-            waiting.append((partner[place], iter(edges[partner[place]])))
+            waiting.append((partner[candidate_index], iter(edges[partner[candidate_index]])))
         return False
 
     for index in range(len(edges)):
         place_for(index, set())
     matched = set(partner.values())
     return (
-        [each for index, each in enumerate(wanted) if index not in matched],
-        [each for index, each in enumerate(found) if index not in partner],
+        [item for index, item in enumerate(expected) if index not in matched],
+        [item for index, item in enumerate(actual) if index not in partner],
     )

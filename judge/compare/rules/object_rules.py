@@ -41,7 +41,7 @@ _MAX_RECTANGLES = 2000
 def cells_of(places: Sequence[str]) -> Rows:
     """The cells of some rectangles: for each band of rows, the columns that are covered."""
     return tuple(
-        window for each in places if (window := parse_window(each.replace("$", "").upper()))
+        window for part in places if (window := parse_window(part.replace("$", "").upper()))
     )
 
 
@@ -63,13 +63,15 @@ def overlap(first: Sequence[str], second: Sequence[str]) -> bool:
 
 def _covers(outer: Rows, inner: Rows) -> bool:
     """Whether every cell of some rectangles is in one of others."""
-    edges = sorted({row for each in (*outer, *inner) for row in (each.min_row, each.max_row + 1)})
+    edges = sorted(
+        {row for window in (*outer, *inner) for row in (window.min_row, window.max_row + 1)}
+    )
     if len(edges) > 2000:
-        return all(any(each.covers(place) for each in outer) for place in inner)
+        return all(any(cover.covers(window) for cover in outer) for window in inner)
     for top in edges:
-        wanted = _columns(inner, top)
+        columns = _columns(inner, top)
         have = _columns(outer, top)
-        if any(not any(a <= first and last <= b for a, b in have) for first, last in wanted):
+        if any(not any(a <= first and last <= b for a, b in have) for first, last in columns):
             return False
     return True
 
@@ -78,7 +80,9 @@ def _columns(places: Rows, row: int) -> list[tuple[int, int]]:
     """The columns that rectangles cover in a row, neighbours joined."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(
-        (each.min_column, each.max_column) for each in places if each.min_row <= row <= each.max_row
+        (window.min_column, window.max_column)
+        for window in places
+        if window.min_row <= row <= window.max_row
     ):
         if joined and first <= joined[-1][1] + 1:
             joined[-1] = (joined[-1][0], max(joined[-1][1], last))
@@ -97,11 +101,11 @@ def all_validations(book: Book, tab: Tab) -> list[Element]:
         WorkbookError: the part is broken or over a limit.
     """
     names = {"dataValidation", "x14:dataValidation"}
-    return [each for each in book.facts.tree(tab).walk() if each.name in names]
+    return [element for element in book.facts.tree(tab).walk() if element.name in names]
 
 
 def left_over(
-    found: Sequence[Element], entries: Sequence[Mapping[str, Any]]
+    actual: Sequence[Element], entries: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Mapping[str, Any]], list[Element]]:
     """Entries that no validation of their own meets, and validations that should not be there.
 
@@ -111,11 +115,13 @@ def left_over(
     Raises:
         PublishedError: the rule is at fault.
     """
-    lacking, extra = unmatched(entries, found, lambda entry, each: _fits(each, entry))
-    beyond = {id(each) for each in extra}
-    covered = [place for each in found if id(each) not in beyond for place in cells_with(each)]
+    lacking, extra = unmatched(entries, actual, lambda entry, element: _fits(element, entry))
+    beyond = {id(element) for element in extra}
+    covered = [
+        cell for element in actual if id(element) not in beyond for cell in cells_with(element)
+    ]
     if entries:
-        extra = [each for each in extra if lacking or overlap(cells_with(each), covered)]
+        extra = [element for element in extra if lacking or overlap(cells_with(element), covered)]
     return lacking, extra
 
 
@@ -137,12 +143,12 @@ def _fits(element: Element, entry: Mapping[str, Any]) -> bool:
         else:
             value = validation_property(element, name)
         if method.get("method") == "spreadsheet_range" and isinstance(value, Places):
-            inside, outside = (cells_of(places_of(each)) for each in method["ref"][:2])
+            inside, outside = (cells_of(places_of(text)) for text in method["ref"][:2])
             if not between(inside, value, outside):
                 return False
         elif method.get("method") in {"str_list_eq", "str_set_eq"} and isinstance(value, str):
-            items = [each.strip() for each in value.strip("\"'").split(",")]
-            ref = [str(each).strip() for each in method["ref"]]
+            items = [item.strip() for item in value.strip("\"'").split(",")]
+            ref = [str(item).strip() for item in method["ref"]]
             alike = items == ref if method["method"] == "str_list_eq" else set(items) == set(ref)
             if not alike:
                 return False
@@ -168,10 +174,10 @@ def sparkline(judged: Judged, rule: Rule) -> Said | None:
         rule,
         lambda target, _: [
             whole.Described(
-                f"sparkline at {each.place}",
-                (each.kind, each.place.replace("$", ""), whole.plain(each.reference)),
+                f"sparkline at {line.place}",
+                (line.kind, line.place.replace("$", ""), whole.plain(line.reference)),
             )
-            for each in sparklines_of(target.book.facts.tree(target.tab))
+            for line in sparklines_of(target.book.facts.tree(target.tab))
         ],
         (),
     )
@@ -210,7 +216,7 @@ def _described(
     )
     if not lacking and not extra:
         return None
-    first, second = (each[0] if each else None for each in (lacking, extra))
+    first, second = (elements[0] if elements else None for elements in (lacking, extra))
     return Said(
         None if first is None else whole.as_json(first.content),
         None if second is None else whole.as_json(second.content),
@@ -223,21 +229,23 @@ def _described(
 def style(judged: Judged, rule: Rule) -> Said | None:
     """Whether the cells of two sheets look the same in the asked properties."""
     expected, actual = judged.pair(rule)
-    found = differing_looks(
+    differing = differing_looks(
         WholeLooks(expected.book, expected.tab.name),
         WholeLooks(actual.book, actual.tab.name),
         tuple(rule.get("props", ())),
         compute=judged.compute,
         origin=judged.origin,
     )
-    if not found:
+    if not differing:
         return None
-    cell, said = next(iter(found.items()))
-    more = f" and {len(found) - 1} more cells" if len(found) > 1 else ""
+    cell, detail = next(iter(differing.items()))
+    more = f" and {len(differing) - 1} more cells" if len(differing) > 1 else ""
     cells = tuple(
-        differing_cell(each, detail=how) for each, how in islice(found.items(), MAX_CELLS)
+        differing_cell(name, detail=how) for name, how in islice(differing.items(), MAX_CELLS)
     )
-    return Said("the gold's look", said, f"{cell}{more}", actual.tab.name, "", cells, len(found))
+    return Said(
+        "the gold's look", detail, f"{cell}{more}", actual.tab.name, "", cells, len(differing)
+    )
 
 
 def freeze(judged: Judged, rule: Rule) -> Said | None:
@@ -265,8 +273,8 @@ def zoom(judged: Judged, rule: Rule) -> Said | None:
 def data_validation(judged: Judged, rule: Rule) -> Said | None:
     """Whether the validations of a sheet are those that the rule lists, one to one."""
     target = judged.target(rule, "sheet_idx")
-    found = all_validations(target.book, target.tab)
-    lacking, extra = left_over(found, option_of(rule, "dv_props"))
+    validations = all_validations(target.book, target.tab)
+    lacking, extra = left_over(validations, option_of(rule, "dv_props"))
     if not lacking and not extra:
         return None
     return Said(
@@ -309,8 +317,8 @@ def filter_rule(judged: Judged, rule: Rule) -> Said | None:
     """Whether two sheets are filtered alike."""
     expected, actual = judged.pair(rule)
     contents = [
-        whole.filter_content(filter_of(each.book.facts.tree(each.tab).child("autoFilter")))
-        for each in (expected, actual)
+        whole.filter_content(filter_of(side.book.facts.tree(side.tab).child("autoFilter")))
+        for side in (expected, actual)
     ]
     if contents[0] == contents[1]:
         return None

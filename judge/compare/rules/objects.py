@@ -64,11 +64,17 @@ def _columns(book: Book, tab: Tab, first: int, last: int) -> float:
     usual = (form and number(form.attributes.get("defaultColWidth"))) or _DEFAULT_WIDTH
     total = max(0, last - first) * usual
     for holder in root.all("cols"):
-        for each in holder.all("col"):
-            start = max(first, (whole(each.attributes.get("min")) or 1) - 1)
-            end = min(last, whole(each.attributes.get("max")) or 0)
-            width = number(each.attributes.get("width"))
-            own = 0.0 if is_on(each.attributes.get("hidden")) else usual if width is None else width
+        for element in holder.all("col"):
+            start = max(first, (whole(element.attributes.get("min")) or 1) - 1)
+            end = min(last, whole(element.attributes.get("max")) or 0)
+            width = number(element.attributes.get("width"))
+            own = (
+                0.0
+                if is_on(element.attributes.get("hidden"))
+                else usual
+                if width is None
+                else width
+            )
             total += max(0, end - start) * (own - usual)
     return total * _PIXELS_PER_CHARACTER * _EMU_PER_PIXEL
 
@@ -146,9 +152,9 @@ def series_name(book: Book, series: Series) -> str | None:
     if source is None:
         return None
     held = read_reference(book.workbook, source.reference) if source.reference else None
-    shown = [text_of(each) for each in held or () if each is not None]
+    shown = [text_of(value) for value in held or () if value is not None]
     if not shown:
-        shown = [each for each in source.cached if each]
+        shown = [value for value in source.cached if value]
     return " ".join(" ".join(shown).split()) or None
 
 
@@ -170,7 +176,7 @@ def _reference(source: Source | None) -> str:
     if source is None:
         return ""
     if not source.reference:
-        return "literals " + ",".join(each or "" for each in source.cached)
+        return "literals " + ",".join(value or "" for value in source.cached)
     match = _PIVOT_WORDS.fullmatch(source.reference.strip())
     if match is not None:
         return f"pivot {match['what'].removeprefix('data').strip()}"
@@ -231,12 +237,12 @@ def _title(title: Title | None) -> str | None:
 
 def _axis_title(chart: Chart, plot: Plot, letter: str) -> str | None:
     axes: Mapping[str, Axis] = {axis.identifier: axis for axis in chart.axes}
-    listed = [axes[each] for each in plot.axes if each in axes]
+    listed = [axes[candidate] for candidate in plot.axes if candidate in axes]
     if plot.kind in {"scatterChart", "bubbleChart"}:
-        place = "xy".find(letter)
-        return _title(listed[place].title) if 0 <= place < len(listed) else None
-    found = next((axis for axis in listed if axis.kind in _AXES[letter]), None)
-    return None if found is None else _title(found.title)
+        index = "xy".find(letter)
+        return _title(listed[index].title) if 0 <= index < len(listed) else None
+    chosen = next((axis for axis in listed if axis.kind in _AXES[letter]), None)
+    return None if chosen is None else _title(chosen.title)
 
 
 def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
@@ -259,18 +265,18 @@ def pivots(book: Book, tab: Tab, asked: Sequence[str]) -> list[Described]:
 
 def pivot_source(book: Book, pivot: Pivot) -> tuple[object, ...]:
     """Sheet and cells of the source; a table or a name is resolved if the workbook has it."""
-    sheet, place = pivot.source_sheet, pivot.source_range
-    if place is None and pivot.source_name is not None:
-        wanted = pivot.source_name.casefold()
+    sheet, range_text = pivot.source_sheet, pivot.source_range
+    if range_text is None and pivot.source_name is not None:
+        folded_name = pivot.source_name.casefold()
         for facts in book.facts.sheets():
             for table in facts.tables:
-                if table.name.casefold() == wanted:
-                    sheet, place = facts.name, table.place
+                if table.name.casefold() == folded_name:
+                    sheet, range_text = facts.name, table.place
         for name in book.facts.names:
-            if place is None and name.name.casefold() == wanted and "!" in name.refers_to:
-                sheet, _, place = name.refers_to.replace("$", "").rpartition("!")
+            if range_text is None and name.name.casefold() == folded_name and "!" in name.refers_to:
+                sheet, _, range_text = name.refers_to.replace("$", "").rpartition("!")
                 sheet = sheet.strip("'").replace("''", "'")
-    window = parse_window((place or "").replace("$", ""))
+    window = parse_window((range_text or "").replace("$", ""))
     rows = None if window is None else (window.min_row, window.max_row)
     # Columns without a field at either end do not matter: programs differ in naming them.
     headings = [field.name for field in pivot.fields]
@@ -286,9 +292,9 @@ def pivot_property(pivot: Pivot, name: str) -> object:
     if name == "col_fields":
         return pivot.names_of(pivot.columns)
     if name == "data_fields":
-        return tuple((each.column, each.function, each.shown_as) for each in pivot.data)
+        return tuple((field.column, field.function, field.shown_as) for field in pivot.data)
     if name == "data_fields_name":
-        return tuple(each.name for each in pivot.data)
+        return tuple(field.name for field in pivot.data)
     if name in {"filter", "selection"}:
         shown = tuple(
             (
@@ -301,7 +307,7 @@ def pivot_property(pivot: Pivot, name: str) -> object:
             )
             for field in pivot.fields
         )
-        hidden = tuple(each for each in shown if each[1])
+        hidden = tuple(field for field in shown if field[1])
         return (hidden, frozenset(pivot.names_of(pivot.pages))) if name == "filter" else hidden
     if name == "ordered":
         return tuple(
@@ -313,7 +319,7 @@ def pivot_property(pivot: Pivot, name: str) -> object:
         return pivot.name
     if name == "location":
         return pivot.place
-    said = dict(pivot.attributes)
+    attributes = dict(pivot.attributes)
     attribute = {
         "show_total": "visualTotals",
         "show_empty_row": "showEmptyRow",
@@ -321,12 +327,12 @@ def pivot_property(pivot: Pivot, name: str) -> object:
         "show_headers": "showHeaders",
     }.get(name, name)
     default = "0" if name.startswith("show_empty") else "1"
-    return said.get(attribute, default) in {"1", "true"}
+    return attributes.get(attribute, default) in {"1", "true"}
 
 
-def filter_content(found: Filter | None) -> object:
+def filter_content(filtered: Filter | None) -> object:
     """A filter as it is compared: all kinds of conditions, values in any order."""
-    if found is None:
+    if filtered is None:
         return None
     columns = tuple(
         sorted(
@@ -339,12 +345,12 @@ def filter_content(found: Filter | None) -> object:
                 column.terms,
                 column.hidden_button or not column.show_button,
             )
-            for column in found.columns
+            for column in filtered.columns
             if column.kind or column.hidden_button or not column.show_button
         )
     )
-    sort = None if found.sort is None else found.sort.keys
-    return found.place.replace("$", "").upper(), columns, sort
+    sort = None if filtered.sort is None else filtered.sort.keys
+    return filtered.place.replace("$", "").upper(), columns, sort
 
 
 def rows(book: Book, tab: Tab, name: str) -> dict[int, object]:
@@ -358,12 +364,12 @@ def rows(book: Book, tab: Tab, name: str) -> dict[int, object]:
     if name in {"height", "ht"}:
         sheet = book.facts.tree(tab).child("sheetFormatPr")
         usual = None if sheet is None else number(sheet.attributes.get("defaultRowHeight"))
-    found = {}
+    rows_by_number = {}
     for row, attributes in book.facts.row_attributes(tab).items():
         value = row_property(attributes, name)
         if value not in {usual, None}:
-            found[row] = value
-    return found
+            rows_by_number[row] = value
+    return rows_by_number
 
 
 def columns(book: Book, tab: Tab, name: str) -> dict[int, object]:
@@ -380,23 +386,23 @@ def columns(book: Book, tab: Tab, name: str) -> dict[int, object]:
     usual = column_property({}, name)
     if name == "width":
         usual = None if sheet is None else number(sheet.attributes.get("defaultColWidth"))
-    found: dict[int, object] = {}
+    columns_by_number: dict[int, object] = {}
     for holder in root.all("cols"):
-        for each in holder.all("col"):
-            value = column_property(each.attributes, name)
-            if name in {"min", "max"} or (name == "width" and "width" not in each.attributes):
+        for element in holder.all("col"):
+            value = column_property(element.attributes, name)
+            if name in {"min", "max"} or (name == "width" and "width" not in element.attributes):
                 continue
-            first = max(1, whole(each.attributes.get("min")) or 1)
-            last = min(16_384, whole(each.attributes.get("max")) or first)
+            first = max(1, whole(element.attributes.get("min")) or 1)
+            last = min(16_384, whole(element.attributes.get("max")) or first)
             if value != usual:
-                found.update(dict.fromkeys(range(first, last + 1), value))
-    return found
+                columns_by_number.update(dict.fromkeys(range(first, last + 1), value))
+    return columns_by_number
 
 
 def as_json(content: object) -> object:
     """What is compared, as JSON."""
     if isinstance(content, tuple | list):
-        return [as_json(each) for each in content]
+        return [as_json(item) for item in content]
     if isinstance(content, frozenset):
         return sorted(map(str, content))
     return (

@@ -82,28 +82,28 @@ def faults_of(rules: Sequence[Mapping[str, object]]) -> Iterator[str]:
     """
     for number, rule in enumerate(rules, start=1):
         kind = str(rule["type"])
-        known = RULE_CATALOGUE.get(kind)
-        if known is None:
+        rule_type = RULE_CATALOGUE.get(kind)
+        if rule_type is None:
             yield f"rule {number}: there is no type {kind!r}; there are {_listed(RULE_CATALOGUE)}"
             continue
-        for fault in _faults_of_rule(rule, known):
+        for fault in _faults_of_rule(rule, rule_type):
             yield f"rule {number} ({kind}): {fault}"
 
 
-def _faults_of_rule(rule: Mapping[str, object], known: RuleType) -> Iterator[str]:
-    options = {**known.required, **known.optional}
+def _faults_of_rule(rule: Mapping[str, object], rule_type: RuleType) -> Iterator[str]:
+    options = {**rule_type.required, **rule_type.optional}
     for name in rule:
         if name != "type" and name not in options:
             allowed = _listed(options) if options else "none besides the type"
             yield f"option {name!r} is unknown; there are {allowed}"
-    for name in known.required:
+    for name in rule_type.required:
         if name not in rule:
             yield f"option {name!r} is missing"
     for name, check in options.items():
         if name in rule:
             yield from (f"option {name!r} {fault}" for fault in check(rule[name]))
-    if known.whole is not None and all(name in rule for name in known.required):
-        yield from known.whole(rule)
+    if rule_type.whole is not None and all(name in rule for name in rule_type.required):
+        yield from rule_type.whole(rule)
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -169,9 +169,9 @@ def _properties(allowed: Sequence[str], *, needed: bool = True) -> _Check:
             return
         if needed and not value:
             yield f"is empty, so nothing would be compared; there are {_listed(allowed)}"
-        for each in value:
-            if each not in allowed:
-                yield f"has no property {_shown(each)}; there are {_listed(allowed)}"
+        for name in value:
+            if name not in allowed:
+                yield f"has no property {_shown(name)}; there are {_listed(allowed)}"
 
     return check
 
@@ -186,15 +186,15 @@ def _ranges(value: object) -> Iterator[str]:
     if not isinstance(places, list | tuple) or not places:
         yield f"must be ranges such as 'A1:B9', not {_shown(value)}"
         return
-    for each in places:
-        if not isinstance(each, str) or parse_window(each.replace("$", "").upper()) is None:
-            yield f"must be ranges such as 'A1:B9', not {_shown(each)}"
+    for text in places:
+        if not isinstance(text, str) or parse_window(text.replace("$", "").upper()) is None:
+            yield f"must be ranges such as 'A1:B9', not {_shown(text)}"
 
 
 def _pairs(value: object) -> Iterator[str]:
     if not isinstance(value, list | tuple) or not all(
-        isinstance(each, list | tuple) and len(each) == 2 and all(isinstance(x, str) for x in each)
-        for each in value
+        isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(x, str) for x in pair)
+        for pair in value
     ):
         yield f"must be a list of pairs of text, not {_shown(value)}"
 
@@ -207,11 +207,11 @@ def _objects(required: Mapping[str, _Check], optional: Mapping[str, _Check]) -> 
         if not isinstance(value, list | tuple) or not value:
             yield f"must be a list of objects, not {_shown(value)}"
             return
-        for number, each in enumerate(value, start=1):
-            if not isinstance(each, Mapping):
-                yield f"entry {number}: must be an object, not {_shown(each)}"
+        for number, entry in enumerate(value, start=1):
+            if not isinstance(entry, Mapping):
+                yield f"entry {number}: must be an object, not {_shown(entry)}"
                 continue
-            yield from (f"entry {number}: {fault}" for fault in _faults_of_rule(each, inner))
+            yield from (f"entry {number}: {fault}" for fault in _faults_of_rule(entry, inner))
 
     return check
 
@@ -241,8 +241,8 @@ def _listed_asked(allowed: Sequence[str]) -> _Check:
         if not isinstance(value, list | tuple):
             yield f"must be a list of objects, not {_shown(value)}"
             return
-        for number, each in enumerate(value, start=1):
-            yield from (f"entry {number}: {fault}" for fault in one(each))
+        for number, entry in enumerate(value, start=1):
+            yield from (f"entry {number}: {fault}" for fault in one(entry))
 
     return check
 
@@ -261,10 +261,10 @@ def _method(asked: Mapping[str, object]) -> Iterator[str]:
     elif isinstance(method, str) and method.startswith("approx:"):
         yield from _approx(method, ref)
     elif isinstance(method, str) and _RANGE_METHOD.fullmatch(method):
-        if not _is_list(ref, 2) or any(True for each in ref for _ in _number(each)):  # type: ignore[attr-defined]
+        if not _is_list(ref, 2) or any(True for bound in ref for _ in _number(bound)):  # type: ignore[attr-defined]
             yield f"the ref of {method} must be two numbers, not {_shown(ref)}"
     elif method == "spreadsheet_range":
-        if not _is_list(ref, 2) or any(True for each in ref for _ in _ranges(each)):  # type: ignore[attr-defined]
+        if not _is_list(ref, 2) or any(True for bound in ref for _ in _ranges(bound)):  # type: ignore[attr-defined]
             yield f"the ref of {method} must be the least and the most ranges, not {_shown(ref)}"
     elif method in {"str_list_eq", "str_set_eq"}:
         if not isinstance(ref, list | tuple):

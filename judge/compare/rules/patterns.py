@@ -178,10 +178,10 @@ class _Builder:
             case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN":
                 return self._state(_State([then], reads=_alone(item, flags)))
             case "AT":
-                place = _alone(item, flags)
-                return self._state(_State([then], holds=lambda s, at: s.is_at(place, at)))
+                anchor = _alone(item, flags)
+                return self._state(_State([then], holds=lambda s, at: s.is_at(anchor, at)))
             case "BRANCH":
-                return self._state(_State([self.chain(each, then, flags) for each in value[1]]))
+                return self._state(_State([self.chain(branch, then, flags) for branch in value[1]]))
             case "SUBPATTERN":
                 _, added, removed, inside = value
                 combined = _combined(flags, added, removed)
@@ -191,7 +191,7 @@ class _Builder:
                 return self._repeat(least, most, inside, then, flags)
             case "ASSERT" | "ASSERT_NOT":
                 way, inside = value
-                return self._look(way, inside, then, flags, wanted=name == "ASSERT")
+                return self._look(way, inside, then, flags, expected=name == "ASSERT")
             case "FAILURE":
                 return self._state(_State([]))
         raise _NotRegularError
@@ -211,7 +211,7 @@ class _Builder:
                 break
         return then
 
-    def _look(self, way: int, inside: Any, then: int, flags: int, *, wanted: bool) -> int:
+    def _look(self, way: int, inside: Any, then: int, flags: int, *, expected: bool) -> int:
         """What has to follow, or to be before, a place."""
         builder = _Builder(_Program())
         builder.program.start = builder.chain(inside, 0, flags)
@@ -219,8 +219,8 @@ class _Builder:
         width = inside.getwidth()[0] if way < 0 else 0
 
         def holds(search: _Search, at: int) -> bool:
-            found = at >= width and search.follows(builder.program, at - width)
-            return found is wanted
+            matches = at >= width and search.follows(builder.program, at - width)
+            return matches is expected
 
         return self._state(_State([then], holds=holds))
 
@@ -260,9 +260,9 @@ class _Search:
             self._followed[key] = self._runs(program, at, anywhere=False)
         return self._followed[key]
 
-    def is_at(self, place: re.Pattern[str], at: int) -> bool:
+    def is_at(self, anchor: re.Pattern[str], at: int) -> bool:
         """Whether a place is one that a pattern without width asks for."""
-        return place.match(self._text, at) is not None
+        return anchor.match(self._text, at) is not None
 
     def _runs(self, program: _Program, start: int, *, anywhere: bool) -> bool:
         begun: list[int] = [program.start]

@@ -67,11 +67,11 @@ def about_rule(
         cells = _checked_cell(rule)
         all_cells = len(cells)
     decimals = rule.get("precision", 4) if rule.get("type") == "sheet_data" else None
-    found = "sheet_idx" if "sheet_idx" in rule else "sheet_idx0"
+    key = "sheet_idx" if "sheet_idx" in rule else "sheet_idx0"
     return about(
         subject,
         _sheet(rule.get("sheet_idx1"), answer, gold),
-        _sheet(rule.get(found), answer, gold),
+        _sheet(rule.get(key), answer, gold),
         names[:_MAX_ASKED],
         decimals if isinstance(decimals, int) else None,
         tuple(cells),
@@ -82,10 +82,10 @@ def about_rule(
 def _checked_cell(rule: Rule) -> tuple[DifferingCellRecord, ...]:
     """The cell that a rule checks, with what it asks of it."""
     coordinate, props = rule.get("coordinate"), rule.get("props")
-    place = parse_cell(coordinate) if isinstance(coordinate, str) else None
-    if place is None or not isinstance(props, Mapping):
+    cell = parse_cell(coordinate) if isinstance(coordinate, str) else None
+    if cell is None or not isinstance(props, Mapping):
         return ()
-    return (differing_cell(cell_name(*place), detail=properties_in_words(props)),)
+    return (differing_cell(cell_name(*cell), detail=properties_in_words(props)),)
 
 
 def _sheet(index: object, answer: Book, gold: Book | None) -> SheetRecord | None:
@@ -141,7 +141,7 @@ class StandardJudge:
             WorkbookError: a workbook is broken or over a limit.
             RecalcError: an engine cannot be started.
         """
-        found = []
+        differences = []
         for index, rule in enumerate(rules):
             kind = str(rule.get("type"))
             check = _CHECKS.get(kind)
@@ -150,21 +150,23 @@ class StandardJudge:
                     "NotImplementedError", f"Unimplemented sheet check: {kind}", Side.RULES
                 )
             try:
-                said = check(self._judged, rule)
+                outcome = check(self._judged, rule)
             except MissingSheetError as missing:
-                said = Said(missing.name, None, sheet=missing.name, kind=MISSING_SHEET)
-            if said is not None:
-                found.append(self._difference(index, rule, said))
-        return found
+                outcome = Said(missing.name, None, sheet=missing.name, kind=MISSING_SHEET)
+            if outcome is not None:
+                differences.append(self._difference(index, rule, outcome))
+        return differences
 
-    def _difference(self, index: int, rule: Rule, said: Said) -> FoundDifference:
+    def _difference(self, index: int, rule: Rule, outcome: Said) -> FoundDifference:
         return FoundDifference(
-            said.kind or str(rule.get("type")),
-            place_of(index, rule, said.sheet),
-            said.expected,
-            said.actual,
-            said.detail,
+            outcome.kind or str(rule.get("type")),
+            place_of(index, rule, outcome.sheet),
+            outcome.expected,
+            outcome.actual,
+            outcome.detail,
             index + 1,
             rule_in_words(rule),
-            about_rule(rule, self._judged.answer, self._judged.gold, said.cells, said.all_cells),
+            about_rule(
+                rule, self._judged.answer, self._judged.gold, outcome.cells, outcome.all_cells
+            ),
         )

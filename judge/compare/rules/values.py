@@ -46,7 +46,7 @@ class Grids:
         self._book = book
         self._compute = compute
         self._origin = origin
-        self._known: dict[str, Grid] = {}
+        self._grids: dict[str, Grid] = {}
 
     def sheet(self, name: str) -> Grid:
         """The values of a sheet.
@@ -55,10 +55,10 @@ class Grids:
             WorkbookError: the sheet is missing, broken or over a limit.
             RecalcError: an engine cannot be started.
         """
-        known = self._known.get(name)
-        if known is None:
-            known = self._known[name] = self._read(name)
-        return known
+        grid = self._grids.get(name)
+        if grid is None:
+            grid = self._grids[name] = self._read(name)
+        return grid
 
     def _read(self, name: str) -> Grid:
         workbook = self._book.workbook

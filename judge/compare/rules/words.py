@@ -154,7 +154,7 @@ def method_in_words(method: Mapping[str, Any]) -> str:
         high = "at most" if how[7:8] == "e" else "less than"
         return f"is {low} {_quoted(ref[0])} and {high} {_quoted(ref[1])}"
     if how == "spreadsheet_range" and isinstance(ref, list | tuple) and len(ref) >= 2:
-        inner, outer = (" ".join(places_of(each)) for each in ref[:2])
+        inner, outer = (" ".join(places_of(bound)) for bound in ref[:2])
         return f"are {inner}" if inner == outer else f"hold {inner} and lie within {outer}"
     if how in {"str_list_eq", "str_set_eq"} and isinstance(ref, list | tuple):
         order = "in this order" if how == "str_list_eq" else "in any order"
@@ -168,20 +168,20 @@ def method_in_words(method: Mapping[str, Any]) -> str:
 def sheet_in_words(index: object) -> str:
     """A sheet as a rule names it: ``the first sheet``, ``the gold's sheet "Sales"``."""
     if isinstance(index, int) and not isinstance(index, bool):
-        return f"the {_place(index)}"
+        return f"the {_sheet_by_index(index)}"
     text = str(index)
     whose = {"R": "the ", "E": "the gold's "}.get(text[:1])
     if text[1:2] == "N" and whose is not None:
         return f"{'' if text[0] == 'R' else whose}sheet {_quoted(text[2:])}"
     if whose is not None and text[1:2] == "I":
         try:
-            return whose + _place(int(text[2:]))
+            return whose + _sheet_by_index(int(text[2:]))
         except ValueError:
             pass
     return f"the sheet {_quoted(index)}, which does not name a sheet"
 
 
-def _place(index: int) -> str:
+def _sheet_by_index(index: int) -> str:
     if index == -1:
         return "last sheet"
     return f"{ordinal(-index)} sheet from the end" if index < 0 else f"{ordinal(index + 1)} sheet"
@@ -228,32 +228,32 @@ def _sheet_print(rule: Rule) -> str:
 
 def _sheet_fuzzy(rule: Rule) -> str:
     sheet, expected = _pair(rule)
-    said = (
-        f"cells {_listed(map(_clip, places_of(each.get('range'))))} "
-        f"{_FUZZY.get(str(each.get('type')), _quoted(each.get('type')))} the expected text"
-        f"{_prepared(each)}"
-        for each in rule["rules"]
+    parts = (
+        f"cells {_listed(map(_clip, places_of(entry.get('range'))))} "
+        f"{_FUZZY.get(str(entry.get('type')), _quoted(entry.get('type')))} the expected text"
+        f"{_prepared(entry)}"
+        for entry in rule["rules"]
     )
-    return f"{sheet} shows text like that of {expected}: {_listed(said)}"
+    return f"{sheet} shows text like that of {expected}: {_listed(parts)}"
 
 
 def _prepared(rule: Mapping[str, Any]) -> str:
-    said = []
+    parts = []
     if rule.get("type") == "fuzzy_match":
-        said.append(f"by at least {_quoted(rule.get('threshold', 85.0))} of 100")
+        parts.append(f"by at least {_quoted(rule.get('threshold', 85.0))} of 100")
     if rule.get("normalization"):
-        said.append(
+        parts.append(
             "with " + _listed(f"{_quoted(a)} as {_quoted(b)}" for a, b in rule["normalization"])
         )
     if "trim_leadings" in rule:
-        said.append(f"without any of {_quoted(rule['trim_leadings'])} in front")
+        parts.append(f"without any of {_quoted(rule['trim_leadings'])} in front")
     if "trim_trailings" in rule:
-        said.append(f"without any of {_quoted(rule['trim_trailings'])} at the end")
+        parts.append(f"without any of {_quoted(rule['trim_trailings'])} at the end")
     if "ignore_chars" in rule:
-        said.append(f"without the characters {_quoted(rule['ignore_chars'])}")
+        parts.append(f"without the characters {_quoted(rule['ignore_chars'])}")
     if rule.get("ignore_case"):
-        said.append("upper and lower case alike")
-    return f" ({', '.join(said)})" if said else ""
+        parts.append("upper and lower case alike")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _sparkline(rule: Rule) -> str:
@@ -301,8 +301,10 @@ def _data_validation(rule: Rule) -> str:
     if not entries:
         return f"{sheet} has no data validation"
     many = f"exactly {len(entries)} data validations" if len(entries) > 1 else "one data validation"
-    said = "; ".join(properties_in_words(entry) or "of any kind" for entry in entries[:_MAX_NAMED])
-    return f"{sheet} has {many}: {said}{_more(len(entries))}"
+    described = "; ".join(
+        properties_in_words(entry) or "of any kind" for entry in entries[:_MAX_NAMED]
+    )
+    return f"{sheet} has {many}: {described}{_more(len(entries))}"
 
 
 def properties_in_words(methods: Mapping[str, Any]) -> str:
@@ -336,9 +338,9 @@ def _filter(rule: Rule) -> str:
 
 
 def _check_cell(rule: Rule) -> str:
-    said = properties_in_words(rule["props"])
+    described = properties_in_words(rule["props"])
     where = f"cell {_clip(rule.get('coordinate'))} of {sheet_in_words(rule.get('sheet_idx'))}"
-    return f"{where}: {said}" if said else f"nothing is asked of {where}"
+    return f"{where}: {described}" if described else f"nothing is asked of {where}"
 
 
 _SENTENCES: Mapping[str, Callable[[Rule], str]] = {
@@ -369,10 +371,10 @@ def _properties(names: Iterable[object]) -> list[str]:
 
 def _listed(texts: Iterable[str]) -> str:
     """Several strings as an enumeration: ``a, b and c``."""
-    each = list(texts)
-    if len(each) > _MAX_NAMED:
-        return f"{', '.join(each[:_MAX_NAMED])}{_more(len(each))}"
-    return " and ".join(filter(None, (", ".join(each[:-1]), *each[-1:])))
+    items = list(texts)
+    if len(items) > _MAX_NAMED:
+        return f"{', '.join(items[:_MAX_NAMED])}{_more(len(items))}"
+    return " and ".join(filter(None, (", ".join(items[:-1]), *items[-1:])))
 
 
 def _more(count: int) -> str:

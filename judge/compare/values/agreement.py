@@ -51,18 +51,18 @@ def number_in(text: str) -> float | None:
     """
     if len(text) > MAX_CHARS:
         return None
-    found = set()
+    numbers = set()
     rest = []
     position = 0
     for match in _NUMBER.finditer(text):
         rest.append(text[position : match.start()])
         position = match.end()
-        found.add(_value(match))
+        numbers.add(_value(match))
     rest.append(text[position:])
     # Digits that are part of something else, such as a word or a date, make it ambiguous.
-    if len(found) != 1 or _DIGITS.search("".join(rest)):
+    if len(numbers) != 1 or _DIGITS.search("".join(rest)):
         return None
-    (number,) = found
+    (number,) = numbers
     return number if number is not None and math.isfinite(number) else None
 
 
@@ -118,35 +118,35 @@ WRONG_VALUE = "wrong_value"
 WRONG_TYPE = "wrong_type"
 
 
-def compare_value(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+def compare_value(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
     """Compares a value with its gold.
 
     Args:
         rule: what is expected.
         gold: the right value; for :attr:`Match.ONE_OF` a list of right values.
-        found: the value in the answer, as JSON.
+        answer: the value in the answer, as JSON.
         profile: ``official`` gives the published verdict; other profiles decide by their rules
             about numbers in text, booleans and case.
     """
     if profile.published:
-        verdict = published_verdict(rule, gold, found)
+        verdict = published_verdict(rule, gold, answer)
         return AGREES if verdict.agrees else Agreement(WRONG_VALUE, verdict.note)
     if rule.match is Match.ONE_OF and isinstance(gold, list):
-        each = [_COMPARE[rule.type](rule, one, found, profile) for one in gold]
-        return next((one for one in each if one.agrees), each[0])
-    return _COMPARE[rule.type](rule, gold, found, profile)
+        agreements = [_COMPARE[rule.type](rule, one, answer, profile) for one in gold]
+        return next((one for one in agreements if one.agrees), agreements[0])
+    return _COMPARE[rule.type](rule, gold, answer, profile)
 
 
-def _number(found: object, profile: Profile) -> float | None:
+def _number(answer: object, profile: Profile) -> float | None:
     """The finite number that a value is, or states; whole ones stay whole."""
-    if isinstance(found, bool):
-        return int(found) if profile.booleans_are_numbers else None
-    if isinstance(found, int):
-        return found
-    if isinstance(found, float):
-        return found if math.isfinite(found) else None
-    if isinstance(found, str) and profile.text_numbers is TextNumbers.PLAIN:
-        return number_in(found)
+    if isinstance(answer, bool):
+        return int(answer) if profile.booleans_are_numbers else None
+    if isinstance(answer, int):
+        return answer
+    if isinstance(answer, float):
+        return answer if math.isfinite(answer) else None
+    if isinstance(answer, str) and profile.text_numbers is TextNumbers.PLAIN:
+        return number_in(answer)
     return None
 
 
@@ -161,16 +161,16 @@ def _near(number: float, gold: float, tolerance: float, relative: float = 0.0) -
         return False
 
 
-def _of_int(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
-    wanted = int(gold) if isinstance(gold, int | float | str) else 0
+def _of_int(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
+    expected = int(gold) if isinstance(gold, int | float | str) else 0
     # Some golds are digits in a string, and accept themselves in every profile.
-    is_gold = isinstance(found, str) and isinstance(gold, str) and found.strip() == gold.strip()
-    number = wanted if is_gold else _number(found, profile)
+    is_gold = isinstance(answer, str) and isinstance(gold, str) and answer.strip() == gold.strip()
+    number = expected if is_gold else _number(answer, profile)
     if number is None:
-        return Agreement(WRONG_TYPE, _no_number(found))
+        return Agreement(WRONG_TYPE, _no_number(answer))
     if rule.tolerance:
-        return AGREES if _near(number, wanted, rule.tolerance) else Agreement(WRONG_VALUE)
-    return AGREES if _whole(number) == wanted else Agreement(WRONG_VALUE)
+        return AGREES if _near(number, expected, rule.tolerance) else Agreement(WRONG_VALUE)
+    return AGREES if _whole(number) == expected else Agreement(WRONG_VALUE)
 
 
 def _whole(number: float) -> int | None:
@@ -185,11 +185,11 @@ def _whole(number: float) -> int | None:
     return nearest if abs(number - nearest) <= _LAST_DIGITS * math.ulp(number) else None
 
 
-def _of_float(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+def _of_float(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
     assert isinstance(gold, int | float)
-    number = _number(found, profile)
+    number = _number(answer, profile)
     if number is None:
-        return Agreement(WRONG_TYPE, _no_number(found))
+        return Agreement(WRONG_TYPE, _no_number(answer))
     tolerance = USUAL_TOLERANCE if rule.tolerance is None else rule.tolerance
     relative = rule.relative_tolerance
     if relative is None:
@@ -197,32 +197,32 @@ def _of_float(rule: VariableRule, gold: object, found: object, profile: Profile)
     return AGREES if _near(number, gold, tolerance, relative) else Agreement(WRONG_VALUE)
 
 
-def _no_number(found: object) -> str:
-    return "the text does not state one number" if isinstance(found, str) else ""
+def _no_number(answer: object) -> str:
+    return "the text does not state one number" if isinstance(answer, str) else ""
 
 
-def _of_bool(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+def _of_bool(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
     del rule
-    value: object = found
-    if isinstance(found, str) and profile.text_numbers is TextNumbers.PLAIN:
-        value = _WORDS.get(found.strip().strip(".!\"'`").lower())
-    elif isinstance(found, int | float) and not isinstance(found, bool):
-        value = bool(found) if profile.booleans_are_numbers and found in (0, 1) else None
+    value: object = answer
+    if isinstance(answer, str) and profile.text_numbers is TextNumbers.PLAIN:
+        value = _WORDS.get(answer.strip().strip(".!\"'`").lower())
+    elif isinstance(answer, int | float) and not isinstance(answer, bool):
+        value = bool(answer) if profile.booleans_are_numbers and answer in (0, 1) else None
     if not isinstance(value, bool):
         return Agreement(WRONG_TYPE)
     return AGREES if value == gold else Agreement(WRONG_VALUE)
 
 
-def _of_text(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
-    is_number = isinstance(found, int | float) and profile.text_numbers is TextNumbers.PLAIN
-    if is_number or isinstance(found, bool):
-        found = str(found)
-    if not isinstance(found, str):
+def _of_text(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
+    is_number = isinstance(answer, int | float) and profile.text_numbers is TextNumbers.PLAIN
+    if is_number or isinstance(answer, bool):
+        answer = str(answer)
+    if not isinstance(answer, str):
         return Agreement(WRONG_TYPE)
-    wanted, text = _plain(str(gold), profile), _plain(found, profile)
-    if text == wanted or (rule.match is Match.FUZZY and _contains(text, wanted)):
+    expected, text = _plain(str(gold), profile), _plain(answer, profile)
+    if text == expected or (rule.match is Match.FUZZY and _contains(text, expected)):
         return AGREES
-    same = text.casefold() == wanted.casefold()
+    same = text.casefold() == expected.casefold()
     return Agreement(WRONG_VALUE, "they differ in upper and lower case only" if same else "")
 
 
@@ -234,27 +234,27 @@ def _plain(text: str, profile: Profile) -> str:
     return plain.casefold() if profile.ignore_case else plain
 
 
-def _contains(text: str, wanted: str) -> bool:
+def _contains(text: str, expected: str) -> bool:
     """Whether text contains other text in any case, as words of its own."""
-    pattern = rf"(?<!\w){re.escape(wanted.casefold())}(?!\w)"
+    pattern = rf"(?<!\w){re.escape(expected.casefold())}(?!\w)"
     return re.search(pattern, text.casefold()) is not None
 
 
-def _of_list(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
-    if isinstance(found, str) and profile.text_numbers is TextNumbers.PLAIN:
-        found = _list_in(found)
-    if not isinstance(found, list) or not isinstance(gold, list):
+def _of_list(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
+    if isinstance(answer, str) and profile.text_numbers is TextNumbers.PLAIN:
+        answer = _list_in(answer)
+    if not isinstance(answer, list) or not isinstance(gold, list):
         return Agreement(WRONG_TYPE)
-    if len(found) != len(gold):
-        return Agreement("wrong_length", f"{len(gold):,} items expected, {len(found):,} found")
+    if len(answer) != len(gold):
+        return Agreement("wrong_length", f"{len(gold):,} items expected, {len(answer):,} found")
     tolerance = LIST_TOLERANCE if rule.tolerance is None else rule.tolerance
 
-    def same(one: object, wanted: object) -> bool:
-        return _same(one, wanted, tolerance, profile)
+    def same(one: object, expected: object) -> bool:
+        return _same(one, expected, tolerance, profile)
 
-    if all(map(same, found, gold)):
+    if all(map(same, answer, gold)):
         return AGREES
-    is_permutation = _is_permutation(found, gold, same)
+    is_permutation = _is_permutation(answer, gold, same)
     if rule.match is Match.ANY_ORDER:
         return AGREES if is_permutation else Agreement(WRONG_VALUE)
     return Agreement("wrong_order" if is_permutation else WRONG_VALUE)
@@ -264,54 +264,54 @@ def _list_in(text: str) -> object:
     """The list that is written out in a string, if it is one."""
     stripped = text.strip()
     try:
-        found, end = read_literal(stripped)
+        listed, end = read_literal(stripped)
     except NotLiteralError:
         return None
-    return found if end == len(stripped) else None
+    return listed if end == len(stripped) else None
 
 
-def _same(found: object, gold: object, tolerance: float, profile: Profile) -> bool:
+def _same(answer: object, gold: object, tolerance: float, profile: Profile) -> bool:
     """Whether an item of a list agrees; lists in it keep their order."""
     if isinstance(gold, list):
         return (
-            isinstance(found, list)
-            and len(found) == len(gold)
+            isinstance(answer, list)
+            and len(answer) == len(gold)
             and all(
-                _same(one, wanted, tolerance, profile)
-                for one, wanted in zip(found, gold, strict=True)
+                _same(one, expected, tolerance, profile)
+                for one, expected in zip(answer, gold, strict=True)
             )
         )
     if isinstance(gold, bool) or gold is None:
-        return found is gold
+        return answer is gold
     if isinstance(gold, int | float):
-        number = _number(found, profile)
+        number = _number(answer, profile)
         return number is not None and _near(number, gold, tolerance)
     if isinstance(gold, str):
-        return _of_text(_TEXT, gold, found, profile).agrees
-    return found == gold
+        return _of_text(_TEXT, gold, answer, profile).agrees
+    return answer == gold
 
 
 _TEXT = VariableRule(AnswerType.TEXT)
 
 
 def _is_permutation(
-    found: Sequence[object], gold: Sequence[object], same: Callable[[object, object], bool]
+    answer: Sequence[object], gold: Sequence[object], same: Callable[[object, object], bool]
 ) -> bool:
     """Whether two lists of one length have the same items, each as often."""
     if len(gold) ** 2 > _MAX_PAIRS:
         # Too many to try each with each; in sorted order, items that agree are next to each other.
-        pairs = zip(sorted(found, key=_place), sorted(gold, key=_place), strict=True)
-        return all(same(one, wanted) for one, wanted in pairs)
-    left = list(found)
-    for wanted in gold:
-        place = next((at for at, one in enumerate(left) if same(one, wanted)), None)
-        if place is None:
+        pairs = zip(sorted(answer, key=_sort_key), sorted(gold, key=_sort_key), strict=True)
+        return all(same(one, expected) for one, expected in pairs)
+    left = list(answer)
+    for expected in gold:
+        index = next((at for at, one in enumerate(left) if same(one, expected)), None)
+        if index is None:
             return False
-        del left[place]
+        del left[index]
     return True
 
 
-def _place(item: object) -> tuple[int, float, str]:
+def _sort_key(item: object) -> tuple[int, float, str]:
     if isinstance(item, int | float):
         try:
             return (0, float(item), "")
@@ -320,13 +320,13 @@ def _place(item: object) -> tuple[int, float, str]:
     return (1, 0.0, str(item))
 
 
-def _of_expression(rule: VariableRule, gold: object, found: object, profile: Profile) -> Agreement:
+def _of_expression(rule: VariableRule, gold: object, answer: object, profile: Profile) -> Agreement:
     del profile
-    if isinstance(found, bool) or not isinstance(found, str | int | float):
+    if isinstance(answer, bool) or not isinstance(answer, str | int | float):
         return Agreement(WRONG_TYPE)
     right = evaluate(str(gold))
     # A solver may write the result behind it: (10-6-2)*12 = 24.
-    sides = str(found).translate(_SIGNS).split("=")
+    sides = str(answer).translate(_SIGNS).split("=")
     try:
         values = [evaluate(side) for side in sides if side.strip()]
     except (ExpressionError, UnboundedError) as error:
@@ -335,10 +335,10 @@ def _of_expression(rule: VariableRule, gold: object, found: object, profile: Pro
         return Agreement("not_arithmetic", "not an arithmetic expression")
     if not all(_near(_real(value.value), _real(right.value), 1e-9) for value in values):
         return Agreement(WRONG_VALUE, f"its value is {values[0].value!s:.40}")
-    wanted = right.operands if rule.operands is None else rule.operands
-    if sorted(values[0].operands) != sorted(wanted):
+    operands = right.operands if rule.operands is None else rule.operands
+    if sorted(values[0].operands) != sorted(operands):
         used = ", ".join(f"{operand!s:.20}" for operand in values[0].operands[:20]) or "none"
-        named = ", ".join(f"{each!s:.20}" for each in wanted[:20])
+        named = ", ".join(f"{entry!s:.20}" for entry in operands[:20])
         return Agreement("wrong_operands", f"it has to use {named}, and uses {used}")
     return AGREES
 

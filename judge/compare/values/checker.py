@@ -71,11 +71,11 @@ def shown_value(value: object, depth: int = 0) -> object:
     if depth >= _MAX_DEPTH:
         return "…"
     if isinstance(value, list):
-        kept = [shown_value(each, depth + 1) for each in value[:_MAX_ITEMS]]
+        kept = [shown_value(item, depth + 1) for item in value[:_MAX_ITEMS]]
         return kept if len(value) <= _MAX_ITEMS else [*kept, "…"]
     if isinstance(value, dict):
         items = list(value.items())[:_MAX_ITEMS]
-        return {str(name)[:_MAX_CHARS]: shown_value(each, depth + 1) for name, each in items}
+        return {str(name)[:_MAX_CHARS]: shown_value(item, depth + 1) for name, item in items}
     return str(value)[:_MAX_CHARS]
 
 
@@ -156,9 +156,9 @@ class TypedAnswerChecker(Checker):
         published = _findings(task, values, golds, answer, PROFILES["official"], rules)
         if rules.profile.published:
             return published
-        found = _findings(task, values, golds, answer, rules.profile, rules)
-        record: CaseComparison = {**found.record, "official_equal": published.agrees}
-        return Finding(found.agrees, found.cause, record)
+        finding = _findings(task, values, golds, answer, rules.profile, rules)
+        record: CaseComparison = {**finding.record, "official_equal": published.agrees}
+        return Finding(finding.agrees, finding.cause, record)
 
     def examine(self, task: Task, case: TestCase, compute: Compute | None) -> Examination:  # noqa: ARG002
         """Counts the variables, and doubts those that the question does not name."""
@@ -200,21 +200,27 @@ class TypedAnswerChecker(Checker):
         """Each variable, with the gold that is nearest to the answer."""
         variables = _variables(task)
         stated = _stated(task, answer, rules.profile)
-        found = [
+        compared = [
             [
                 ComparedValue(
                     name,
                     variables[name].described,
-                    shown_value(wanted[name]),
+                    shown_value(expected[name]),
                     shown_value(value),
                     agreement.kind,
                     agreement.detail,
                 )
-                for name, value, agreement in _agreements(task, wanted, stated, rules.profile)
+                for name, value, agreement in _agreements(task, expected, stated, rules.profile)
             ]
-            for wanted in (_values(variables, gold) for gold in golds)
+            for expected in (_values(variables, gold) for gold in golds)
         ]
-        return tuple(min(found, key=lambda each: sum(bool(one.kind) for one in each), default=()))
+        return tuple(
+            min(
+                compared,
+                key=lambda values_of_gold: sum(bool(one.kind) for one in values_of_gold),
+                default=(),
+            )
+        )
 
 
 CHECKER = TypedAnswerChecker()
@@ -300,12 +306,12 @@ def _findings(
     """What is found by the rules of one profile: that of the nearest gold."""
     stated = _stated(task, answer, profile)
     findings = [
-        (gold.name, _compare(task, wanted, stated, profile, rules))
-        for gold, wanted in zip(golds, values, strict=True)
+        (gold.name, _compare(task, expected, stated, profile, rules))
+        for gold, expected in zip(golds, values, strict=True)
     ]
-    found = nearest(findings)
-    record: CaseComparison = {**found.record, "profile": profile.name}
-    return Finding(found.agrees, found.cause, record)
+    finding = nearest(findings)
+    record: CaseComparison = {**finding.record, "profile": profile.name}
+    return Finding(finding.agrees, finding.cause, record)
 
 
 def _stated(task: Task, answer: Answer, profile: Profile) -> StatedAnswer:
@@ -328,25 +334,25 @@ def _number_or_text(text: str) -> float | str:
 
 
 def _compare_one(
-    task: Task, rule: VariableRule, gold: object, found: object, profile: Profile
+    task: Task, rule: VariableRule, gold: object, value: object, profile: Profile
 ) -> Agreement:
     if _is_named_form(task) and profile.published:
-        return AGREES if named_verdict(gold, found).agrees else Agreement(WRONG_VALUE)
-    if _is_named_form(task) and isinstance(found, str) and rule.type in _NUMBERS:
+        return AGREES if named_verdict(gold, value).agrees else Agreement(WRONG_VALUE)
+    if _is_named_form(task) and isinstance(value, str) and rule.type in _NUMBERS:
         # In this form every number is text, for every profile.
-        found = _number_or_text(found)
-    return compare_value(rule, gold, found, profile)
+        value = _number_or_text(value)
+    return compare_value(rule, gold, value, profile)
 
 
 def _compare(
     task: Task,
-    wanted: Mapping[str, object],
+    expected: Mapping[str, object],
     stated: StatedAnswer,
     profile: Profile,
     rules: Rules,
 ) -> Finding:
     differences, notes = [], []
-    for name, found, agreement in _agreements(task, wanted, stated, profile):
+    for name, value, agreement in _agreements(task, expected, stated, profile):
         if agreement.agrees:
             continue
         if profile.published and agreement.detail:
@@ -355,8 +361,8 @@ def _compare(
             FoundDifference(
                 agreement.kind,
                 DifferencePlace(PlaceKind.KEY, name),
-                shown_value(wanted[name]),
-                shown_value(found),
+                shown_value(expected[name]),
+                shown_value(value),
                 agreement.detail,
             )
         )
@@ -367,7 +373,7 @@ def _compare(
 
 def _agreements(
     task: Task,
-    wanted: Mapping[str, object],
+    expected: Mapping[str, object],
     stated: StatedAnswer,
     profile: Profile,
 ) -> Iterator[tuple[str, object, Agreement]]:
@@ -378,5 +384,5 @@ def _agreements(
         elif name not in stated.values:
             yield name, None, Agreement(_MISSING)
         else:
-            found = stated.values[name]
-            yield name, found, _compare_one(task, rule, wanted[name], found, profile)
+            value = stated.values[name]
+            yield name, value, _compare_one(task, rule, expected[name], value, profile)

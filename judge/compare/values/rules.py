@@ -152,8 +152,8 @@ def _choice(choices: type[_Choice], name: str, field: str, value: object) -> _Ch
     try:
         return choices(str(value))
     except ValueError:
-        known = ", ".join(choice.value for choice in choices)
-        raise ValueError(f"variable {name!r}: {field} must be one of {known}") from None
+        choices_text = ", ".join(choice.value for choice in choices)
+        raise ValueError(f"variable {name!r}: {field} must be one of {choices_text}") from None
 
 
 def _is_number(value: object) -> bool:
@@ -165,7 +165,7 @@ def problem_of_gold(rule: VariableRule, gold: object) -> str | None:
     if rule.match is Match.ONE_OF:
         if not isinstance(gold, list) or not gold:
             return "must be a list of the values that are right"
-        problems = (_problem_of_value(rule.type, each) for each in gold)
+        problems = (_problem_of_value(rule.type, value) for value in gold)
         return next((problem for problem in problems if problem is not None), None)
     return _problem_of_value(rule.type, gold)
 
@@ -184,7 +184,7 @@ def _problem_of_value(kind: AnswerType, gold: object) -> str | None:
     }
     if fits[kind]:
         return None
-    wanted = {
+    type_words = {
         AnswerType.INT: "a whole number",
         AnswerType.FLOAT: "a number",
         AnswerType.BOOL: "true or false",
@@ -192,7 +192,7 @@ def _problem_of_value(kind: AnswerType, gold: object) -> str | None:
         AnswerType.LIST: "a list",
         AnswerType.EXPRESSION: "an arithmetic expression in a string",
     }
-    return f"must be {wanted[kind]}"
+    return f"must be {type_words[kind]}"
 
 
 MAX_CHARS = 1_000

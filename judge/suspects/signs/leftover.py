@@ -148,9 +148,9 @@ class Leftover:
             f"{and_more(len(missing))}, which the input does not have",
             why,
             [
-                found
+                copied
                 for address in sorted(missing, key=lambda item: (item not in left, item))
-                for found in _of(case, address, sources.get(address))
+                for copied in _of(case, address, sources.get(address))
             ],
         )
 
@@ -210,7 +210,7 @@ def kept_places(
                 alone[column] += 1
             else:
                 apart[column][case.number].append(address)
-    found: dict[int, dict[CellAddress, CaseMaterial]] = defaultdict(dict)
+    cells: dict[int, dict[CellAddress, CaseMaterial]] = defaultdict(dict)
     for column, by_case in apart.items():
         changed = sum(map(len, by_case.values()))
         if alone[column] < MIN_LEFT_ALONE or changed > MAX_KEPT_SHARE * alone[column]:
@@ -219,8 +219,8 @@ def kept_places(
             for address in by_case.get(case.number, ()):
                 source = _kept_from(cases, case, address)
                 if source is not None:
-                    found[case.number][address] = source
-    return dict(found)
+                    cells[case.number][address] = source
+    return dict(cells)
 
 
 def _kept_from(
@@ -264,14 +264,14 @@ def _known(book: Book) -> frozenset[str]:
 def _copied(traced: Sequence[_Traced]) -> Iterator[Column]:
     """Columns whose values come from the inputs."""
     for column in {column for case in traced for column in case.columns}:
-        found = [
+        pairs = [
             (value, value in case.known)
             for case in traced
             for value in case.columns.get(column, {}).values()
         ]
-        hits = sum(hit for _, hit in found)
-        distinct = len({value for value, hit in found if hit})
-        if distinct >= MIN_COPIED and hits >= SHARE_COPIED * len(found):
+        hits = sum(hit for _, hit in pairs)
+        distinct = len({value for value, hit in pairs if hit})
+        if distinct >= MIN_COPIED and hits >= SHARE_COPIED * len(pairs):
             yield column
 
 

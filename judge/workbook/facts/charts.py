@@ -522,9 +522,9 @@ def _points(cache: Element | None) -> tuple[str | None, ...]:
     points = (levels[0] if levels else cache).all("pt")  # the innermost level is the first
     count = whole(cache.value("ptCount")) or 0
     values: dict[int, str] = {}
-    for place, point in enumerate(points[:_MAX_POINTS]):
+    for order, point in enumerate(points[:_MAX_POINTS]):
         index = whole(point.attributes.get("idx"))
-        values[place if index is None else index] = point.text_of("v") or ""
+        values[order if index is None else index] = point.text_of("v") or ""
     length = min(max(count, max(values, default=-1) + 1), _MAX_POINTS, 2 * len(points) + 1000)
     return tuple(values.get(index) for index in range(length))
 

@@ -503,8 +503,8 @@ def _number(text: str) -> int | float:
 def _columns_pattern(windows: Sequence[Window]) -> str:
     """A regular expression for the letters of the columns that are read."""
     rows = sum(window.rows for window in windows)
-    wanted = sum(max(0, window.columns) for window in windows)
-    if rows < _MIN_ROWS_TO_COMPILE or not 0 < wanted <= _MAX_NAMED_COLUMNS:
+    column_count = sum(max(0, window.columns) for window in windows)
+    if rows < _MIN_ROWS_TO_COMPILE or not 0 < column_count <= _MAX_NAMED_COLUMNS:
         # Compiling an expression takes longer than reading the other columns of a few rows.
         return "[A-Z]{1,3}"
     columns = {

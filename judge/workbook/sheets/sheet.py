@@ -244,11 +244,11 @@ class Sheet:
 
 def _is_covered(window: Window, loaded: Sequence[Window]) -> bool:
     return any(
-        each.min_row <= window.min_row
-        and each.max_row >= window.max_row
-        and each.min_column <= window.min_column
-        and each.max_column >= window.max_column
-        for each in loaded
+        area.min_row <= window.min_row
+        and area.max_row >= window.max_row
+        and area.min_column <= window.min_column
+        and area.max_column >= window.max_column
+        for area in loaded
     )
 
 

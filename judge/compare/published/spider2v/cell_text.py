@@ -84,8 +84,8 @@ class CellTexts:
                 root = read_tree(self._package, "xl/workbook.xml", most=MAX_ELEMENTS)
             listed = root.child("sheets") or Element("sheets")
             self._ids = {
-                each.attributes.get("name", ""): each.attributes.get("sheetId", "None")
-                for each in listed.all("sheet")
+                element.attributes.get("name", ""): element.attributes.get("sheetId", "None")
+                for element in listed.all("sheet")
             }
         if sheet not in self._ids:
             raise PublishedError("KeyError", repr(sheet))
@@ -153,7 +153,7 @@ def _no_item(part: str) -> PublishedError:
 
 
 def _read_cells(package: Package, part: str) -> dict[str, _Stored]:
-    found: dict[str, _Stored] = {}
+    cells: dict[str, _Stored] = {}
     path: list[str] = []
     text: list[str] = []
     current: _Stored | None = None
@@ -166,7 +166,7 @@ def _read_cells(package: Package, part: str) -> dict[str, _Stored]:
         if tag == "c" and path[-2:-1] == ["row"]:
             package.budget.take_cells(1)
             current = _Stored(attributes.get("t", "n"))
-            found.setdefault(attributes.get("r", ""), current)
+            cells.setdefault(attributes.get("r", ""), current)
         elif tag == "t":
             spaced = "xml:space" in attributes
 
@@ -180,21 +180,21 @@ def _read_cells(package: Package, part: str) -> dict[str, _Stored]:
         elif tag == "v" and path[-1:] == ["c"]:
             current.value = _stripped(text, package)
         elif tag == "t" and path[-2:] == ["c", "is"]:
-            said = _stripped(text, package)
+            content = _stripped(text, package)
             if spaced:  # with an attribute, an element is a dictionary
-                current.inline = {_SPACE_KEY: "preserve"} | ({"#text": said} if said else {})
+                current.inline = {_SPACE_KEY: "preserve"} | ({"#text": content} if content else {})
             else:
-                current.inline = said
+                current.inline = content
         text.clear()
 
     scan_part(package, part, on_start, on_end, text.append)
-    return found
+    return cells
 
 
 def _stripped(text: list[str], package: Package) -> str | None:
-    said = "".join(text).strip()
-    package.budget.take_chars(len(said))
-    return said or None
+    content = "".join(text).strip()
+    package.budget.take_chars(len(content))
+    return content or None
 
 
 def _read_strings(package: Package) -> tuple[str, ...] | None:
@@ -202,7 +202,7 @@ def _read_strings(package: Package) -> tuple[str, ...] | None:
     part = "xl/sharedStrings.xml"
     if part not in package:
         return None
-    found: list[str] = []
+    strings: list[str] = []
     inside = False
     empty = False
     pieces: list[str] = []
@@ -211,7 +211,7 @@ def _read_strings(package: Package) -> tuple[str, ...] | None:
         nonlocal inside
         if tag == "si":
             package.budget.take_cells(1)
-            found.append("")
+            strings.append("")
         inside = tag == "t"
         pieces.clear()
 
@@ -221,11 +221,11 @@ def _read_strings(package: Package) -> tuple[str, ...] | None:
 
     def on_end() -> None:
         nonlocal inside, empty
-        if inside and found:
-            said = "".join(pieces)
-            package.budget.take_chars(len(said))
-            empty = empty or not said
-            found[-1] += said
+        if inside and strings:
+            content = "".join(pieces)
+            package.budget.take_chars(len(content))
+            empty = empty or not content
+            strings[-1] += content
         inside = False
 
     try:
@@ -233,4 +233,4 @@ def _read_strings(package: Package) -> tuple[str, ...] | None:
     except WorkbookError:
         package.budget.check()
         return None
-    return None if empty else tuple(found)
+    return None if empty else tuple(strings)

@@ -97,9 +97,9 @@ class _Run:
             raise PublishedError(
                 "NotImplementedError", f"Unimplemented sheet check: {kind}", Side.RULES
             )
-        found = check(self, rule)
-        self._last = found
-        return found
+        outcome = check(self, rule)
+        self._last = outcome
+        return outcome
 
     # -- sheets ----------------------------------------------------------------------------------
 
@@ -176,17 +176,17 @@ class _Run:
             return False
         decimals = rule.get("precision", 4)
         with blaming(Side.RULES):
-            first, second = (rounded(each, decimals) for each in both)  # type: ignore[arg-type]
+            first, second = (rounded(frame, decimals) for frame in both)  # type: ignore[arg-type]
         return frames_equal(first, second)
 
     def _frame(self, book: Book, name: str) -> Frame:
-        known = self._frames.get((book.side, name))
-        if known is None:
+        frame = self._frames.get((book.side, name))
+        if frame is None:
             values = book.workbook.stored_values(name)
             with book.workbook.package.blamed():
                 book.workbook.package.budget.take_cells(size_of(values))
-            known = self._frames[book.side, name] = read_frame(values)
-        return known
+            frame = self._frames[book.side, name] = read_frame(values)
+        return frame
 
     def sheet_print(self, rule: Rule) -> bool:
         lines = self._lines(self._sheet(rule, "sheet_idx0"))
@@ -196,7 +196,7 @@ class _Run:
         if rule.get("ignore_case", False):
             if others is None:
                 raise PublishedError("TypeError", "'NoneType' object is not iterable", Side.GOLD)
-            return [line.lower() for line in lines] == [each.lower() for each in others]
+            return [line.lower() for line in lines] == [text.lower() for text in others]
         return lines == others
 
     def _lines(self, ref: SheetRef) -> list[str] | None:
@@ -209,7 +209,7 @@ class _Run:
         written = book.lines(ref.name) if is_answer else book.prints.get(ref.name)
         if written is None:
             return None
-        lines = [each.strip() for each in written]
+        lines = [line.strip() for line in written]
         while lines and not lines[-1]:
             lines.pop()
         return lines
@@ -217,16 +217,16 @@ class _Run:
     def sheet_fuzzy(self, rule: Rule) -> bool:
         first, second = self._pair(rule)
         holds = True
-        for each in option_of(rule, "rules"):
-            written = option_of(each, "range")
-            for place in places_of(written):
+        for entry in option_of(rule, "rules"):
+            written = option_of(entry, "range")
+            for part in places_of(written):
                 with blaming(Side.RULES):
-                    window = window_of(place)
+                    window = window_of(part)
                 for row in range(window.min_row, window.max_row + 1):
                     for column in range(window.min_column, window.max_column + 1):
                         self._answer.workbook.package.budget.take_cells(1)
                         texts = [self._text(ref, row, column) for ref in (first, second)]
-                        self._last = self._alike(each, *texts)
+                        self._last = self._alike(entry, *texts)
                         holds = holds and self._last
         return holds
 
@@ -291,19 +291,19 @@ class _Run:
         looks = SheetLooks(book, name, osworld=self._osworld)
         rows, columns = looks.size
         usual = looks.row_of(asked, cell_key(0, 0)) if rows and columns else ()
-        found = {
-            key: said
+        looks_by_key = {
+            key: look
             for key in (looks.states if rows and columns else ())
-            if (said := looks.row_of(asked, key)) != usual
+            if (look := looks.row_of(asked, key)) != usual
         }
         stored = len(looks.states)
-        for key, said in look_of_sheet(looks, book, name, asked, osworld=self._osworld).items():
-            if said != usual or key >> 15 > rows or (key & 0x7FFF) > columns:
-                found[key] = said
+        for key, look in look_of_sheet(looks, book, name, asked, osworld=self._osworld).items():
+            if look != usual or key >> 15 > rows or (key & 0x7FFF) > columns:
+                looks_by_key[key] = look
             else:
-                found.pop(key, None)
+                looks_by_key.pop(key, None)
         # If every cell is in the file, the look of others does not matter.
-        return (rows, columns), usual if stored < rows * columns else (), found
+        return (rows, columns), usual if stored < rows * columns else (), looks_by_key
 
     def freeze(self, rule: Rule) -> bool:
         missing = "sheet_view" if self._osworld else "freeze_panes"
@@ -317,7 +317,7 @@ class _Run:
         if pane is None:
             return ("none",)
         attributes = pane.attributes
-        split = [int(number(attributes.get(each)) or 0) for each in ("xSplit", "ySplit")]
+        split = [int(number(attributes.get(attribute)) or 0) for attribute in ("xSplit", "ySplit")]
         if attributes.get("state", "split").lower() in {"frozen", "frozensplit"}:
             return ("frozen", *split)
         return ("other", *split, attributes.get("topLeftCell"))
@@ -338,8 +338,8 @@ class _Run:
             return False
         tab = book.tab(ref.name)
         with blaming(book.side):
-            found = [] if tab is None else validations(book, tab)
-            return validations_match(found, option_of(rule, "dv_props"))
+            elements = [] if tab is None else validations(book, tab)
+            return validations_match(elements, option_of(rule, "dv_props"))
 
     def check_cell(self, rule: Rule) -> bool:
         if not self._osworld:
@@ -355,12 +355,12 @@ class _Run:
         if book is None:
             return False
         coordinate = option_of(rule, "coordinate")
-        place = parse_cell(coordinate) if isinstance(coordinate, str) else None
-        if place is None:
+        cell = parse_cell(coordinate) if isinstance(coordinate, str) else None
+        if cell is None:
             raise PublishedError("ValueError", f"{coordinate} is not a cell", Side.RULES)
         looks = SheetLooks(book, ref.name, osworld=self._osworld)
-        state = looks.state(cell_key(*place))
-        book.touch(ref.name, *place)
+        state = looks.state(cell_key(*cell))
+        book.touch(ref.name, *cell)
         holds = True
         for name, method in option_of(rule, "props").items():
             with blaming(book.side):
@@ -399,5 +399,5 @@ RULE_TYPES = tuple(_CHECKS)
 
 def _view(book: Book, name: str) -> Element:
     tab = book.tab(name)
-    found = None if tab is None else book.facts.tree(tab).find("sheetViews", "sheetView")
-    return found or Element("sheetView")
+    view = None if tab is None else book.facts.tree(tab).find("sheetViews", "sheetView")
+    return view or Element("sheetView")

@@ -73,8 +73,8 @@ def _active(
     book: Book, sheet: str, written: str, condition: Condition, *, osworld: bool
 ) -> Iterator[int]:
     blanks = 0
-    for place in written.split():
-        window = window_of(place)
+    for range_text in written.split():
+        window = window_of(range_text)
         for row in range(window.min_row, window.max_row + 1):
             for column in range(window.min_column, window.max_column + 1):
                 with book.workbook.package.blamed():
@@ -96,7 +96,7 @@ def _active(
 def _condition(book: Book, sheet: str, rule: Element, *, osworld: bool) -> Condition | None:
     """The condition of a rule; None for one that is passed over."""
     kind = rule.attributes.get("type", "")
-    formulas = [each.text for each in rule.all("formula")]
+    formulas = [element.text for element in rule.all("formula")]
     if not osworld:
         if kind != "expression":
             raise PublishedError("NotImplementedError", f"Not Implemented Condition Type: {kind}")
@@ -104,7 +104,10 @@ def _condition(book: Book, sheet: str, rule: Element, *, osworld: bool) -> Condi
             raise PublishedError("IndexError", "list index out of range")
         formulas = formulas[:1]
     try:
-        read = [(_read(each), _arguments(book, sheet, each, osworld=osworld)) for each in formulas]
+        read = [
+            (_read(formula), _arguments(book, sheet, formula, osworld=osworld))
+            for formula in formulas
+        ]
     except CannotComputeError as error:
         if osworld:
             return None
@@ -138,7 +141,7 @@ def _arguments(book: Book, sheet: str, formula: str, *, osworld: bool) -> list[o
     Raises:
         PublishedError: one is a single cell, for which the published function raises.
     """
-    found: list[object] = []
+    arguments: list[object] = []
     for match in _ABSOLUTE.finditer(formula):
         if match[3] is None:
             name = f"{match[1]}{match[2]}:"
@@ -147,14 +150,14 @@ def _arguments(book: Book, sheet: str, formula: str, *, osworld: bool) -> list[o
         rows = window.rows
         if rows * window.columns > _MAX_CELLS:
             raise CannotComputeError("too many cells")
-        found.append(
+        arguments.append(
             [
                 book.texts.read(sheet, cell_name(row, column), osworld=osworld)
                 for row in range(window.min_row, window.max_row + 1)
                 for column in range(window.min_column, window.max_column + 1)
             ]
         )
-    return found
+    return arguments
 
 
 def _holds(formula: Formula, given: Sequence[object], *, osworld: bool) -> bool:
@@ -204,9 +207,9 @@ def look_of_sheet(
         PublishedError: the published function raises.
         WorkbookError: a part is broken or over a limit.
     """
-    found: dict[int, tuple[object, ...]] = {}
+    look_by_key: dict[int, tuple[object, ...]] = {}
     for look in active_looks(book, sheet, osworld=osworld):
         for key in look.keys:
             state = looks.state(key)
-            found[key] = tuple(looks.property(name, state, look.look) for name in asked)
-    return found
+            look_by_key[key] = tuple(looks.property(name, state, look.look) for name in asked)
+    return look_by_key

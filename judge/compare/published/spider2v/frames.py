@@ -142,11 +142,11 @@ def _column(cells: list[object]) -> Column:
     truths = [_truth(value) for value in values]
     if None not in truths:
         return Column("bool", truths)
-    known = [value for value in values if not _is_nan(value)]
-    if known and all(isinstance(value, dt.datetime) for value in known):
-        if all(_FIRST_DAY <= value <= _LAST_DAY for value in known):  # type: ignore[operator]
+    present = [value for value in values if not _is_nan(value)]
+    if present and all(isinstance(value, dt.datetime) for value in present):
+        if all(_FIRST_DAY <= value <= _LAST_DAY for value in present):  # type: ignore[operator]
             return Column("datetime64[ns]", values)
-    elif known and all(isinstance(value, dt.timedelta) for value in known):
+    elif present and all(isinstance(value, dt.timedelta) for value in present):
         return Column("timedelta64[ns]", values)
     return Column("object", values)
 
@@ -173,7 +173,7 @@ def _numeric(cells: list[object]) -> Column | None:
     unsigned = any(number >= _INT64 for number in whole)
     beyond = any(number >= 2 * _INT64 or number < -_INT64 for number in whole)
     signed = any(number < 0 for number in whole)
-    if beyond or (signed and unsigned) or any(isinstance(each, float) for each in numbers):
+    if beyond or (signed and unsigned) or any(isinstance(value, float) for value in numbers):
         return Column("float64", [float(number) for number in numbers])
     if is_bool and not whole:
         return Column("bool", [bool(number) for number in numbers])

@@ -64,7 +64,7 @@ class SheetLooks:
         self._book = book
         self._name = sheet
         self._osworld = osworld
-        self._known: dict[tuple[str, CellState], object] = {}
+        self._properties: dict[tuple[str, CellState], object] = {}
 
     @cached_property
     def states(self) -> Mapping[int, CellState]:
@@ -78,7 +78,7 @@ class SheetLooks:
         sheet.load([WHOLE_SHEET], blanks=True)
         values, styles = sheet.values(WHOLE_SHEET), sheet.styles(WHOLE_SHEET)
         formulas = set(sheet.formula_keys(WHOLE_SHEET))
-        found = {
+        states = {
             key: CellState(
                 style=styles.get(key, 0),
                 filled=key in formulas or values.get(key) is not None,
@@ -94,25 +94,25 @@ class SheetLooks:
             for row in range(merge.min_row, merge.max_row + 1):
                 for column in range(merge.min_column, merge.max_column + 1):
                     if (row, column) != merge.first:
-                        found[cell_key(row, column)] = CellState(merged=True)
-        self._add_links(found)
-        return found
+                        states[cell_key(row, column)] = CellState(merged=True)
+        self._add_links(states)
+        return states
 
-    def _add_links(self, found: dict[int, CellState]) -> None:
+    def _add_links(self, states: dict[int, CellState]) -> None:
         tab = self._book.tab(self._name)
         holder = None if tab is None else self._book.facts.tree(tab).child("hyperlinks")
         listed = [] if holder is None else holder.all("hyperlink")
         linked = linked_keys(self._book.workbook, self._name, WHOLE_SHEET)
         for element, (_, keys, target) in zip(listed, linked, strict=False):
             attributes = element.attributes
-            said = tuple(attributes.get(name) for name in ("location", "tooltip", "display"))
+            link = tuple(attributes.get(name) for name in ("location", "tooltip", "display"))
             identifier = attributes.get("r:id")
             for key in keys:
-                state = found.get(key, _ABSENT)
+                state = states.get(key, _ABSENT)
                 if state.merged:
                     continue
                 filled = state.filled or bool(target)
-                found[key] = replace(state, link=(key, *said, identifier), filled=filled)
+                states[key] = replace(state, link=(key, *link, identifier), filled=filled)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -148,10 +148,10 @@ class SheetLooks:
         """
         if look is not None:
             return self._property(name, state, look)
-        known = (name, state)
-        if known not in self._known:
-            self._known[known] = self._property(name, state, None)
-        return self._known[known]
+        cache_key = (name, state)
+        if cache_key not in self._properties:
+            self._properties[cache_key] = self._property(name, state, None)
+        return self._properties[cache_key]
 
     def _property(self, name: str, state: CellState, look: Element | None) -> object:
         if name not in PROPERTIES or (name == "merge" and not self._osworld):

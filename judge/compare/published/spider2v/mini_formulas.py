@@ -77,7 +77,7 @@ def read_formula(text: str) -> Formula:
     parser = _Parser(text)
     node = parser.expression(0)
     if parser.kind is not None:
-        raise CannotComputeError(f"{parser.said!r} is not expected")
+        raise CannotComputeError(f"{parser.text!r} is not expected")
     return Formula(tuple(sorted(parser.inputs)), node)
 
 
@@ -95,7 +95,7 @@ def _read(text: str) -> list[tuple[str, str]]:
         end = index + 1
         if token.kind is Kind.CELL:
             end = index + (3 if is_range(words, index) else 1)
-            read.append(("area", "".join(each.text for each in words[index:end])))
+            read.append(("area", "".join(word.text for word in words[index:end])))
         elif token.kind in (Kind.TEXT, Kind.NUMBER):
             read.append((token.kind, token.text))
         elif token.kind in (Kind.NAME, Kind.FUNCTION) and _NAME.fullmatch(token.text):
@@ -121,15 +121,15 @@ class _Parser:
         return self._tokens[-1][0] if self._tokens else None
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         return self._tokens[-1][1] if self._tokens else ""
 
     def _take(self) -> str:
         return self._tokens.pop()[1]
 
     def _expect(self, sign: str) -> None:
-        if self.said != sign:
-            raise CannotComputeError(f"expected {sign!r}, found {self.said!r}")
+        if self.text != sign:
+            raise CannotComputeError(f"expected {sign!r}, found {self.text!r}")
         self._take()
 
     def expression(self, least: int) -> _Node:
@@ -137,7 +137,7 @@ class _Parser:
         if self._depth > _MAX_DEPTH:
             raise CannotComputeError("the formula nests too deep")
         left = self._operand()
-        while self.kind == "sign" and (binary := _BINARY.get(self.said)) and binary[0] > least:
+        while self.kind == "sign" and (binary := _BINARY.get(self.text)) and binary[0] > least:
             self._take()
             left = _joined(binary[1], left, self.expression(binary[0]))
         self._depth -= 1
@@ -147,43 +147,43 @@ class _Parser:
         if self.kind is None:
             raise CannotComputeError("the formula ends too early")
         kind = self.kind
-        said = self._take()
+        word = self._take()
         node: _Node
         if kind == "number":
-            amount = float(said)
+            amount = float(word)
             node = lambda _: amount  # noqa: E731
         elif kind == "text":
-            text = said[1:-1].replace('""', '"')
+            text = word[1:-1].replace('""', '"')
             node = lambda _: text  # noqa: E731
         elif kind == "area":
-            name = _plain_area(said)
+            name = _plain_area(word)
             self.inputs.add(name)
             node = lambda given: given[name]  # noqa: E731
         elif kind == "name":
-            node = self._named(said.upper())
-        elif said in "+-":
+            node = self._named(word.upper())
+        elif word in "+-":
             inner = self.expression(5)
-            node = inner if said == "+" else _joined(operator.sub, lambda _: 0.0, inner)
-        elif said == "(":
+            node = inner if word == "+" else _joined(operator.sub, lambda _: 0.0, inner)
+        elif word == "(":
             node = self.expression(0)
             self._expect(")")
         else:
-            raise CannotComputeError(f"{said!r} is not expected")
-        while self.said == "%":
+            raise CannotComputeError(f"{word!r} is not expected")
+        while self.text == "%":
             self._take()
             node = _joined(operator.truediv, node, lambda _: 100.0)
         return node
 
     def _named(self, name: str) -> _Node:
-        if self.said != "(":
+        if self.text != "(":
             if name in {"TRUE", "FALSE"}:
                 return lambda _: name == "TRUE"
             raise CannotComputeError(f"the name {name} is not known")
         self._take()
         arguments: list[_Node] = []
-        while self.said != ")":
+        while self.text != ")":
             arguments.append(self.expression(0))
-            if self.said != ")":
+            if self.text != ")":
                 self._expect(",")
         self._take()
         if name in {"TRUE", "FALSE"} and not arguments:
@@ -194,8 +194,8 @@ class _Parser:
         return lambda given: _called(function, [argument(given) for argument in arguments])
 
 
-def _plain_area(said: str) -> str:
-    ends = said.replace("$", "").upper().split(":")
+def _plain_area(reference: str) -> str:
+    ends = reference.replace("$", "").upper().split(":")
     return ends[0] if len(set(ends)) == 1 else ":".join(ends)
 
 
@@ -215,10 +215,10 @@ def _called(function: Callable[..., object], arguments: Sequence[object]) -> obj
 def _joined(join: Callable[[object, object], object], left: _Node, right: _Node) -> _Node:
     def compute(given: Mapping[str, object]) -> object:
         first, second = left(given), right(given)
-        for each in (first, second):
-            if isinstance(each, ErrorResult):
-                return each
-            if isinstance(each, list):
+        for operand in (first, second):
+            if isinstance(operand, ErrorResult):
+                return operand
+            if isinstance(operand, list):
                 raise CannotComputeError("a range where one value belongs")
         try:
             return join(first, second)
@@ -292,7 +292,9 @@ def _numbers(arguments: Sequence[object]) -> list[float]:
     for argument in arguments:
         flat.extend(argument if isinstance(argument, list) else [argument])
     return [
-        float(each) for each in flat if isinstance(each, int | float) and not isinstance(each, bool)
+        float(value)
+        for value in flat
+        if isinstance(value, int | float) and not isinstance(value, bool)
     ]
 
 
@@ -322,15 +324,15 @@ def _right(text: object, count: object = 1.0) -> str:
 
 
 _FUNCTIONS: Mapping[str, Callable[..., object]] = {
-    "AND": lambda *each: all(map(bool, each)),
-    "OR": lambda *each: any(map(bool, each)),
+    "AND": lambda *values: all(map(bool, values)),
+    "OR": lambda *values: any(map(bool, values)),
     "NOT": lambda value: not value,
     "IF": _if,
-    "MAX": lambda *each: max(_numbers(each), default=0.0),
-    "MIN": lambda *each: min(_numbers(each), default=0.0),
-    "SUM": lambda *each: math.fsum(_numbers(each)),
-    "AVERAGE": lambda *each: math.fsum(_numbers(each)) / len(_numbers(each)),
-    "COUNT": lambda *each: float(len(_numbers(each))),
+    "MAX": lambda *values: max(_numbers(values), default=0.0),
+    "MIN": lambda *values: min(_numbers(values), default=0.0),
+    "SUM": lambda *values: math.fsum(_numbers(values)),
+    "AVERAGE": lambda *values: math.fsum(_numbers(values)) / len(_numbers(values)),
+    "COUNT": lambda *values: float(len(_numbers(values))),
     "ABS": lambda value: abs(_amount(value)),
     "INT": lambda value: float(math.floor(_amount(value))),
     "MOD": lambda value, by: (

@@ -47,18 +47,18 @@ def sparklines(book: Book, sheet: str) -> dict[str, str]:
         WorkbookError: the part is broken or over a limit.
     """
     part = book.texts.part(sheet)
-    tab = next((each for each in book.workbook.tabs if each.part == part), None)
+    tab = next((tab for tab in book.workbook.tabs if tab.part == part), None)
     if tab is None:
         return {}
-    found = {}
-    for each in book.facts.tree(tab).walk():
-        if each.name == "x14:sparkline":
-            place, data = each.text_of("xm:sqref"), each.text_of("xm:f")
-            for name, value in (("xm:sqref", place), ("xm:f", data)):
+    lines = {}
+    for element in book.facts.tree(tab).walk():
+        if element.name == "x14:sparkline":
+            range_text, data = element.text_of("xm:sqref"), element.text_of("xm:f")
+            for name, value in (("xm:sqref", range_text), ("xm:f", data)):
                 if value is None:
                     raise PublishedError("KeyError", repr(name))
-            found[(place or "").strip()] = (data or "").strip()
-    return found
+            lines[(range_text or "").strip()] = (data or "").strip()
+    return lines
 
 
 # -- charts ---------------------------------------------------------------------------------------
@@ -87,8 +87,8 @@ def charts(book: Book, sheet: str, asked: Sequence[str]) -> dict[str, dict[str, 
         and _is_plain(chart.anchor)
         and not chart.dropped_by_openpyxl
     ]
-    listed.sort(key=lambda each: 3 if each.anchor is None else _ORDER[each.anchor.kind])
-    return {chart_key(each): _chart_properties(each, asked) for each in listed}
+    listed.sort(key=lambda chart: 3 if chart.anchor is None else _ORDER[chart.anchor.kind])
+    return {chart_key(chart): _chart_properties(chart, asked) for chart in listed}
 
 
 def _is_plain(anchor: Anchor | None) -> bool:
@@ -99,8 +99,8 @@ def chart_key(chart: Chart) -> str:
     """References of the series of a chart's first part: values and categories of each."""
     plot = chart.plots[0]
     return ";".join(
-        f"{_reference(plot, each.values)},{_reference(plot, each.categories)}"
-        for each in plot.series
+        f"{_reference(plot, series.values)},{_reference(plot, series.categories)}"
+        for series in plot.series
     )
 
 
@@ -113,28 +113,28 @@ def _reference(plot: Plot, source: Source | None) -> str:
 
 def _chart_properties(chart: Chart, asked: Sequence[str]) -> dict[str, Any]:
     plot = chart.plots[0]
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for name in ("title", "legend", "anchor", "width", "height", "type", "direction"):
         if name not in asked:
             continue
         if name == "title":
-            found[name] = first_run(chart.title)
+            properties[name] = first_run(chart.title)
         elif name == "legend":
-            found[name] = chart.legend
+            properties[name] = chart.legend
         elif name == "anchor":
-            found[name] = _anchor(chart.anchor)
+            properties[name] = _anchor(chart.anchor)
         elif name == "type":
-            found[name] = plot.kind
+            properties[name] = plot.kind
         elif name == "direction":
             if plot.kind not in _BARS:
                 raise no_attribute(_CLASSES[plot.kind], "barDir")
-            found[name] = plot.direction
+            properties[name] = plot.direction
         else:
-            found[name] = _WIDTH if name == "width" else _HEIGHT
+            properties[name] = _WIDTH if name == "width" else _HEIGHT
     for letter in "xyz":
         if f"{letter}title" in asked:
-            found[f"{letter}title"] = first_run(_axis_title(chart, letter))
-    return found
+            properties[f"{letter}title"] = first_run(_axis_title(chart, letter))
+    return properties
 
 
 def first_run(title: Title | None) -> str | None:
@@ -148,17 +148,17 @@ def first_run(title: Title | None) -> str | None:
 def _axis_title(chart: Chart, letter: str) -> Title | None:
     plot = chart.plots[0]
     axes = {axis.identifier: axis for axis in chart.axes}
-    found = None
+    title = None
     if plot.kind in {"scatterChart", "bubbleChart"}:
-        place = "xy".find(letter)
-        chosen = axes.get(plot.axes[place]) if 0 <= place < len(plot.axes) else None
+        index = "xy".find(letter)
+        chosen = axes.get(plot.axes[index]) if 0 <= index < len(plot.axes) else None
         return None if chosen is None else chosen.title
     kinds = {"x": {"catAx", "dateAx"}, "y": {"valAx"}, "z": {"serAx"}}[letter]
     for identifier in plot.axes:
         axis = axes.get(identifier)
         if axis is not None and axis.kind in kinds:
-            found = axis.title
-    return found
+            title = axis.title
+    return title
 
 
 def _anchor(anchor: Anchor | None) -> list[Any]:
@@ -190,19 +190,19 @@ def _pivot(pivot: Pivot, asked: Sequence[str]) -> tuple[str, dict[str, Any]]:
         [(item.hidden, item.index) for item in field.items if item.index is not None]
         for field in pivot.fields
     ]
-    left = next((place for place, each in enumerate(items) if each), len(items))
+    left = next((position for position, item in enumerate(items) if item), len(items))
     kept = items[left:]
-    right = next((place for place, each in enumerate(reversed(kept)) if each), len(kept))
+    right = next((position for position, item in enumerate(reversed(kept)) if item), len(kept))
     selection = kept[: len(kept) - right]
     first, last = _source_corners(pivot)
     key = (
         f"{pivot.source_type};{(first[0], first[1] + left)}:{(last[0], last[1] - right)};"
         f"{pivot.source_sheet}"
     )
-    said = dict(pivot.attributes)
-    found: dict[str, Any] = {}
+    attributes = dict(pivot.attributes)
+    properties: dict[str, Any] = {}
     if "name" in asked:
-        found["name"] = pivot.name
+        properties["name"] = pivot.name
     for name, attribute, default in (
         ("show_total", "visualTotals", True),
         ("show_empty_row", "showEmptyRow", False),
@@ -210,24 +210,26 @@ def _pivot(pivot: Pivot, asked: Sequence[str]) -> tuple[str, dict[str, Any]]:
         ("show_headers", "showHeaders", True),
     ):
         if name in asked:
-            found[name] = is_on(said.get(attribute), default=default)
+            properties[name] = is_on(attributes.get(attribute), default=default)
     if "location" in asked:
-        found["location"] = pivot.location
+        properties["location"] = pivot.location
     if "filter" in asked or "selection" in asked:
-        found["selection"] = selection if "ordered" in asked else [set(each) for each in selection]
+        properties["selection"] = (
+            selection if "ordered" in asked else [set(item) for item in selection]
+        )
     if "filter" in asked:
-        found["filter_fields"] = set(pivot.pages)
+        properties["filter_fields"] = set(pivot.pages)
     if "col_fields" in asked:
-        found["col_fields"] = [index - left for index in pivot.columns]
+        properties["col_fields"] = [index - left for index in pivot.columns]
     if "row_fields" in asked:
-        found["row_fields"] = [index - left for index in pivot.rows]
+        properties["row_fields"] = [index - left for index in pivot.rows]
     if "data_fields" in asked:
         named = "data_fields_name" in asked
-        found["data_fields"] = [
-            f"{each.field - left};{each.name if named else ''};{each.function};{each.shown_as}"
-            for each in pivot.data
+        properties["data_fields"] = [
+            f"{field.field - left};{field.name if named else ''};{field.function};{field.shown_as}"
+            for field in pivot.data
         ]
-    return key, found
+    return key, properties
 
 
 def _source_corners(pivot: Pivot) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -287,16 +289,16 @@ def columns(book: Book, sheet: str, asked: Sequence[str]) -> dict[object, dict[s
     tab = book.tab(sheet)
     if tab is None:
         return {}
-    found: dict[object, dict[str, Any]] = {}
+    columns_by_letter: dict[object, dict[str, Any]] = {}
     for holder in book.facts.tree(tab).all("cols"):
-        for each in holder.all("col"):
-            first = whole(each.attributes.get("min")) or 0
+        for element in holder.all("col"):
+            first = whole(element.attributes.get("min")) or 0
             if not 1 <= first <= MAX_COLUMN:
                 continue
-            found[column_letters(first)] = {
-                name: column_property(each.attributes, name) for name in asked
+            columns_by_letter[column_letters(first)] = {
+                name: column_property(element.attributes, name) for name in asked
             }
-    return found
+    return columns_by_letter
 
 
 DEFAULT_WIDTH = 13.0
@@ -338,14 +340,14 @@ def filters(book: Book, sheet: str) -> dict[str, Any]:
     if element is None:
         return {"ref": None, "filter_column": []}
     listed = sorted(
-        (_filter_column(each) for each in element.all("filterColumn")),
-        key=lambda each: each["col_id"],
+        (_filter_column(column) for column in element.all("filterColumn")),
+        key=lambda column: column["col_id"],
     )
-    found: dict[str, Any] = {"ref": element.attributes.get("ref"), "filter_column": listed}
+    properties: dict[str, Any] = {"ref": element.attributes.get("ref"), "filter_column": listed}
     sort = element.child("sortState")
     if sort is not None:
-        found["sort_state"] = _sort_state(sort)
-    return found
+        properties["sort_state"] = _sort_state(sort)
+    return properties
 
 
 def _told(element: Element, name: str) -> bool | None:
@@ -355,23 +357,23 @@ def _told(element: Element, name: str) -> bool | None:
 
 def _filter_column(element: Element) -> dict[str, Any]:
     attributes = element.attributes
-    found: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "col_id": whole(attributes.get("colId")) or 0,
         "hidden_button": is_on(attributes.get("hiddenButton")),
         "show_button": is_on(attributes.get("showButton"), default=True),
     }
     values = element.child("filters")
     if values is not None:
-        found["filters_blank"] = _told(values, "blank")
-        found["filters"] = {each.attributes.get("val") for each in values.all("filter")}
+        properties["filters_blank"] = _told(values, "blank")
+        properties["filters"] = {entry.attributes.get("val") for entry in values.all("filter")}
     custom = element.child("customFilters")
     if custom is not None:
-        found["custom_filters_op"] = _told(custom, "and")
-        found["custom_filters"] = {
-            (each.attributes.get("operator", "equal"), each.attributes.get("val"))
-            for each in custom.all("customFilter")
+        properties["custom_filters_op"] = _told(custom, "and")
+        properties["custom_filters"] = {
+            (entry.attributes.get("operator", "equal"), entry.attributes.get("val"))
+            for entry in custom.all("customFilter")
         }
-    return found
+    return properties
 
 
 def _sort_state(element: Element) -> dict[str, Any]:
@@ -382,15 +384,15 @@ def _sort_state(element: Element) -> dict[str, Any]:
         "ref": element.attributes.get("ref"),
         "condition": [
             {
-                "descending": _told(each, "descending"),
-                "key": each.attributes.get("sortBy"),
-                "ref": each.attributes.get("ref"),
-                "custom_list": each.attributes.get("customList"),
-                "dxf_id": whole(each.attributes.get("dxfId")),
-                "icon": each.attributes.get("iconSet"),
-                "iconid": whole(each.attributes.get("iconId")),
+                "descending": _told(condition, "descending"),
+                "key": condition.attributes.get("sortBy"),
+                "ref": condition.attributes.get("ref"),
+                "custom_list": condition.attributes.get("customList"),
+                "dxf_id": whole(condition.attributes.get("dxfId")),
+                "icon": condition.attributes.get("iconSet"),
+                "iconid": whole(condition.attributes.get("iconId")),
             }
-            for each in element.all("sortCondition")
+            for condition in element.all("sortCondition")
         ],
     }
 
@@ -440,20 +442,20 @@ def validation_property(element: Element, name: str) -> object:
     raise no_attribute("DataValidation", name)
 
 
-def validations_match(found: Sequence[Element], wanted: Sequence[Mapping[str, Any]]) -> bool:
+def validations_match(actual: Sequence[Element], expected: Sequence[Mapping[str, Any]]) -> bool:
     """At least as many validations as entries, and each validation fits some entry.
 
     Raises:
         PublishedError: the published function raises.
     """
-    if not isinstance(wanted, list | tuple):
+    if not isinstance(expected, list | tuple):
         raise PublishedError("TypeError", "dv_props is not a list", Side.RULES)
-    if len(found) < len(wanted):
+    if len(actual) < len(expected):
         # The first one is still looked at, and may raise.
-        for each in found[:1]:
-            any(fits(each, entry) for entry in wanted)
+        for element in actual[:1]:
+            any(fits(element, entry) for entry in expected)
         return False
-    return all(any(fits(each, entry) for entry in wanted) for each in found)
+    return all(any(fits(element, entry) for entry in expected) for element in actual)
 
 
 def fits(element: Element, entry: Mapping[str, Any]) -> bool:
