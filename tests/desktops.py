@@ -1,4 +1,4 @@
-"""Whether this machine can open desktops."""
+"""Whether this machine can open desktops, and sandboxes for agents."""
 
 from __future__ import annotations
 
@@ -16,5 +16,15 @@ def require_desktop(backend: str) -> None:
         with contextlib.closing(open_sandbox(backend)) as sandbox:
             if sandbox.root_digest("desktop") is None:
                 pytest.skip(f"no desktop for {backend} here: judge sandbox build --desktop")
+    except JudgeError as error:
+        pytest.skip(f"no {backend} here: {error.message}")
+
+
+def require_agent(backend: str) -> None:
+    """Skips the test where the machine has no root for agents for a backend."""
+    try:
+        with contextlib.closing(open_sandbox(backend)) as sandbox:
+            if sandbox.root_digest("agent") is None:
+                pytest.skip(f"no root for agents for {backend}: judge sandbox build --agent")
     except JudgeError as error:
         pytest.skip(f"no {backend} here: {error.message}")

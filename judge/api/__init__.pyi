@@ -31,6 +31,7 @@ from judge.api.runs import make_audit as make_audit
 from judge.api.runs import read_audit as read_audit
 from judge.api.suspecting import outputs_of as outputs_of
 from judge.api.suspecting import suspects as suspects
+from judge.api.tools import check_tools as check_tools
 from judge.api.trajectories import write_atif as write_atif
 from judge.cluster.certificates import make_certificates as make_certificates
 from judge.cluster.config import at_address as at_address
@@ -77,6 +78,8 @@ from judge.sandbox import probe_sandboxes as probe_sandboxes
 from judge.sandbox.backends.verifier import build_verifier_image as build_verifier_image
 from judge.sandbox.backends.verifier import verifier_tag as verifier_tag
 from judge.sandbox.build import build_all as build_all
+from judge.sandbox.servers import ServerSource as ServerSource
+from judge.sandbox.servers import build_servers as build_servers
 from judge.suites.load import load_suite as load_suite
 from judge.suites.load import source_of_digest as source_of_digest
 from judge.suites.locate import whole_source as whole_source

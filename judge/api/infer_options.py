@@ -81,12 +81,26 @@ class InferOptions:
         minutes: of an episode; no turn begins after them [30].
         tree_tokens: about how many tokens of the tree's table are shown [10000].
         gui_only: whether actions may do nothing but use mouse and keyboard [False].
-        as_published: names of corrections of the published desktops that are left out
-            (:data:`judge.desktop.contract.CORRECTIONS`) [none].
+        as_published: names of corrections that are left out: of the published desktops
+            (:data:`judge.desktop.contract.CORRECTIONS`), or of ``--tools ssb2``
+            (:data:`judge.inference.tools.setting.DEPARTURES`) [none].
         window: where the window is, as ``X,Y,WxH`` in pixels, such as ``100,50,1280x720``
             [the whole screen].
         screen: width and height of the screen, as ``WxH`` [1920x1080].
         clutter: other windows that are open [0].
+        tools: the tools of the mode ``tools``: names with commas between, ``native``, ``ssb2``
+            (the published setting of SpreadsheetBench 2) or ``mcp:NAME`` [native].
+        answer: what a model with tools hands in: ``workbook`` or ``program`` [workbook].
+        tool_pictures: how it sees pictures of results: ``after`` all results of a turn,
+            ``in-result`` or ``none`` [after].
+        result_chars: characters of a result that it sees, from its beginning and its end [10000].
+        context_tokens: about how many tokens a request may have; beyond them one line stands for
+            the oldest results [no bound].
+        episode_tokens: no reply of an episode is requested after so many tokens [no bound].
+        episode_cost: likewise, in US dollars [no bound].
+        text_calls: whether calls that the server leaves in the text are read [False].
+        instructions: whether the words of MCP servers about themselves are in the prompt [True].
+        corrected: departures of ``ssb2`` that are corrected, of those that stay as published.
         concurrency: tasks to ask about at a time.
         rpm: most requests per minute; None for no bound, as in ``tpm``, ``max_cost`` and
             ``max_tokens_total``.
@@ -157,7 +171,7 @@ class InferOptions:
     rounds: Annotated[
         int | None,
         Remembered(
-            "Rounds of multi [5; 10 for typed answers], turns of desktop [15].",
+            "Rounds of multi [5; 10 for typed answers], turns of desktop [15] and tools [50].",
             Section.ASKING,
             least=1,
         ),
@@ -296,7 +310,10 @@ class InferOptions:
     minutes: Annotated[
         float | None,
         Remembered(
-            "No turn of an episode begins after them [30].", Section.DESKTOP, least=0, above=True
+            "No turn of an episode begins after them [30; 60 with tools].",
+            Section.DESKTOP,
+            least=0,
+            above=True,
         ),
     ] = None
     tree_tokens: Annotated[
@@ -312,9 +329,9 @@ class InferOptions:
     as_published: Annotated[
         tuple[str, ...],
         Remembered(
-            "Leave out a correction of desktops; may be repeated.",
+            "Leave out a correction of desktops, or of --tools ssb2; may be repeated.",
             Section.DESKTOP,
-            choices="judge.desktop.contract:CORRECTIONS",
+            choices="judge.inference.tools.setting:AS_PUBLISHED",
             metavar="NAME",
         ),
     ] = ()
@@ -330,6 +347,62 @@ class InferOptions:
     clutter: Annotated[
         int | None, Remembered("Other windows open [0].", Section.DESKTOP, least=0, most=20)
     ] = None
+    tools: Annotated[
+        str | None,
+        Remembered(
+            "Tools by name, native, ssb2, mcp:NAME, with commas between [native].",
+            Section.TOOLS,
+            metavar="NAME,…",
+        ),
+    ] = None
+    answer: Annotated[
+        Literal["workbook", "program"] | None,
+        Remembered(
+            "What a model with tools hands in: a workbook for each case, or a program [workbook].",
+            Section.TOOLS,
+        ),
+    ] = None
+    tool_pictures: Annotated[
+        Literal["after", "in-result", "none"] | None,
+        Remembered("Where pictures of results are: after all of a turn [after].", Section.TOOLS),
+    ] = None
+    result_chars: Annotated[
+        int | None,
+        Remembered("Longest result of a call that is shown [10000].", Section.TOOLS, least=100),
+    ] = None
+    context_tokens: Annotated[
+        int | None,
+        Remembered("Leave out old results beyond about so many tokens.", Section.TOOLS, least=1000),
+    ] = None
+    episode_tokens: Annotated[
+        int | None, Remembered("End an episode after so many tokens.", Section.TOOLS, least=1)
+    ] = None
+    episode_cost: Annotated[
+        float | None,
+        Remembered("End an episode after so many dollars.", Section.TOOLS, least=0, above=True),
+    ] = None
+    text_calls: Annotated[
+        bool | None,
+        Remembered("Read calls that a server leaves in the text.", Section.TOOLS, usual=False),
+    ] = None
+    instructions: Annotated[
+        bool | None,
+        Remembered(
+            "Give the model the servers' words about themselves.",
+            Section.TOOLS,
+            negatable=True,
+            usual=True,
+        ),
+    ] = None
+    corrected: Annotated[
+        tuple[str, ...],
+        Remembered(
+            "Correct a departure of --tools ssb2 that stays as published; may be repeated.",
+            Section.TOOLS,
+            choices="judge.inference.tools.setting:DEPARTURES",
+            metavar="NAME",
+        ),
+    ] = ()
     concurrency: Annotated[int, Option("Tasks at a time.", Section.COST, short="-c", least=1)] = 8
     rpm: Annotated[int | None, Option("Requests per minute at most.", Section.COST, least=1)] = None
     tpm: Annotated[int | None, Option("Tokens per minute at most.", Section.COST, least=1)] = None

@@ -246,10 +246,16 @@ async def _open_resources(
         from judge.desktop.sandboxed import open_desktops  # noqa: PLC0415
 
         desktops = open_desktops(options.sandbox, jobs, stack)
+    calculator = None
+    if plan.tools is not None:
+        from judge.tools.sets import SharedCalculator  # noqa: PLC0415
+
+        calculator = stack.enter_context(contextlib.closing(SharedCalculator(options.sandbox)))
     resources = Resources(
         chat_model=chat_model,
         sandbox=sandbox,
         desktops=desktops,
+        calculator=calculator,
         budget=Budget(options.max_cost, options.max_tokens_total),
         cache=ReplyCache(cache_folder() / "replies") if options.cache else None,
         concurrency=options.concurrency,

@@ -7,6 +7,7 @@ this user started on this machine, and from other folders only when the user say
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from judge.api.infer_options import REMEMBERED, USUAL, InferOptions, check_remembered
+from judge.api.tools import named_set
 from judge.core.option import Section, options_in
 from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.core.task import Task, split_ids
@@ -46,7 +48,20 @@ from judge.inference.documents import DocumentFolder
 from judge.inference.plan import Assignment, Background, InferencePlan, SuiteReference, TypedMode
 from judge.inference.prompt import Template, load_feedback, load_template, load_user_template
 from judge.inference.started import StartedRuns
-from judge.inference.tool_calls import TOOLS
+from judge.inference.tools.setting import (
+    MODE as TOOLS,
+)
+from judge.inference.tools.setting import (
+    PRESETS,
+    ToolMode,
+    departures_of,
+    load_preset,
+)
+from judge.inference.tools.setting import (
+    why_not_asked as why_not_with_tools,
+)
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
 from judge.suites import load_suite
 from judge.suites.locate import whole_source
 
@@ -215,6 +230,21 @@ _DESKTOP_OPTIONS = tuple(
 )
 """Options of the mode."""
 
+_TOOL_OPTIONS = tuple(
+    name
+    for name, declared in options_in(InferOptions).items()
+    if declared.option.section is Section.TOOLS
+)
+"""Options of the mode with tools alone."""
+
+_WITH_TOOLS_TOO = ("minutes", "as_published")
+"""Options of desktops that the mode with tools has as well."""
+
+_TOOL_CHANGES = (
+    *("rounds", "temperature", "top_p", "minutes", "result_chars", "context_tokens"),
+    *("episode_tokens", "episode_cost", "text_calls"),
+)
+
 _OPTIONS_OF_OTHER_MODES = (
     *("feedback", "stop", "session", "rows", "content"),
     *("pictures", "max_pictures", "picture_side", "picture_bytes", "picture_types"),
@@ -238,9 +268,14 @@ def desktop_mode(
             task can be asked.
         InferenceError: the settings are broken.
     """
+    if options.mode != TOOLS:
+        _check_none(options, _TOOL_OPTIONS, f"belongs to --mode {TOOLS}")
     if options.mode != MODE:
-        _check_none(options, _DESKTOP_OPTIONS, f"belongs to --mode {MODE}")
+        shared = _WITH_TOOLS_TOO if options.mode == TOOLS else ()
+        names = [name for name in _DESKTOP_OPTIONS if name not in shared]
+        _check_none(options, names, f"belongs to --mode {MODE}")
         return None
+    _check_none(options, _TOOL_OPTIONS, f"belongs to --mode {TOOLS}")
     _check_none(options, _OPTIONS_OF_OTHER_MODES, f"does not belong to --mode {MODE}")
     setting = _changed_for_desktop(load_desktop_setting(suite_format), options)
     problems = (
@@ -253,6 +288,56 @@ def desktop_mode(
             hint="; ".join(f"{task_id}: {problem}" for task_id, problem in left_out[:3]),
         )
     return DesktopMode(setting, load_words(), _desktop_options(options), left_out)
+
+
+def tool_mode(options: InferOptions, assignments: Sequence[Assignment]) -> ToolMode | None:
+    """How tasks are asked with tools; None in the other modes.
+
+    MCP servers are started once, in the sandbox, and asked what they have.
+
+    Args:
+        options: what the user says.
+        assignments: the tasks.
+
+    Raises:
+        UsageError: an option does not belong to the mode, or a task cannot be asked.
+        SandboxError: a server was not built, or there is no sandbox.
+        InferenceError: a preset is broken.
+    """
+    if options.mode != TOOLS:
+        return None
+    _check_none(options, _OPTIONS_OF_OTHER_MODES, f"does not belong to --mode {TOOLS}")
+    for assignment in assignments:
+        if (problem := why_not_with_tools(assignment.question)) is not None:
+            raise UsageError(
+                f"task {assignment.question.id} cannot be asked with --mode tools: {problem}",
+                hint="Choose tasks with --ids, or use another mode.",
+            )
+    asked = options.tools or PRESETS[0]
+    preset = load_preset(asked if asked in PRESETS else PRESETS[0])
+    answer = options.answer or "workbook"
+    if answer not in preset.prompts:
+        raise UsageError(f"--answer {answer}: --tools {asked} hands in a workbook")
+    setting = replace(
+        preset.setting,
+        name=f"{TOOLS}/{asked}",
+        pictures=options.tool_pictures or "after",
+        **{name: value for name in _TOOL_CHANGES if (value := getattr(options, name)) is not None},
+    )
+    with contextlib.ExitStack() as stack:
+
+        def opened() -> Sandbox:
+            return stack.enter_context(contextlib.closing(open_sandbox(options.sandbox)))
+
+        tools = named_set(asked, answer, opened)
+    return ToolMode(
+        setting,
+        preset,
+        tools,
+        answer,
+        options.instructions is not False,
+        departures_of(preset, options.as_published, options.corrected),
+    )
 
 
 def without(
@@ -357,7 +442,8 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
     desktop = desktop_mode(options, suite.format, assignments)
     if desktop is not None:
         assignments = without(assignments, desktop.left_out)
-    setting, template, typed = _way(options, assignments, desktop)
+    tools = tool_mode(options, assignments)
+    setting, template, typed = _way(options, assignments, desktop, tools)
     remembered = {name: getattr(options, name) for name in REMEMBERED}
     resolved = whole_source(source)
     return InferencePlan(
@@ -371,9 +457,10 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
         content=content_limits(options, setting),
         typed=typed,
         desktop=desktop,
+        tools=tools,
         params=request_params(options),
         samples=options.samples or 1,
-        session=bool(options.session) or options.mode == TOOLS,
+        session=bool(options.session),
         explicit_stop=options.stop == "explicit",
         execution_feedback=options.execution_feedback is not False,
         background=background_of(options, assignments),
@@ -383,20 +470,20 @@ def plan_of(options: InferOptions, model: ModelSpec) -> InferencePlan:
 
 
 def _way(
-    options: InferOptions, assignments: tuple[Assignment, ...], desktop: DesktopMode | None
+    options: InferOptions,
+    assignments: tuple[Assignment, ...],
+    desktop: DesktopMode | None,
+    tools: ToolMode | None,
 ) -> tuple[Setting, Template, TypedMode | None]:
     """Setting and prompt, and how tasks are asked that expect a typed answer."""
     if desktop is not None:
         return desktop.setting, template_for(options, desktop.setting), None
+    if tools is not None:
+        own = Template(tools.setting.prompt, tools.preset.prompts[tools.answer])
+        return tools.setting, template_for(options, tools.setting) if options.prompt else own, None
     assert options.mode is not None
     setting = changed(load_setting(options.mode, options.feedback), options)
     check_combinations(options, setting.executes)
-    if options.mode == TOOLS and not all(entry.question.answer.is_file for entry in assignments):
-        raise UsageError(
-            "--mode tools is for tasks whose answer is a workbook, and some of these have a typed "
-            "answer",
-            hint="Choose tasks with --ids, or use --mode multi.",
-        )
     typed = typed_mode(options, assignments)
     template = template_for(options, setting)
     if typed is not None and all(
@@ -460,6 +547,7 @@ GUARDED = {
     "samples": "samples",
     "rounds": "rounds",
     "price": "price",
+    "tools": "tools",
 }
 """Options that need the user's consent, with their names: they decide whom to ask, with which
 key, what of this machine is read and sent, and what is paid."""

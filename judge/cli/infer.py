@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -27,7 +27,7 @@ from judge.cli.options import (
     read_limits,
 )
 from judge.cli.signals import run_until_signal
-from judge.console import make_console
+from judge.console import make_console, visible
 from judge.core.option import Section
 from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
@@ -402,6 +402,8 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
     if summary.cost is not None:
         click.echo(f"  cost: ${summary.cost:.4f}")
     click.echo(f"  time: {_span_of(summary.seconds)}")
+    for note in summary.notes:
+        click.echo(f"  note: {visible(note)}")
     for name, problem in list(summary.failures.items())[:10]:
         click.echo(f"  {name}: {problem}")
     if len(summary.failures) > 10:
@@ -436,10 +438,8 @@ def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
             click.echo(f"no prompt for task {prompt.task_id}: {prompt.problem}")
     if plan.tool_tokens:
         click.echo(f"tools, about {plan.tool_tokens:,} tokens in each request:")
-        for definition in plan.tool_definitions:
-            function = definition["function"]
-            names = ", ".join(function["parameters"]["properties"])
-            click.echo(f"  {function['name']}({names}): {function['description']}")
+        for each in plan.tool_definitions:
+            click.echo(f"  {tool_line(plan, each)}")
     click.echo(f"calls: {_span(dry.calls)}")
     click.echo(f"tokens in prompts: about {_span(dry.prompt_tokens)}")
     click.echo(f"tokens in replies: about {_span(dry.completion_tokens)}")
@@ -460,6 +460,17 @@ def _span(figures: tuple[int, int]) -> str:
 
 
 _SHOWN_CHARS = 200
+
+
+def tool_line(plan: InferencePlan, definition: Mapping[str, Any]) -> str:
+    """A tool with its arguments, what it costs in each request, and the beginning of its words."""
+    function = definition["function"]
+    properties = function["parameters"].get("properties")
+    names = ", ".join(properties) if isinstance(properties, dict) else ""
+    tokens = plan.tokens_of(definition)
+    words = " ".join(str(function["description"]).split())
+    shown = visible(f"{function['name']}({names})"), visible(words)[:_SHOWN_CHARS]
+    return f"{shown[0]}, about {tokens:,} tokens: {shown[1]}"
 
 
 def ask_for_word(resumed: Resumed, *, asks_model: bool) -> Resumed:

@@ -86,6 +86,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
         "recalc": ("judge.cli.recalc", "recalc", "Compute the formulas of a workbook."),
         "engines": ("judge.cli.recalc", "engines", "Show the available calculation engines."),
+        "tools": ("judge.cli.tools", "tools", "Check sets of tools for chat models."),
         "mcp": ("judge.cli.mcp", "mcp", "Offer tools for workbooks as an MCP server."),
     },
     "This machine": {

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +17,8 @@ from judge.cli.help import HelpCommand, HelpGroup, OneOf
 from judge.cli.options import json_option, option, sandbox_option
 from judge.cli.output import print_table, table
 from judge.console import make_console, styled
-from judge.errors import SandboxError
+from judge.core.option import Section
+from judge.errors import SandboxError, UsageError
 from judge.version import __version__
 
 if TYPE_CHECKING:
@@ -37,9 +39,17 @@ def sandbox() -> None:
     """Build and inspect the sandbox."""
 
 
-@sandbox.command(examples=("sandbox build", "sandbox build --office --desktop"))
+@sandbox.command(
+    examples=(
+        "sandbox build",
+        "sandbox build --office --desktop --agent",
+        "sandbox build --mcp excel --wheels FOLDER --entry excel_mcp.cli:main",
+    ),
+    first="backend office desktop agent server wheels entry",
+)
 @option(
     "--backend",
+    section=Section.ISOLATION,
     type=OneOf(_what_to_build_for),
     default="auto",
     show_default=True,
@@ -47,23 +57,86 @@ def sandbox() -> None:
 )
 @option(
     "--office/--no-office",
+    section=Section.ISOLATION,
     default=None,
     help="With or without LibreOffice [with it if mmdebstrap is installed].",
 )
-@option("--desktop", is_flag=True, help="With LibreOffice Calc on a desktop [needs mmdebstrap].")
-@option("--agent", is_flag=True, help="With what tools of agents run in [needs mmdebstrap].")
+@option(
+    "--desktop",
+    section=Section.ISOLATION,
+    is_flag=True,
+    help="With LibreOffice Calc on a desktop [needs mmdebstrap].",
+)
+@option(
+    "--agent",
+    section=Section.ISOLATION,
+    is_flag=True,
+    help="With what tools of agents run in [needs mmdebstrap].",
+)
+@option(
+    "--mcp",
+    "server",
+    section=Section.TOOLS,
+    metavar="NAME",
+    help="Only the root of an MCP server, of this name.",
+)
+@option(
+    "--wheels",
+    section=Section.TOOLS,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="The server's wheels, with all that they need; installed without a network.",
+)
+@option(
+    "--entry",
+    section=Section.TOOLS,
+    default="",
+    metavar="MODULE:NAME",
+    help="What of them is called.",
+)
+@option(
+    "--files",
+    section=Section.TOOLS,
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Or its files, such as a static binary.",
+)
+@option(
+    "--command",
+    section=Section.TOOLS,
+    default="",
+    metavar="COMMAND",
+    help="What of them is run, such as bin/server.",
+)
+@option(
+    "--args",
+    "arguments",
+    section=Section.TOOLS,
+    default="",
+    metavar="ARGUMENTS",
+    help="The server's arguments; {work} is the folder that an agent works in.",
+)
 @option(
     "--verifier",
+    section=Section.ISOLATION,
     is_flag=True,
     help="Only the Docker image that judges finished workbooks offline (docs/agents.md).",
 )
-@option("--base", metavar="IMAGE", help="Image to build the Docker image on.")
+@option(
+    "--base", section=Section.ISOLATION, metavar="IMAGE", help="Image to build the Docker image on."
+)
 @json_option("what was built")
 def build(
     backend: str,
     office: bool | None,
     desktop: bool,
     agent: bool,
+    server: str | None,
+    wheels: Path | None,
+    entry: str,
+    files: Path | None,
+    command: str,
+    arguments: str,
     verifier: bool,
     base: str | None,
     as_json: bool,
@@ -76,7 +149,19 @@ def build(
     def report(line: str) -> None:
         click.echo(line, err=True)
 
-    if verifier:
+    given = {"--wheels": wheels, "--entry": entry, "--files": files, "--command": command}
+    stray = [name for name, value in given.items() if value and server is None]
+    if stray or (arguments and server is None):
+        raise UsageError(f"{(*stray, '--args')[0]} belongs to --mcp NAME")
+    if server is not None:
+        folder = wheels or files
+        if folder is None or (wheels is not None and files is not None):
+            raise UsageError("--mcp takes --wheels FOLDER or --files FOLDER")
+        if (wheels is None) == bool(entry):
+            raise UsageError("--wheels goes with --entry, and --files with --command")
+        source = api.ServerSource(server, folder, entry, command, arguments)
+        built = api.build_servers(source, backend, report)
+    elif verifier:
         built = {"verifier": api.build_verifier_image(report)}
     else:
         built = api.build_all(

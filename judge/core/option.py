@@ -39,6 +39,7 @@ class Section(enum.StrEnum):
     PROMPT = "What a prompt shows"
     PICTURES = "Pictures"
     DESKTOP = "Desktop"
+    TOOLS = "Tools"
     COST = "Pace and cost"
     BATCHES = "Batches"
     ELSEWHERE = "Runs from elsewhere"

@@ -336,6 +336,8 @@ def _without_text(record: Mapping[str, Any]) -> dict[str, Any]:
     kept = {name: reply.get(name) for name in (*names, "attempts", "faults", "model", "cached")}
     for name in ("latency_s", "seconds"):
         kept[name] = round(float(kept[name] or 0.0), 3)
+    if reply.get("cached_tokens"):
+        kept["cached_tokens"] = reply["cached_tokens"]
     if record.get("batch"):  # nobody timed it
         kept |= {"latency_s": None, "batch": record["batch"]}
     return {

@@ -158,6 +158,9 @@ class ChatReply:
         model: the model that answered, as the server names it.
         cached: whether the reply came from the cache, so that no request was sent.
         calls: the calls of tools; :attr:`text` repeats them if the message has no text.
+        cached_tokens: tokens of the prompt that the server had in its cache; None if it does not
+            say.
+        reasoning_field: the field of the message that the reasoning came in; empty for none.
     """
 
     text: str
@@ -172,6 +175,8 @@ class ChatReply:
     model: str | None = None
     cached: bool = False
     calls: tuple[ToolCall, ...] = ()
+    cached_tokens: int | None = None
+    reasoning_field: str = ""
 
     @property
     def is_truncated(self) -> bool:
@@ -182,8 +187,9 @@ class ChatReply:
         """The reply as a JSON object that :func:`reply_of_json` reads back."""
         document = {name: getattr(self, name) for name in _REPLY_FIELDS}
         document |= {"faults": list(self.faults), "calls": [asdict(call) for call in self.calls]}
-        if not self.calls:
-            del document["calls"]
+        for name in ("calls", "cached_tokens", "reasoning_field"):
+            if not document[name]:
+                del document[name]
         return document
 
 
@@ -224,6 +230,8 @@ _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "model": (str, type(None)),
         "cached": (bool,),
         "calls": (tuple,),
+        "cached_tokens": (int, type(None)),
+        "reasoning_field": (str,),
     }
 )
 
@@ -345,7 +353,9 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
         raise NotACompletionError(f"the reply is not a chat completion: {shown!r}") from None
     usage = document.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    reasoning = message.get("reasoning_content") or message.get("reasoning")
+    named = [name for name in ("reasoning_content", "reasoning") if message.get(name)]
+    reasoning = message[named[0]] if named else None
+    details = usage.get("prompt_tokens_details")
     return ChatReply(
         text=writable(text),
         finish_reason=_text_or_none(choice.get("finish_reason")),
@@ -355,6 +365,8 @@ def read_reply(body: bytes, latency_s: float) -> ChatReply:
         reasoning=_text_or_none(reasoning),
         model=_text_or_none(document.get("model")),
         calls=_calls_of(message),
+        cached_tokens=_count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+        reasoning_field=named[0] if named and message.get("tool_calls") else "",
     )
 
 

@@ -68,6 +68,7 @@ class Conversation:
             not run, or no round ever left one.
         outputs: number of a case -> what its episode on a desktop left, as submissions have it.
         parts: for each of these episodes the number of its case, and of its first message.
+        notes: what the person who started the run should know.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -81,6 +82,7 @@ class Conversation:
     stands_alone: bool | None = None
     outputs: dict[int, dict[str, Any]] = field(default_factory=dict)
     parts: list[tuple[int, int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def start_again(self) -> None:
         """Forgets everything: the conversation starts again from the beginning."""

@@ -224,7 +224,7 @@ def _unexplained(result: RunResult) -> str:
 MAX_INPUT_BYTES = 256 * MIB
 """The longest input file that is written into a sandbox."""
 
-INTERPRETER = "judge.inference.interpreter"
+INTERPRETER = "judge.tools.driver.interpreter"
 """The module that runs inside."""
 
 _PREPARE_S = 60.0

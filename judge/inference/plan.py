@@ -19,7 +19,7 @@ from judge.inference.content import ContentLimits
 from judge.inference.desktop.setting import DesktopMode
 from judge.inference.documents import DocumentFolder, Excerpt
 from judge.inference.prompt import Feedback, Template, load_feedback
-from judge.inference.tool_calls import TOOLS, definitions
+from judge.inference.tools.setting import ToolMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,7 @@ class InferencePlan:
         content: bounds on what the prompt shows of a workbook.
         typed: how tasks with a typed answer are asked; None if there are none.
         desktop: how tasks are asked on a desktop; None in other modes.
+        tools: how tasks are asked with tools; None in other modes.
         params: request parameters other than temperature and top_p.
         samples: solutions of each task.
         session: whether a task has one interpreter, and not a fresh process in each round.
@@ -198,6 +199,7 @@ class InferencePlan:
     content: ContentLimits
     typed: TypedMode | None = None
     desktop: DesktopMode | None = None
+    tools: ToolMode | None = None
     params: Mapping[str, Any] = field(default_factory=_nothing)
     samples: int = 1
     session: bool = False
@@ -213,26 +215,32 @@ class InferencePlan:
         return self._params_in(self.setting)
 
     def _params_in(self, setting: Setting) -> dict[str, Any]:
-        bound = None if self.desktop is None else self.desktop.setting.reply_tokens
+        way = self.desktop or self.tools
+        bound = None if way is None else way.setting.reply_tokens
         return {
             "temperature": setting.temperature,
             "top_p": setting.top_p,
             **({} if bound is None else {"max_tokens": bound}),
             **self.model.params,
             **self.params,
-            **({"tools": definitions()} if setting.name == TOOLS else {}),
+            **({"tools": definitions} if (definitions := self.tool_definitions) else {}),
         }
 
     @property
     def tool_definitions(self) -> list[dict[str, Any]]:
         """The tools that every request offers; none in all settings but that of tools."""
-        return definitions() if self.setting.name == TOOLS else []
+        return [] if self.tools is None else self.tools.tools.definitions
 
     @property
     def tool_tokens(self) -> int:
         """An estimate of the tokens that the definitions of tools take in every request."""
         tools = self.tool_definitions
         return estimate_tokens(dump_json(tools)) if tools else 0
+
+    @staticmethod
+    def tokens_of(definition: Mapping[str, Any]) -> int:
+        """An estimate of the tokens that one definition takes in every request."""
+        return estimate_tokens(dump_json(definition))
 
     def params_of(self, question: TaskQuestion) -> dict[str, Any]:
         """Request parameters for a task."""
@@ -245,7 +253,8 @@ class InferencePlan:
 
     def typed_of(self, question: TaskQuestion) -> TypedMode | None:
         """How a task with a typed answer is asked; None for all other tasks."""
-        return None if question.answer.is_file or self.desktop is not None else self.typed
+        episodes = self.desktop is not None or self.tools is not None
+        return None if question.answer.is_file or episodes else self.typed
 
     @property
     def executes(self) -> bool:
@@ -277,6 +286,7 @@ class InferencePlan:
             "stop": "explicit" if self.explicit_stop else "output",
             **({} if self.typed is None else {"typed": self.typed.identity}),
             **({} if self.desktop is None else {"desktop": self.desktop.identity}),
+            **({} if self.tools is None else {"tools": self.tools.identity}),
             **({} if self.execution_feedback else {"execution_feedback": False}),
             **cast(
                 "InferenceIdentity",
@@ -347,7 +357,7 @@ class InferencePlan:
 
 
 _SOMETIMES = (
-    *("typed", "desktop", "execution_feedback", "oracle_plan", "plans_sha256"),
+    *("typed", "desktop", "tools", "execution_feedback", "oracle_plan", "plans_sha256"),
     *("documents", "documents_sha256", "background_sha256"),
 )
 """Fields of the identity that some runs do not have; that is a difference as well."""

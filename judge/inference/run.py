@@ -36,6 +36,7 @@ from judge.inference.pacing import Budget
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.run_records import (
+    MAX_NOTES,
     InferenceEvent,
     InferenceRecords,
     InferenceSummary,
@@ -44,7 +45,10 @@ from judge.inference.run_records import (
     submission_of_conversation,
 )
 from judge.inference.solver import Solver, prompt_paths
+from judge.inference.tools.episode import ToolSolver
+from judge.inference.tools.setting import tool_paths
 from judge.sandbox.contract import RunRequest, Sandbox
+from judge.tools.sets import SharedCalculator
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ class Resources:
         concurrency: how many tasks at a time.
         jobs: how many programs at a time.
         desktops: opens desktops; None in the other modes.
+        calculator: computes formulas for tools; None in the other modes.
         bulk_client: has all requests answered before the conversations begin; None to ask during
             them. Only for settings of one round.
     """
@@ -70,6 +75,7 @@ class Resources:
     concurrency: int = 8
     jobs: int = 2
     desktops: DesktopHost | None = None
+    calculator: SharedCalculator | None = None
     bulk_client: BulkClient | None = None
 
 
@@ -152,9 +158,19 @@ class _Runner:
         )
         self._threads = ThreadPoolExecutor(resources.jobs, thread_name_prefix="judge-infer")
         self._solver = Solver(plan, resources.sandbox, self._threads, pictures)
-        self._desktops: DesktopSolver | None = None
+        self._episodes: DesktopSolver | ToolSolver | None = None
+        if plan.tools is not None and resources.sandbox is not None:
+            self._episodes = ToolSolver(
+                plan,
+                resources.sandbox,
+                resources.calculator or SharedCalculator("auto"),
+                records.store,
+                pictures,
+                self._threads,
+                jobs=resources.jobs,
+            )
         if plan.desktop is not None and resources.desktops is not None:
-            self._desktops = DesktopSolver(
+            self._episodes = DesktopSolver(
                 plan,
                 resources.desktops,
                 records.store,
@@ -226,6 +242,12 @@ class _Runner:
                 jobs.put_nowait((assignment, sample))
         return jobs
 
+    @property
+    def _mode(self) -> str:
+        if self._plan.tools is not None:
+            return "tools"
+        return "text" if self._plan.desktop is None else "desktop"
+
     async def _work(self, jobs: asyncio.Queue[Job]) -> None:
         while self._stop is None and not self._budget_reached:
             try:
@@ -254,7 +276,7 @@ class _Runner:
                 self._stop = InferenceError(
                     f"{self._resources.chat_model.endpoint}: the model "
                     f"{self._plan.model_name} takes no pictures: {error.message}",
-                    hint=_WITHOUT_PICTURES[self._plan.desktop is not None],
+                    hint=_WITHOUT_PICTURES[self._mode],
                 )
             if error.kind == "access":
                 self._stop = InferenceError(
@@ -265,7 +287,7 @@ class _Runner:
         except StoreError:
             raise
         except SandboxError as error:
-            failed = "sandbox" if self._desktops is None else "desktop"
+            failed = "sandbox" if self._plan.desktop is None else "desktop"
             state, problem = "failed", f"{failed}: {error.message}"
             await self._check_sandbox(error)
         except (WorkbookError, SuiteError) as error:
@@ -284,8 +306,8 @@ class _Runner:
     async def _solve(
         self, assignment: Assignment, conversation: Conversation, client: TaskClient
     ) -> None:
-        """Has the model solve the task, on a desktop or not."""
-        if self._desktops is None:
+        """Has the model solve the task, in episodes or not."""
+        if self._episodes is None:
             await self._solver.solve(assignment, conversation, client)
             return
         task_id, sample = assignment.question.id, client.sample
@@ -294,13 +316,13 @@ class _Runner:
             self._write_conversation(assignment, sample, conversation, client, "stopped", None)
 
         before = self._records.read_conversation(task_id, sample)
-        await self._desktops.solve(assignment, conversation, client, before, keep)
+        await self._episodes.solve(assignment, conversation, client, before, keep)
 
     async def _check_sandbox(self, error: SandboxError) -> None:
         """Stops the run if the sandbox fails for every task, and not only for this one."""
-        if self._desktops is not None:
+        if self._episodes is not None:
             try:
-                await self._desktops.check()
+                await self._episodes.check()
             except SandboxError:
                 self._stop = error
             return
@@ -349,8 +371,15 @@ class _Runner:
         task_id = assignment.question.id
         plan, question = self._plan, assignment.question
         pathless = plan.desktop is not None or plan.typed_of(question) is not None
-        # An episode that starts again sees another screen, so its earlier replies are lost.
-        lost = client.lost() if plan.desktop is not None else []
+        paths = None if pathless else prompt_paths(plan, question)
+        if plan.tools is not None:
+            hands_in = plan.tools.answer == "program"
+            paths = tool_paths(question, question.inputs[0]) if hands_in else None
+        # An episode that starts again sees something else, so its earlier replies are lost.
+        lost = client.lost() if self._episodes is not None else []
+        for note in conversation.notes:
+            if note not in self._summary.notes and len(self._summary.notes) < MAX_NOTES:
+                self._summary.notes.append(note)
         record = submission_of_conversation(
             self._plan,
             assignment,
@@ -358,7 +387,7 @@ class _Runner:
             conversation,
             [*client.calls, *lost],
             self._records.conversation_path(task_id, sample),
-            None if pathless else prompt_paths(plan, question),
+            paths,
         )
         self._records.append_submission(record)
         self._count(record, reused=False)
@@ -396,9 +425,10 @@ class _Runner:
 
 
 _WITHOUT_PICTURES = {
-    False: "--pictures none, with another --out, asks in text: pictures are named, and in --mode "
+    "tools": "--tool-pictures none, with another --out, keeps pictures of results from the model.",
+    "text": "--pictures none, with another --out, asks in text: pictures are named, and in --mode "
     "multi programs can open them.",
-    True: "--observation tree, with another --out, shows the accessibility tree alone.",
+    "desktop": "--observation tree, with another --out, shows the accessibility tree alone.",
 }
 
 

@@ -244,6 +244,9 @@ class BatchEvent:
     total: int
 
 
+MAX_NOTES = 10
+
+
 @dataclass(slots=True)
 class InferenceSummary:
     """How a run ended.
@@ -266,6 +269,7 @@ class InferenceSummary:
         seconds: of this command.
         stopped: why the run stopped early, or None.
         failures: the reason of each failure, by task (and sample).
+        notes: what broke in episodes, and whose fault it was; the first ones.
     """
 
     total: int = 0
@@ -285,6 +289,7 @@ class InferenceSummary:
     seconds: float = 0.0
     stopped: str | None = None
     failures: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
 
     def count(self, record: Mapping[str, object]) -> None:
         """Adds a submission's record to the counts."""

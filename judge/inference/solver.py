@@ -47,7 +47,7 @@ from judge.inference.prompt import (
     question_files,
 )
 from judge.inference.text_answers import Answer, answer_program, read_answers
-from judge.inference.tool_calls import TOOLS, ToolEnvironment
+from judge.inference.tools.episode import opening_messages
 from judge.sandbox.contract import Sandbox
 from judge.suites.formats import DATA_FOLDER, format_named
 from judge.workbook.preview import SheetPreview, read_preview
@@ -111,9 +111,6 @@ class Solver:
         if not plan.setting.executes:
             await converse(SingleReply(conversation, prompt), client.ask)
             return
-        if plan.setting.name == TOOLS:
-            await self._solve_with_tools(assignment, prompt, conversation, client)
-            return
         rules = RoundRules(
             rounds=plan.setting.rounds,
             explicit_stop=plan.explicit_stop,
@@ -126,28 +123,6 @@ class Solver:
             runner = self._runner(assignment)
             try:
                 environment = ProgramEnvironment(conversation, prompt, rules, runner, self._threads)
-                await converse(environment, client.ask)
-            finally:
-                await self._blocking(runner.close)
-
-        await self._try_sandboxes(once, conversation, client)
-
-    async def _solve_with_tools(
-        self,
-        assignment: Assignment,
-        prompt: Content,
-        conversation: Conversation,
-        client: TaskClient,
-    ) -> None:
-        """Does the model's calls until it submits a program that leaves a workbook."""
-
-        async def once() -> None:
-            runner = self._runner(assignment)
-            workbook = assignment.question.inputs[0].path
-            try:
-                environment = ToolEnvironment(
-                    conversation, prompt, self._plan.setting.rounds, workbook, runner, self._threads
-                )
                 await converse(environment, client.ask)
             finally:
                 await self._blocking(runner.close)
@@ -301,6 +276,9 @@ class Solver:
             return self._typed_prompt(way, assignment)[0]
         if plan.desktop is not None:
             return opening_message(plan, question, desktop_task(question, case))
+        if plan.tools is not None:
+            opening = opening_messages(plan, question, case)
+            return "\n\n".join(plain_text(message["content"]) for message in opening)
         key = (question.id, case.number)
         sheets: tuple[SheetPreview, ...] = ()
         if plan.template.wants("spreadsheet_content"):

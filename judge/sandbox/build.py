@@ -38,6 +38,7 @@ from judge.sandbox.roots import (
     COMPLETE,
     ROOTS,
     Recipe,
+    ServiceRoot,
     is_complete,
     lock_text,
     pins,
@@ -69,6 +70,15 @@ class Builder(ABC):
         Raises:
             SandboxError: a step failed.
         """
+
+    def build_server(self, root: ServiceRoot, report: Report) -> str:
+        """Makes the root of an MCP server available, whose folder exists; returns it, or the image.
+
+        Raises:
+            SandboxError: a step failed.
+        """
+        del report
+        return str(root.shown)
 
     @abstractmethod
     def build_debian(
@@ -117,7 +127,7 @@ def build_all(
     Raises:
         SandboxError: a step failed.
     """
-    builders = _builders(backend, report)
+    builders = builders_for(backend, report)
     built = {name: builder.build_python(report, base) for name, builder in builders.items()}
     if with_office is None:
         with_office = shutil.which("mmdebstrap") is not None
@@ -130,7 +140,7 @@ def build_all(
     return built
 
 
-def _builders(backend: str, report: Report) -> dict[str, Builder]:
+def builders_for(backend: str, report: Report) -> dict[str, Builder]:
     """The builders of the backends that are meant, by name, in the order of their names."""
     names = sorted(buildable_backends()) if backend in {"auto", "all"} else [backend]
     builders: dict[str, Builder] = {name: load_object(BACKENDS[name].builder) for name in names}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 import sys
 from dataclasses import dataclass
 from importlib import resources
@@ -257,6 +258,7 @@ class ServiceRoot:
         first: whether the service is process 1 of its namespace and hides its descriptors: this is
             for a service that runs untrusted programs, which must not signal or imitate it (see
             docs/security.md).
+        shown: a folder that services see at :data:`SERVER`; None for none.
     """
 
     name: str
@@ -268,6 +270,7 @@ class ServiceRoot:
     path: tuple[str, ...] = ()
     room: tuple[tuple[str, int], ...] = _HALF
     first: bool = False
+    shown: Path | None = None
 
     @property
     def folder(self) -> Path:
@@ -329,12 +332,44 @@ ROOTS = MappingProxyType(
 """Name -> root."""
 
 
+SERVER = "/server"
+"""Where an MCP server finds its packages or files."""
+
+SERVER_ROOT = "mcp-"
+"""How the names of roots of MCP servers begin."""
+
+
+def server_folder(digest: str) -> Path:
+    """The folder of an MCP server's packages or files, by its hash."""
+    return cache_folder() / "servers" / digest
+
+
+def server_root_name(digest: str) -> str:
+    """The name of the root of an MCP server."""
+    return f"{SERVER_ROOT}{digest}"
+
+
+def _server_root(name: str) -> ServiceRoot:
+    return ServiceRoot(
+        name,
+        "MCP server",
+        option="--mcp NAME",
+        memory_bytes=1 * GIB,
+        home=AGENT_HOME,
+        room=(("/tmp", 4), ("/home", 4)),  # noqa: S108 - inside
+        first=True,
+        shown=server_folder(name.removeprefix(SERVER_ROOT)),
+    )
+
+
 def root_named(name: str) -> ServiceRoot:
     """The root of a name.
 
     Raises:
         SandboxError: there is none.
     """
+    if re.fullmatch(SERVER_ROOT + "[0-9a-f]{64}", name):
+        return _server_root(name)
     try:
         return ROOTS[name]
     except KeyError:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from judge.console import visible
 from judge.errors import JudgeError
+from judge.files.documents import MalformedError, parse_json
 
 MAX_RESULT_CHARS = 20_000
 """Longest result of a call; of a longer one the first and the last half are given."""
@@ -21,6 +23,24 @@ class ToolFaultError(JudgeError):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """The result of a call.
+
+    Attributes:
+        text: for the model.
+        error: why there is no result, one of
+            :data:`judge.core.records.tool_episodes.ERROR_KINDS`; empty if there is one.
+        pictures: bytes of each, undecoded.
+        fault: whose fault it was that a server or sandbox broke; empty if none did.
+    """
+
+    text: str
+    error: str = ""
+    pictures: tuple[bytes, ...] = ()
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool.
 
@@ -30,21 +50,26 @@ class Tool:
         properties: argument -> its JSON schema: ``type``, ``description``, ``enum``, ``items``,
             ``minimum`` and ``maximum``.
         required: the arguments that every call has.
-        run: does it; takes checked arguments and returns text. It may raise a JudgeError, whose
-            message the agent reads.
+        run: does it; takes checked arguments and returns text, or an outcome. It may raise a
+            JudgeError, whose message the agent reads.
         writes: whether it changes files.
+        given: the schema of the arguments where a server gives it; of it, only the names and types
+            at the top are checked here.
     """
 
     name: str
     description: str
     properties: Mapping[str, Mapping[str, Any]]
     required: tuple[str, ...]
-    run: Callable[[Mapping[str, Any]], str]
+    run: Callable[[Mapping[str, Any]], str | ToolOutcome]
     writes: bool = False
+    given: Mapping[str, Any] | None = None
 
     @property
     def schema(self) -> dict[str, Any]:
         """The arguments as a JSON schema."""
+        if self.given is not None:
+            return dict(self.given)
         return {
             "type": "object",
             "properties": {name: dict(each) for name, each in self.properties.items()},
@@ -63,7 +88,18 @@ class Tool:
             JudgeError: it cannot be done.
         """
         check_arguments(self, arguments)
-        return shortened(visible(self.run(arguments)))
+        result = self.run(arguments)
+        return shortened(visible(result if isinstance(result, str) else result.text))
+
+    def done(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """Checks the arguments, and does the work; the result is as long as it is.
+
+        Raises:
+            ToolFaultError, JudgeError: as in :meth:`__call__`.
+        """
+        check_arguments(self, arguments)
+        result = self.run(arguments)
+        return ToolOutcome(visible(result)) if isinstance(result, str) else result
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {
@@ -83,6 +119,9 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     Raises:
         ToolFaultError: one does not; the message names it, and those that the tool has.
     """
+    if tool.given is not None:
+        _check_given(tool.name, tool.given, arguments)
+        return
     known = ", ".join(tool.properties) or "none"
     for name in arguments:
         if name not in tool.properties:
@@ -92,6 +131,50 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
             raise ToolFaultError(f"{tool.name} needs the argument {name!r}; it has: {known}")
     for name, value in arguments.items():
         _check(f"argument {name!r} of {tool.name}", tool.properties[name], value)
+
+
+def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Checks names, and the types that a server states plainly; the server checks the rest."""
+    properties, required = schema.get("properties"), schema.get("required")
+    properties = properties if isinstance(properties, dict) else {}
+    known = ", ".join(map(str, properties)) or "none"
+    for needed in required if isinstance(required, list) else ():
+        if isinstance(needed, str) and needed not in arguments:
+            raise ToolFaultError(f"{name} needs the argument {needed!r:.80}; it has: {known}")
+    for key, value in arguments.items():
+        own = properties.get(key)
+        if own is None and schema.get("additionalProperties") is False:
+            raise ToolFaultError(f"{name} has no argument {key!r:.80}; it has: {known}")
+        kind = own.get("type") if isinstance(own, dict) else None
+        if isinstance(kind, str) and kind in _TYPES:
+            types = _TYPES[kind]
+            if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+                raise ToolFaultError(f"argument {key!r:.80} of {name} must be of type {kind}")
+
+
+def repaired(
+    schema: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[str]]:
+    """Arguments in which two habits of models are repaired, and the repairs.
+
+    A string that is the JSON of an array or object becomes that where the schema wants one, and a
+    whole float an integer. Nothing else is guessed.
+    """
+    properties = schema.get("properties")
+    mended, repairs = dict(arguments), []
+    for name, value in arguments.items():
+        own = properties.get(name) if isinstance(properties, Mapping) else None
+        kind = own.get("type") if isinstance(own, Mapping) else None
+        if isinstance(value, str) and kind in {"array", "object"}:
+            with contextlib.suppress(MalformedError):
+                document = parse_json(value, most_values=MAX_ITEMS * 10)
+                if isinstance(document, _TYPES[kind]):
+                    mended[name] = document
+                    repairs.append(f"{name}: text to {kind}")
+        elif isinstance(value, float) and kind == "integer" and value.is_integer():
+            mended[name] = int(value)
+            repairs.append(f"{name}: whole number")
+    return mended, repairs
 
 
 def _check(named: str, schema: Mapping[str, Any], value: object) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 from judge.compare.cells.collateral import find_collateral
+from judge.compare.rules.patterns import PatternError, Steps, check_pattern, search
 from judge.console import visible
 from judge.errors import UsageError, WorkbookError
 from judge.recalc.library import Recalculation, ranges_of
@@ -37,6 +38,7 @@ MAX_CELLS, USUAL_CELLS = 10_000, 2_000
 """Most cells that a call shows, and how many it shows unless it says otherwise."""
 
 MAX_FOUND = 100
+_MAX_SEARCHED_CHARS, _MAX_STEPS = 32_767, 20_000_000
 _MAX_VALUE_CHARS = 200
 _SHOWN = ("values", "formulas", "both", "formats")
 
@@ -129,14 +131,15 @@ class WorkbookTools:
         )
         yield Tool(
             "find",
-            "Find cells that contain some text, whatever its case.",
+            "Find cells that contain some text, whatever its case, or match a regular expression.",
             {
                 "path": _PATH,
                 "text": {"type": "string", "description": "The text."},
+                "regex": {"type": "string", "description": "Or a regular expression."},
                 "in": {"type": "string", "enum": ["values", "formulas"]},
                 "sheet": {"type": "string", "description": "Only this sheet."},
             },
-            ("path", "text"),
+            ("path",),
             self._find,
         )
         yield Tool(
@@ -165,6 +168,20 @@ class WorkbookTools:
             },
             ("path", "sheet", "cells"),
             self._set_cells,
+            writes=True,
+        )
+        yield Tool(
+            "write_range",
+            "Write rows of values or formulas, beginning at a cell; everything else stays as it "
+            "is. Formulas are not computed.",
+            {
+                "path": _PATH,
+                "start": {"type": "string", "description": "The first cell, such as Sheet1!B2."},
+                "rows": {"type": "array", "items": {"type": "array", "items": _VALUE}},
+                "save_as": save,
+            },
+            ("path", "start", "rows"),
+            self._write_range,
             writes=True,
         )
         yield Tool(
@@ -254,9 +271,7 @@ class WorkbookTools:
         sheets = workbook.sheet_names
         if "sheet" in arguments:
             sheets = (_sheet(workbook, arguments["sheet"]),)
-        text = arguments["text"].casefold()
-        if not text:
-            raise ToolFaultError("the text to find is empty")
+        matches = _matcher(arguments.get("text", ""), arguments.get("regex", ""))
         found: list[str] = []
         for sheet in sheets:
             read = workbook.sheet(sheet)
@@ -265,7 +280,7 @@ class WorkbookTools:
                 held = {key: read.formula(key) or "" for key in read.formula_keys(WHOLE_SHEET)}
             else:
                 held = {key: _text(value) for key, value in read.values(WHOLE_SHEET).items()}
-            for key in sorted(key for key, each in held.items() if text in each.casefold()):
+            for key in sorted(key for key, each in held.items() if matches(each)):
                 if len(found) == MAX_FOUND:
                     return "\n".join([*found, f"more than {MAX_FOUND} cells"])
                 ref = CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
@@ -295,6 +310,22 @@ class WorkbookTools:
             edits.append(SetCell(CellRef(sheet, *place), _content(each["value"])))
         self._save(arguments, set_cells(workbook.data, edits))
         return f"{len(edits):,} cells of {visible(sheet)!r} were set"
+
+    def _write_range(self, arguments: Mapping[str, Any]) -> str:
+        workbook = self._open(arguments)
+        areas, _ = ranges_of(workbook, arguments["start"])
+        if len(areas) != 1 or areas[0].size != 1:
+            raise ToolFaultError(f"{arguments['start']!r:.80} is not a cell, such as Sheet1!B2")
+        first = areas[0]
+        edits = []
+        for down, row in enumerate(arguments["rows"]):
+            for right, value in enumerate(row):
+                ref = CellRef(first.sheet, first.min_row + down, first.min_column + right)
+                edits.append(SetCell(ref, _content(value)))
+        if not edits or len(edits) > MAX_CELLS:
+            raise ToolFaultError(f"a call writes 1 to {MAX_CELLS:,} cells, not {len(edits):,}")
+        self._save(arguments, set_cells(workbook.data, edits))
+        return f"{len(edits):,} cells were written from {visible(address(edits[0].ref))} on"
 
     def _set_format(self, arguments: Mapping[str, Any]) -> str:
         workbook = self._open(arguments)
@@ -336,6 +367,32 @@ class WorkbookTools:
 
     def _save(self, arguments: Mapping[str, Any], data: bytes) -> None:
         self._folder.write(arguments.get("save_as", arguments["path"]), data)
+
+
+def _matcher(text: str, regex: str) -> Callable[[str], bool]:
+    """Whether the text of a cell matches; patterns share one bound of steps.
+
+    Raises:
+        ToolFaultError: neither or both are given, or the pattern cannot be followed.
+    """
+    if bool(text) == bool(regex):
+        raise ToolFaultError("give text to find, or a regular expression")
+    if text:
+        wanted = text.casefold()
+        return lambda each: wanted in each.casefold()
+    try:
+        check_pattern(regex)
+    except PatternError as error:
+        raise ToolFaultError(f"this regular expression cannot be used: {error}") from error
+    steps = Steps(_MAX_STEPS)
+
+    def matches(each: str) -> bool:
+        try:
+            return search(regex, each[:_MAX_SEARCHED_CHARS], steps=steps)
+        except PatternError as error:
+            raise ToolFaultError(f"this regular expression takes too long: {error}") from error
+
+    return matches
 
 
 def _sheet(workbook: Workbook, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import itertools
 import json
 import logging
 import re
@@ -21,7 +22,7 @@ from werkzeug import Request, Response
 Reply = str | dict[str, Any] | Response
 Script = Callable[["Seen"], Reply]
 
-_TASK = re.compile(r"1_([\w-]+)_input\.xlsx")
+_TASK = re.compile(r"\d+_([\w-]+)_input\.xlsx")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Seen:
 
     @property
     def prompt(self) -> str:
-        return str(self.messages[0]["content"])
+        return _opening(self.body)
 
 
 @functools.cache
@@ -102,7 +103,7 @@ class ScriptedServer:
 
     def _answer(self, request: Request) -> Response:
         body = json.loads(request.get_data())
-        match = _TASK.search(str(body["messages"][0]["content"]))
+        match = _TASK.search(_opening(body))
         rounds = sum(message["role"] == "assistant" for message in body["messages"]) + 1
         task = match[1] if match else ""
         with self._lock:
@@ -116,11 +117,17 @@ class ScriptedServer:
         return Response(json.dumps(document), content_type="application/json")
 
 
+def _opening(body: dict[str, Any]) -> str:
+    """What comes before the first reply."""
+    said = itertools.takewhile(lambda each: each["role"] in {"system", "user"}, body["messages"])
+    return "\n".join(str(message["content"]) for message in said)
+
+
 def completion(
     text: str | None, body: dict[str, Any], *, finish_reason: str = "stop"
 ) -> dict[str, Any]:
     """A chat completion with counted tokens (four characters each)."""
-    prompt = sum(len(message["content"]) for message in body["messages"]) // 4
+    prompt = sum(len(str(message["content"])) for message in body["messages"]) // 4
     answer = len(text or "") // 4
     return {
         "id": "chatcmpl-1",

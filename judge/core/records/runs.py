@@ -190,6 +190,7 @@ class CallRecord(TypedDict, total=False):
     finish_reason: str | None
     prompt_tokens: Count | None
     completion_tokens: Count | None
+    cached_tokens: Count
     latency_s: Amount | None
     seconds: Amount | None
     attempts: Count | None

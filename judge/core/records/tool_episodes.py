@@ -71,6 +71,11 @@ class ToolsIdentity(TypedDict, total=False):
     """Departures that are corrected."""
     licences: dict[str, dict[str, str]]
     """Server -> package -> licence."""
+    preset_sha256: Sha256
+    pictures: str
+    """How the model sees pictures: ``after`` all results, ``in-result`` or ``none``."""
+    instructions: bool
+    """Whether the words of servers about themselves are in the system message."""
 
 
 class ToolEpisodeHead(TypedDict):

@@ -8,16 +8,13 @@ again.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from judge.core.conversation import Content, Picture, content_of, estimate_tokens
-from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import (
     HOME,
@@ -31,7 +28,6 @@ from judge.desktop.contract import (
     Signal,
 )
 from judge.desktop.episodes import (
-    Episode,
     EpisodeEnd,
     EpisodeWriter,
     SeenRecord,
@@ -47,8 +43,9 @@ from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.calls import TaskClient
 from judge.inference.chat import ChatReply, Message, writable
-from judge.inference.conversation import Conversation, Environment, converse, try_sandboxes
+from judge.inference.conversation import Conversation, Environment, converse
 from judge.inference.desktop.setting import DesktopMode, desktop_task, setting_name
+from judge.inference.episodes import EpisodePart, EpisodeSolver, asking, part_of
 from judge.inference.pictures import PictureStore
 from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.prompt import Feedback
@@ -103,11 +100,7 @@ class Window:
 CODE_BLOCKS = "code-blocks"
 """Name of the correction that takes code blocks whole."""
 
-PAUSE_S = 1.0
-"""Seconds to wait before the second attempt at an episode; the third waits twice as long."""
-
 _ENDINGS = frozenset({Signal.DONE, Signal.FAIL})
-_RESPONSES = {"fail": "FAIL", "done": "DONE"}
 
 Fill = Callable[[dict[str, str]], str]
 Done = tuple[Action, ActionOutcome]
@@ -318,24 +311,7 @@ def first_message(way: DesktopMode, task: DesktopTask, instruction: str, fill: F
     )
 
 
-@dataclass(frozen=True, slots=True)
-class EpisodePart:
-    """A finished episode, with its part of the conversation.
-
-    Attributes:
-        episode: the episode.
-        messages: its messages.
-        rounds: the records of its turns, with numbers of messages from its first.
-        calls: the calls for its replies.
-    """
-
-    episode: Episode
-    messages: list[Message]
-    rounds: list[dict[str, Any]]
-    calls: list[dict[str, Any]]
-
-
-class DesktopSolver:
+class DesktopSolver(EpisodeSolver[EpisodeEnd]):
     """Has a chat model solve tasks on desktops, with a bound on desktops at a time.
 
     Args:
@@ -358,55 +334,11 @@ class DesktopSolver:
         jobs: int = 1,
     ) -> None:
         assert plan.desktop is not None, "only runs on a desktop have episodes"
-        self._plan = plan
+        super().__init__(plan, store, jobs)
         self._way: DesktopMode = plan.desktop
         self._host = host
-        self._store = store
         self._pictures = pictures
         self._threads = threads
-        self._slots = asyncio.Semaphore(jobs)
-
-    async def solve(
-        self,
-        assignment: Assignment,
-        conversation: Conversation,
-        client: TaskClient,
-        before: Mapping[str, Any] | None,
-        keep: Callable[[], None],
-    ) -> None:
-        """Has an episode for each case of a task, unless it is on record.
-
-        Args:
-            assignment: the task.
-            conversation: filled as the episodes proceed.
-            client: asks the model for this task and sample.
-            before: the conversation on record; None if there is none.
-            keep: writes the conversation so far; called before an episode is finished.
-
-        Raises:
-            CallError: no reply could be obtained.
-            BudgetReachedError: the budget does not allow a call.
-            SandboxError: desktops broke, one after the other.
-            SuiteError: a file of the task cannot be read.
-        """
-        question = assignment.question
-        end: EpisodeEnd | None = None
-        for case in question.inputs:
-            task = desktop_task(question, case)
-            part = self._recorded(assignment, client.sample, case, before)
-            if part is not None:
-                _take(part, case.number, conversation, client)
-                end = part.episode.end
-            else:
-                async with self._slots:
-                    end = await self._episode(assignment, case, task, conversation, client, keep)
-            assert end is not None
-            conversation.outputs[case.number] = self._output(
-                task, assignment, client.sample, case, end
-            )
-            conversation.ended = end["ended"]
-        if question.answer is AnswerForm.TEXT and end is not None:
-            conversation.response = _RESPONSES.get(end["ended"])
 
     async def check(self) -> None:
         """Checks that desktops can be opened at all.
@@ -420,44 +352,18 @@ class DesktopSolver:
 
     # -- one episode ------------------------------------------------------------------------------
 
-    async def _episode(
+    async def once(
         self,
         assignment: Assignment,
         case: CaseInput,
-        task: DesktopTask,
-        conversation: Conversation,
-        client: TaskClient,
-        keep: Callable[[], None],
-    ) -> EpisodeEnd:
-        """Has an episode; starts it again if its desktop breaks."""
-        lists: tuple[list[Any], ...] = (
-            conversation.messages,
-            conversation.rounds,
-            conversation.parts,
-            client.calls,
-        )
-        lengths = [len(entries) for entries in lists]
-
-        def undo() -> None:
-            for entries, length in zip(lists, lengths, strict=True):
-                del entries[length:]
-
-        async def once(attempt: int) -> EpisodeEnd:
-            return await self._once(assignment, case, task, conversation, client, keep, attempt)
-
-        return await try_sandboxes(once, undo, PAUSE_S)
-
-    async def _once(
-        self,
-        assignment: Assignment,
-        case: CaseInput,
-        task: DesktopTask,
         conversation: Conversation,
         client: TaskClient,
         keep: Callable[[], None],
         attempt: int,
     ) -> EpisodeEnd:
+        """Has an episode on a desktop."""
         plan, way, question = self._plan, self._way, assignment.question
+        task = desktop_task(question, case)
         desktop = await self._opened(task)
         try:
             head = head_of(
@@ -486,7 +392,7 @@ class DesktopSolver:
                     threads=self._threads,
                     feedback=plan.execution_feedback,
                 )
-                await converse(episode, _asking(client, case))
+                await converse(episode, asking(client, case))
                 collected = await episode.blocking(desktop.save)
                 if collected.data is not None:
                     self._store.put_workbook(collected.data)
@@ -512,17 +418,14 @@ class DesktopSolver:
 
     # -- what is on record -------------------------------------------------------------------------
 
-    def _recorded(
+    def recorded(
         self,
         assignment: Assignment,
         sample: int,
         case: CaseInput,
         before: Mapping[str, Any] | None,
-    ) -> EpisodePart | None:
-        """The finished episode of a case, with its part of the conversation; None if not on record.
-
-        An episode that cannot be read is repeated.
-        """
+    ) -> EpisodePart[EpisodeEnd] | None:
+        """The finished episode of a case; None if it is not on record, or cannot be read."""
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
         try:
             episode = read_episode(path)
@@ -531,23 +434,22 @@ class DesktopSolver:
         end = episode.end
         if end is None or episode.head["model"] != self._plan.model.name or before is None:
             return None
-        if end["output"] is not None and self._store.get_workbook(end["output"]) is None:
-            # A damaged file would be kept in place of the new one.
-            self._store.workbook_path(end["output"]).unlink(missing_ok=True)
+        if not self.has_output(end["output"]):
             return None
-        return _part_of(episode, case.number, before)
+        return part_of(end, len(episode.turns), case.number, before)
 
-    def _output(
+    def note_end(
         self,
-        task: DesktopTask,
         assignment: Assignment,
         sample: int,
         case: CaseInput,
+        conversation: Conversation,
         end: EpisodeEnd,
-    ) -> dict[str, Any]:
+    ) -> None:
         """The record of an episode in its submission."""
         path = episode_path(self._store.path, assignment.question.id, sample, case.number)
-        return output_record(end, task, self._way.options, path)
+        task = desktop_task(assignment.question, case)
+        conversation.outputs[case.number] = output_record(end, task, self._way.options, path)
 
 
 def opening_message(plan: InferencePlan, question: TaskQuestion, task: DesktopTask) -> str:
@@ -568,49 +470,6 @@ def opening_message(plan: InferencePlan, question: TaskQuestion, task: DesktopTa
     )
 
 
-def _asking(
-    client: TaskClient, case: CaseInput
-) -> Callable[[tuple[Message, ...], int], Awaitable[ChatReply]]:
-    def ask(messages: tuple[Message, ...], number: int) -> Awaitable[ChatReply]:
-        return client.ask(messages, number, case.number)
-
-    return ask
-
-
 def _close_unused(opening: asyncio.Future[Desktop]) -> None:
     if not opening.cancelled() and opening.exception() is None:
         opening.result().close()
-
-
-def _take(part: EpisodePart, case: int, conversation: Conversation, client: TaskClient) -> None:
-    """Adds a finished episode to a conversation."""
-    start = len(conversation.messages)
-    conversation.parts.append((case, start))
-    conversation.messages += part.messages
-    for record in part.rounds:
-        conversation.rounds.append(
-            {**record, "sent": [number + start for number in record["sent"]]}
-        )
-    client.calls += part.calls
-    if part.rounds:
-        conversation.finish_reason = part.rounds[-1].get("finish_reason")
-        conversation.truncated = bool(part.rounds[-1].get("truncated"))
-
-
-def _part_of(episode: Episode, case: int, before: Mapping[str, Any]) -> EpisodePart | None:
-    """The part of a conversation on record that belongs to an episode; None if it is not there."""
-    with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-        parts = [(int(number), int(start)) for number, start in before["parts"]]
-        index = [number for number, _ in parts].index(case)
-        start = parts[index][1]
-        end = parts[index + 1][1] if index + 1 < len(parts) else len(before["messages"])
-        rounds = [
-            {**record, "sent": [int(number) - start for number in record["sent"]]}
-            for record in before["rounds"]
-            if record.get("case") == case
-        ]
-        messages = list(before["messages"][start:end])
-        calls = [call for call in before["calls"] if call.get("case") == case]
-        if messages and sum("error" not in record for record in rounds) == len(episode.turns):
-            return EpisodePart(episode, messages, rounds, calls)
-    return None

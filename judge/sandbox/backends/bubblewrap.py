@@ -240,27 +240,30 @@ class BubblewrapSandbox:
 
     def has_root(self, root: str) -> bool:
         """Whether :meth:`service` is available for that root."""
-        return roots.is_complete(self._service_root(root))
+        shown = root_named(root).shown
+        whole = shown is None or roots.is_complete(shown)
+        return whole and roots.is_complete(self._service_root(root))
 
     def root_digest(self, root: str) -> str | None:
         """Where that root is, and when it was made."""
-        folder = self._service_root(root)
-        if not roots.is_complete(folder):
+        if not self.has_root(root):
             return None
+        kind, folder = root_named(root), self._service_root(root)
         made = (folder / roots.COMPLETE).stat()
-        return f"{folder}:{made.st_ino}:{made.st_mtime_ns}"
+        shown = "" if kind.shown is None else f":{kind.shown.name}"
+        return f"{folder}:{made.st_ino}:{made.st_mtime_ns}{shown}"
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
     ) -> ServiceChannel:
         """Starts one of the judge's own programs inside."""
         kind, folder = root_named(root), self._service_root(root)
-        if not roots.is_complete(folder):
+        if not self.has_root(root):
             raise SandboxError(f"the sandbox has no {root} root", hint=f"run: {kind.command}")
         memory_bytes = memory_bytes or kind.memory_bytes
         group = self._lend(memory_bytes=memory_bytes, processes=_SERVICE_PROCESSES)
         environment = {**layout.ENVIRONMENT, "HOME": kind.home, "PYTHONPATH": ""}
-        extra = []
+        extra = [] if kind.shown is None else ["--ro-bind", str(kind.shown), roots.SERVER]
         for writable, size in kind.sizes(memory_bytes).items():
             extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
         extra += ["--remount-ro", "/"]

@@ -322,7 +322,10 @@ class DockerSandbox:
 
     def root_digest(self, root: str) -> str | None:
         """The id of that root's image."""
-        return self._daemon.own_image_id(self._images[root]) if root in self._images else None
+        tag = self._images.get(root)
+        if tag is None and root.startswith(roots.SERVER_ROOT):
+            tag = server_tag(root_named(root))
+        return None if tag is None else self._daemon.own_image_id(tag)
 
     def service(
         self, program: str, *, root: str = "python", memory_bytes: int | None = None
@@ -496,6 +499,13 @@ def image_tags() -> dict[str, str]:
 def debian_tag(name: str, recipe: roots.Recipe) -> str:
     """Name of the image of a root that is made of Debian packages."""
     return f"judge-{name}:{recipe.digest}"
+
+
+def server_tag(root: roots.ServiceRoot) -> str:
+    """Name of the image of the root of an MCP server."""
+    assert root.shown is not None, f"{root.name} is not the root of a server"
+    digest = hashlib.sha256(f"{python_tag()}\0{root.shown.name}".encode()).hexdigest()
+    return f"judge-mcp:{digest[:32]}"
 
 
 def image_file(name: str) -> str:

@@ -84,6 +84,26 @@ def build_debian_image(
     return tag
 
 
+def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
+    """Builds the image of an MCP server on that for solutions, if it does not exist yet.
+
+    Raises:
+        SandboxError: no daemon, or a step failed.
+    """
+    daemon = Daemon()
+    tag = docker.server_tag(root)
+    if is_there(daemon, tag, report):
+        return tag
+    assert root.shown is not None, f"{root.name} is not the root of a server"
+    report(f"docker: building {tag}")
+    # A tmpfs has the rights of the folder that it hides.
+    text = f"FROM {docker.python_tag()}\nCOPY . {roots.SERVER}\nRUN chmod 1777 /home\n"
+    with build_context(root.shown, text) as context:
+        daemon.build(context, tag, {}, {})
+    daemon.note_image(tag)
+    return tag
+
+
 def is_there(daemon: Daemon, tag: str, report: Report) -> bool:
     """Whether an image is there that the judge made; one that was replaced is built again."""
     try:
@@ -164,6 +184,10 @@ class ImageBuilder(build.Builder):
     def build_python(self, report: Report, base: str | None) -> str:
         """Builds the image for solutions; returns its tag."""
         return build_python_image(report, base=base)
+
+    def build_server(self, root: roots.ServiceRoot, report: Report) -> str:
+        """Builds the image of an MCP server; returns its tag."""
+        return build_server_image(root, report)
 
     def build_debian(
         self, name: str, recipe: roots.Recipe, tarball: Callable[[], Path], report: Report

@@ -156,6 +156,7 @@ CALLS = {
     "recalc": ["recalc {0}/output.xlsx", "recalc {0}/text.xlsx",
                "recalc {0}/output.xlsx --explain A1"],
     "engines": ["engines"],
+    "tools": ["tools check {1}", "tools check mcp:{1}"],
     "mcp": ["mcp --folder {0} --tools {1}", "mcp --folder {0}/nothing"],
     "infer": ["infer --dataset {0}/suite --model {1} --out {0}/infer", "infer --out {0}/one"],
     "dataset": ["dataset list {0}/suite", "dataset show {0}/suite 1",

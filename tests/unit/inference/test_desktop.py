@@ -323,7 +323,7 @@ def test_a_killed_run_continues_at_the_episode(
 def test_an_episode_that_differs_is_asked_anew(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.episodes.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan)
     first = DesktopScript(outcomes=(ActionOutcome(), BROKEN), left=b"never")
     second = DesktopScript(outcomes=(ActionOutcome(error="slow"),), left=b"in the end")
@@ -357,7 +357,7 @@ def test_an_episode_that_differs_is_asked_anew(
 def test_desktops_that_break_are_a_failure_that_is_asked_again(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.episodes.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan, tasks=2)
     scripts: list[Opening] = [
         DesktopScript(outcomes=(BROKEN,)),
@@ -378,7 +378,7 @@ def test_desktops_that_break_are_a_failure_that_is_asked_again(
 def test_a_run_ends_where_no_desktop_opens(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.inference.desktop.episode.PAUSE_S", 0.0)
+    monkeypatch.setattr("judge.inference.episodes.PAUSE_S", 0.0)
     plan = desktop_plan(make_plan, tasks=3)
     with pytest.raises(SandboxError, match="ended"):
         run_desktop(plan, tmp_path, [], scripts=[BROKEN] * 4)

@@ -167,7 +167,7 @@ def test_interpreter(interpreter: Interpreter, tmp_path: Path) -> None:
     failed = execute("def f():\n    return {}['key']\nf()")
     assert "    return {}['key']" in str(failed["error"])
     assert "KeyError: 'key'" in str(failed["error"])
-    assert "inference.interpreter" not in str(failed["error"])
+    assert "driver.interpreter" not in str(failed["error"])
     assert "SyntaxError" in str(execute("x = (")["error"])
     assert execute("import sys; sys.exit(2)")["error"] == "SystemExit: 2"
     assert execute("import sys; sys.exit()")["error"] is None

@@ -59,11 +59,11 @@ class Capture:
 def place(frame: dict[str, Any]) -> dict[str, Any]:
     """Writes files, makes folders, and moves to the one where programs work, if one is named."""
     for path, data in frame["files"].items():
-        os.makedirs(os.path.dirname(path), exist_ok=True)  # noqa: PTH103, PTH120
-        with open(path, "wb") as file:  # noqa: PTH123
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
             file.write(base64.b64decode(data))
     for path in frame["folders"]:
-        os.makedirs(path, exist_ok=True)  # noqa: PTH103
+        os.makedirs(path, exist_ok=True)
     if frame.get("work_in"):
         os.chdir(frame["work_in"])
     return {"placed": True}
@@ -107,11 +107,11 @@ def picture_files(drawing: dict[str, Any] | None) -> dict[str, tuple[int, int, i
         return {}
     folder = drawing["folder"]
     try:
-        names = sorted(os.listdir(folder))  # noqa: PTH208
+        names = sorted(os.listdir(folder))
     except OSError:
         return {}
     found = [name for name in names if name.lower().endswith(tuple(drawing["suffixes"]))]
-    return {name: state_of(os.path.join(folder, name)) for name in found}  # noqa: PTH118
+    return {name: state_of(os.path.join(folder, name)) for name in found}
 
 
 def drawn(
@@ -124,8 +124,8 @@ def drawn(
     for name, state in picture_files(drawing).items():
         if state is None or before.get(name) == state:
             continue
-        path = os.path.join(drawing["folder"], name)  # noqa: PTH118
-        with contextlib.suppress(OSError), open(path, "rb") as file:  # noqa: PTH123
+        path = os.path.join(drawing["folder"], name)
+        with contextlib.suppress(OSError), open(path, "rb") as file:
             add_picture(drawing, made, name, file.read(drawing["most_bytes"] + 1))
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot is None:
@@ -157,15 +157,11 @@ def state_of(path: str | None) -> tuple[int, int, int] | None:
     if path is None:
         return None
     if path.endswith("/"):
-        below = [
-            os.path.join(folder, name)  # noqa: PTH118
-            for folder, _, names in os.walk(path)
-            for name in names
-        ]
+        below = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
         states = [state for state in map(state_of, below) if state is not None]
         return (len(states), *max((state[1], state[2]) for state in states)) if states else None
     try:
-        found = os.stat(path)  # noqa: PTH116
+        found = os.stat(path)
     except OSError:
         return None
     return (found.st_ino, found.st_mtime_ns, found.st_size)

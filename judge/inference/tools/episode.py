@@ -1,0 +1,799 @@
+"""Episodes in which a chat model calls tools, until it or a limit ends the episode.
+
+A turn sends the conversation, and does the calls of the reply one after the other. Each case of a
+task has an episode of its own; if the answer is a program, there is one, on the first case. An
+episode that is on record is not repeated; one whose sandbox breaks at its start starts again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, cast
+
+from judge.core.conversation import Content, Picture, content_of
+from judge.core.limits import Limits
+from judge.core.records.tool_episodes import (
+    ResultText,
+    ToolCallLine,
+    ToolEpisodeEnd,
+    ToolEpisodeHead,
+    ToolTurn,
+)
+from judge.core.task import CaseInput, TaskQuestion
+from judge.desktop.episodes import EPISODES_FOLDER, episode_path
+from judge.errors import StoreError
+from judge.files.documents import utc_now
+from judge.grading.store import RunDirectory
+from judge.inference.calls import TaskClient
+from judge.inference.chat import ChatReply, Message, estimate_content_tokens, writable
+from judge.inference.conversation import Conversation, Environment, converse, execution_record
+from judge.inference.episodes import EpisodePart, EpisodeSolver, asking, part_of
+from judge.inference.execution import Execution, FreshProcessRunner
+from judge.inference.pictures import PictureStore
+from judge.inference.plan import Assignment, InferencePlan
+from judge.inference.prompt import Template
+from judge.inference.tools.calls import (
+    CallIds,
+    ReadCall,
+    is_cut,
+    looks_like_calls,
+    read_calls,
+    text_calls_in,
+)
+from judge.inference.tools.published import why_refused
+from judge.inference.tools.setting import MODE, ToolMode, ToolTask, tool_paths, tool_task
+from judge.sandbox.contract import Sandbox
+from judge.tools.box import BoxFile
+from judge.tools.contract import ToolOutcome
+from judge.tools.episodes import ToolEpisodeWriter, keep_definitions, read_tool_episode
+from judge.tools.native import MARKER, SUBMIT
+from judge.tools.sets import EpisodeTools, SharedCalculator
+
+MAX_KEPT = 60
+"""How many states of the workbook that counts are kept of an episode."""
+
+_NO_PARSER = (
+    "the replies hold calls as text, which the server did not cut out: vLLM needs "
+    "--enable-auto-tool-choice --tool-call-parser NAME; --text-calls reads them"
+)
+_MAX_RAW_CHARS = 20_000
+_TIMES = 3
+
+
+@dataclass(slots=True)
+class _Counts:
+    """What an episode has used."""
+
+    calls: int = 0
+    repairs: int = 0
+    errors: dict[str, int] = field(default_factory=dict)
+    model_s: float = 0.0
+    tools_s: float = 0.0
+    timeouts: int = 0
+    silent: int = 0
+    unusable: int = 0
+    kept: int = 0
+    fault: str = ""
+
+
+class ToolEnvironment(Environment):
+    """Tools that a model calls, in a sandbox that lives as long as the episode.
+
+    Args:
+        way: how the model works.
+        tools: does the calls.
+        conversation: filled as the episode proceeds; may hold episodes on earlier cases.
+        case: number of the case.
+        opening: the first messages.
+        writer: keeps turns.
+        store: keeps states of the workbook.
+        pictures: keeps the pictures of results.
+        client: asked the model; its records have tokens and cost.
+        threads: run what blocks.
+        program: runs a program that is submitted; None if a workbook is the answer.
+        most_tokens: ``max_tokens`` of each request.
+        before: the workbook that counts as it is at the beginning; None if there is none.
+        clock: seconds.
+    """
+
+    out_of_rounds = "turns"
+
+    def __init__(
+        self,
+        way: ToolMode,
+        tools: EpisodeTools,
+        conversation: Conversation,
+        case: int,
+        opening: Sequence[Message],
+        *,
+        writer: ToolEpisodeWriter,
+        store: RunDirectory,
+        pictures: PictureStore,
+        client: TaskClient,
+        threads: Executor,
+        program: Callable[[str], Execution] | None = None,
+        most_tokens: int | None = None,
+        before: bytes | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        extra = "call-51" in way.as_published
+        super().__init__(conversation, way.setting.rounds + extra, threads)
+        self._way, self._tools, self._case = way, tools, case
+        self._writer, self._store, self._pictures = writer, store, pictures
+        self._client, self._program, self._most_tokens = client, program, most_tokens
+        self._clock = clock
+        self._started = clock()
+        self._asked = self._started
+        self._first_call = len(client.calls)
+        self._ids = CallIds()
+        self._live: list[int] = []
+        self._temporary: list[int] = []
+        self._left_out: set[int] = set()
+        self._sent: list[int] = []
+        self._workbook = None if before is None else hashlib.sha256(before).hexdigest()
+        self._turns = 0
+        self.counts = _Counts()
+        for message in opening:
+            self._add(message)
+
+    @property
+    def seconds(self) -> float:
+        """How long the episode has taken."""
+        return self._clock() - self._started
+
+    # -- what is sent -----------------------------------------------------------------------------
+
+    def _add(self, message: Message) -> int:
+        self.conversation.messages.append(message)
+        self._live.append(len(self.conversation.messages) - 1)
+        return self._live[-1]
+
+    async def show(self, number: int) -> tuple[Message, ...] | str:
+        """The conversation so far, or which limit ends it."""
+        del number
+        if (ended := self._limit_reached()) is not None:
+            return ended
+        self._leave_out()
+        self._sent = list(self._live)
+        self._asked = self._clock()
+        return tuple(map(self._message, self._sent))
+
+    def _limit_reached(self) -> str | None:
+        setting, tokens = self._way.setting, self.tokens
+        if self._tools.dead:
+            self.counts.fault = self._tools.dead
+            return "tool-set-died"
+        minutes = setting.minutes
+        if self.counts.tools_s >= setting.calls_s or (
+            minutes is not None and self.seconds > minutes * 60
+        ):
+            return "time"
+        used = (tokens["prompt"] or 0) + (tokens["completion"] or 0)
+        if setting.episode_tokens is not None and used >= setting.episode_tokens:
+            return "tokens"
+        if setting.episode_cost is not None and (self.cost or 0.0) >= setting.episode_cost:
+            return "cost"
+        return None
+
+    def _message(self, number: int) -> Message:
+        message = self.conversation.messages[number]
+        if number not in self._left_out:
+            return message
+        return cast("Message", {**message, "content": self._way.preset.words.say("left_out")})
+
+    def _leave_out(self) -> None:
+        """Leaves out old results, the oldest first, until the request is short enough."""
+        bound = self._way.setting.context_tokens
+        if bound is None:
+            return
+        messages = self.conversation.messages
+        sizes = {n: estimate_content_tokens(self._message(n)["content"]) + 4 for n in self._live}
+        total = sum(sizes.values())
+        for number in self._live[2:-1]:
+            if total <= bound:
+                return
+            message = messages[number]
+            if number in self._left_out or message["role"] == "assistant":
+                continue
+            self._left_out.add(number)
+            total -= sizes[number] - estimate_content_tokens(self._message(number)["content"]) - 4
+
+    def round_facts(self, number: int) -> dict[str, Any]:
+        """The case and the turn, and the numbers of the messages that were sent."""
+        return {"case": self._case, "turn": number, "sent": self._sent}
+
+    @property
+    def tokens(self) -> dict[str, int | None]:
+        """Tokens of the episode so far; None where the server never counts."""
+        calls = self._client.calls[self._first_call :]
+        totals: dict[str, int | None] = {}
+        names = {"prompt": "prompt_tokens", "completion": "completion_tokens"}
+        for name, key in (*names.items(), ("cached", "cached_tokens")):
+            known = [call[key] for call in calls if isinstance(call.get(key), int)]
+            totals[name] = sum(known) if known else None
+        return totals
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of the episode so far; None if no price is known."""
+        calls = self._client.calls[self._first_call :]
+        known = [call["cost"] for call in calls if call.get("cost") is not None]
+        return float(sum(known)) if known else None
+
+    # -- replies ----------------------------------------------------------------------------------
+
+    async def act(self, reply: ChatReply, number: int) -> str | None:
+        """Does the calls of a reply, and keeps the turn."""
+        began = self._clock()
+        self.counts.model_s += began - self._asked
+        conversation, setting = self.conversation, self._way.setting
+        conversation.note_reply(reply, MODE, **self.round_facts(number))
+        conversation.reply, conversation.truncated = reply.text, reply.is_truncated
+        self._live.append(len(conversation.messages) - 1)
+        if number > setting.rounds:
+            self._keep(reply, [], "", began, cut=reply.is_truncated)
+            return "turns"
+        cut = is_cut(reply, self._most_tokens)
+        received = list(reply.calls)
+        if not received and setting.text_calls:
+            received = text_calls_in(reply.text)
+        calls = read_calls(received, self._ids, number)
+        if setting.one_call:
+            lines, text, ended = await self._act_as_published(reply, calls, cut=cut)
+        elif calls:
+            self.counts.silent = 0
+            lines, ended = await self._do_all(reply, calls, cut=cut)
+            text = ""
+        else:
+            lines = []
+            text, ended = self._answer_silence(reply)
+        self._keep(reply, lines, text, began, cut=cut)
+        if ended is None and self._tools.dead:
+            self.counts.fault = self._tools.dead
+            return "tool-set-died"
+        return ended
+
+    def _answer_silence(self, reply: ChatReply) -> tuple[str, str | None]:
+        self.counts.silent += 1
+        if looks_like_calls(reply.text):
+            self.counts.fault = _NO_PARSER
+        if self.counts.silent == self._way.setting.silent:
+            return "", "no-call"
+        text = self._way.preset.words.say("no_call")
+        self._add({"role": "user", "content": text})
+        return text, None
+
+    async def _do_all(
+        self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
+    ) -> tuple[list[ToolCallLine], str | None]:
+        """Does the calls of a reply, those that submit after all others."""
+        words, setting = self._way.preset.words, self._way.setting
+        results: dict[int, tuple[ToolOutcome, ToolCallLine]] = {}
+        ended: str | None = None
+        for at in sorted(range(len(calls)), key=lambda at: calls[at].call.name == SUBMIT):
+            call = calls[at]
+            if ended is not None or self._tools.dead:
+                outcome = ToolOutcome("The episode has ended; this call was not done.", "limit")
+            elif at >= setting.calls:
+                outcome = ToolOutcome(words.say("too_many", calls=str(setting.calls)), "limit")
+            elif cut and at == len(calls) - 1:
+                outcome = ToolOutcome(words.say("cut_off"), "limit")
+            elif self.counts.tools_s >= setting.calls_s:
+                outcome = ToolOutcome("The time for calls is used up.", "limit")
+            else:
+                results[at], ended = await self._one(call)
+                continue
+            results[at] = outcome, self._line(call, call.arguments, [], outcome, 0.0)
+        in_order = [results[at] for at in range(len(calls))]
+        lines = self._answer(reply, calls, in_order)
+        return lines, ended
+
+    async def _one(self, call: ReadCall) -> tuple[tuple[ToolOutcome, ToolCallLine], str | None]:
+        """Does one call; returns its outcome and record, and why the episode ends."""
+        began = self._clock()
+        repairs: list[str] = []
+        arguments = call.arguments
+        ended: str | None = None
+        if arguments is None:
+            outcome = ToolOutcome(f"Not done: {call.fault}", "argument")
+        else:
+            if not call.call.arguments.strip():
+                repairs.append("empty arguments")
+            arguments, mended = self._tools.mended(call.call.name, arguments)
+            repairs += mended
+            outcome = await self.blocking(partial(self._tools.call, call.call.name, arguments))
+            if call.call.name == SUBMIT and not outcome.error:
+                outcome, ended = await self._submit(arguments)
+        seconds = self._clock() - began
+        self.counts.tools_s += seconds
+        if outcome.fault:
+            self.counts.fault = outcome.fault
+        self.counts.timeouts = self.counts.timeouts + 1 if outcome.error == "timeout" else 0
+        if self.counts.timeouts >= self._way.setting.timeouts:
+            ended = "timeouts"
+        line = self._line(call, arguments, repairs, outcome, seconds)
+        line["workbook"] = await self.blocking(self._look)
+        return (outcome, line), ended
+
+    async def _submit(self, arguments: Mapping[str, Any]) -> tuple[ToolOutcome, str | None]:
+        """Ends the episode; a program only if it leaves a workbook by itself."""
+        if self._program is None:
+            return ToolOutcome("Handed in."), "submitted"
+        found = await self.blocking(partial(self._tools.read, str(arguments["path"])))
+        if found.data is None:
+            return ToolOutcome(f"{arguments['path']!r:.200}: {found.problem}", "argument"), None
+        text = writable(found.data.decode("utf-8", "replace"))
+        execution = await self.blocking(partial(self._program, text))
+        conversation = self.conversation
+        conversation.solution, conversation.stands_alone = text, execution.solved
+        conversation.rounds[-1]["execution"] = execution_record(execution)
+        said = [execution.printed, execution.error]
+        if execution.stopped is not None:
+            said.append(f"It was stopped: {execution.stopped}.")
+        left = "left a" if execution.output_exists else "left no"
+        said.append(f"(By itself, the program {left} workbook at the output path.)")
+        answer = "\n".join(part for part in said if part)
+        if execution.solved:
+            return ToolOutcome(answer), "submitted"
+        return ToolOutcome(answer, "tool"), None
+
+    def _look(self) -> str | None:
+        """The hash of the workbook that counts; keeps it if it is another one now."""
+        digest = self._tools.workbook()
+        if digest is not None and digest != self._workbook and self.counts.kept < MAX_KEPT:
+            found = self._tools.collect()
+            if found.data is not None:
+                self._store.put_workbook(found.data)
+                self.counts.kept += 1
+        self._workbook = digest
+        return digest
+
+    # -- the published setting --------------------------------------------------------------------
+
+    async def _act_as_published(
+        self, reply: ChatReply, calls: Sequence[ReadCall], *, cut: bool
+    ) -> tuple[list[ToolCallLine], str, str | None]:
+        """Does the one call of a reply, or has the model asked again."""
+        published = self._way.as_published
+        fault = await self.blocking(
+            partial(why_refused, calls, self._way, self._tools, published, cut=cut)
+        )
+        if fault:
+            self.counts.unusable += 1
+            outcome = ToolOutcome(fault, "argument")
+            lines = [self._line(call, call.arguments, [], outcome, 0.0) for call in calls]
+            self.conversation.messages[self._live[-1]] = {
+                "role": "assistant",
+                "content": _plain_text(reply),
+            }
+            self._temporary += [self._live[-1], self._add({"role": "user", "content": fault})]
+            no_object = len(calls) == 1 and calls[0].fault.startswith("the arguments must be")
+            ends = no_object or self.counts.unusable == self._way.setting.silent
+            return lines, fault, "format" if ends else None
+        self.counts.unusable = 0
+        if "vanishing-mistakes" in published:
+            self._live = [number for number in self._live if number not in self._temporary]
+        self._temporary.clear()
+        (outcome, line), ended = await self._one(calls[0])
+        lines = self._answer(reply, calls, [(outcome, line)])
+        command = str((calls[0].arguments or {}).get("command", "")).strip()
+        if ended is None and (
+            command == "exit" or ("marker" in published and MARKER in outcome.text)
+        ):
+            ended = "submitted"
+        return lines, "", ended
+
+    # -- records, and what is sent back -----------------------------------------------------------
+
+    def _answer(
+        self,
+        reply: ChatReply,
+        calls: Sequence[ReadCall],
+        results: Sequence[tuple[ToolOutcome, ToolCallLine]],
+    ) -> list[ToolCallLine]:
+        """Puts the calls and their results into the conversation."""
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": _plain_text(reply),
+            "tool_calls": [call.sent for call in calls],
+        }
+        if reply.reasoning and reply.reasoning_field:
+            message[reply.reasoning_field] = reply.reasoning
+        self.conversation.messages[self._live[-1]] = cast("Message", message)
+        after: list[Picture] = []
+        lines: list[ToolCallLine] = []
+        for call, (outcome, line) in zip(calls, results, strict=True):
+            content, pictures = self._content(outcome, line)
+            after += pictures
+            self._add({"role": "tool", "tool_call_id": call.id_sent, "content": content})
+            lines.append(line)
+        if after:
+            names = ", ".join(picture.name for picture in after)
+            text = self._way.preset.words.say("pictures", names=names)
+            self._add({"role": "user", "content": content_of(text, after)})
+        return lines
+
+    def _content(self, outcome: ToolOutcome, line: ToolCallLine) -> tuple[Content, list[Picture]]:
+        """The content of a result, and the pictures that follow it."""
+        words, how = self._way.preset.words, self._way.setting.pictures
+        text = line["text"]["shown"]
+        pictures: list[Picture] = []
+        for data in outcome.pictures:
+            name = f"picture {self.counts.calls}.{len(pictures) + 1}"
+            if (picture := self._pictures.add_made(data, name)) is not None:
+                pictures.append(picture)
+        if not pictures:
+            return text, []
+        line["pictures"] = [picture.sha256 for picture in pictures]
+        names = ", ".join(picture.name for picture in pictures)
+        if how == "in-result":
+            return content_of(text, pictures), []
+        occasion = "pictures_follow" if how == "after" else "pictures_hidden"
+        text = f"{text}\n{words.say(occasion, names=names)}".strip()
+        line["text"] = cast("ResultText", {**line["text"], "shown": text})
+        return text, pictures if how == "after" else []
+
+    def _line(
+        self,
+        call: ReadCall,
+        arguments: Mapping[str, Any] | None,
+        repairs: list[str],
+        outcome: ToolOutcome,
+        seconds: float,
+    ) -> ToolCallLine:
+        """The record of a call; counts it."""
+        counts = self.counts
+        counts.calls += 1
+        counts.repairs += len(repairs)
+        if outcome.error:
+            counts.errors[outcome.error] = counts.errors.get(outcome.error, 0) + 1
+        text = writable(outcome.text)
+        line: ToolCallLine = {
+            "id": call.call.id[:200],
+            "id_sent": call.id_sent,
+            "tool": call.call.name[:200],
+            "ok": not outcome.error,
+            "text": {
+                "sha256": hashlib.sha256(text.encode()).hexdigest(),
+                "chars": len(text),
+                "shown": self._shown(text, outcome.error),
+            },
+            "seconds": round(seconds, _TIMES),
+            "workbook": self._workbook,
+        }
+        if arguments is None:
+            line["raw"], line["fault"] = call.call.arguments[:_MAX_RAW_CHARS], call.fault
+        else:
+            line["arguments"] = dict(arguments)
+        if repairs:
+            line["repairs"] = repairs
+        if outcome.error:
+            line["error"] = outcome.error
+        return line
+
+    def _shown(self, text: str, error: str) -> str:
+        """A result as the model sees it: its first half and its last, if it is long."""
+        words, most = self._way.preset.words, self._way.setting.result_chars
+        if self._way.setting.one_call and error == "timeout":
+            return words.say("timeout", seconds=f"{self._way.setting.call_s:g}")
+        if not text.strip():
+            return words.say("empty")
+        if len(text) <= most:
+            return text
+        half = most // 2
+        template = Template("long", words.texts["long"])
+        left_out = f"{len(text) - 2 * half:,}"
+        return template.fill({"head": text[:half], "tail": text[-half:], "left_out": left_out})
+
+    def _keep(
+        self, reply: ChatReply, lines: list[ToolCallLine], text: str, began: float, *, cut: bool
+    ) -> None:
+        """Writes a turn."""
+        self._turns += 1
+        self.conversation.rounds[-1]["calls"] = [
+            {"id": line["id_sent"], "tool": line["tool"], "ok": line["ok"]} for line in lines
+        ]
+        asked: dict[str, Any] = dict(self._client.calls[-1]) if self._client.calls else {}
+        turn: ToolTurn = {
+            "line": "turn",
+            "number": self._turns,
+            "reply": {
+                "text": reply.text,
+                **({"reasoning": reply.reasoning} if reply.reasoning else {}),  # type: ignore[typeddict-item]
+                "calls": [
+                    {"id": call.id, "name": call.name, "arguments": call.arguments}
+                    for call in reply.calls
+                ],
+            },
+            "sent": {"messages": self._sent, "left_out": sorted(self._left_out)},
+            "tokens": {
+                "prompt": reply.prompt_tokens,
+                "completion": reply.completion_tokens,
+                "cached": reply.cached_tokens,
+            },
+            "cost": asked.get("cost"),
+            "latency_s": asked.get("latency_s"),
+            "cut": cut,
+            "told": text,
+            "calls": lines,
+            "seconds": round(self._clock() - began, _TIMES),
+        }
+        self._writer.append(turn)
+
+    def end(self, found: BoxFile, before: bytes | None) -> ToolEpisodeEnd:
+        """The last line of the episode.
+
+        Args:
+            found: the workbook that counts.
+            before: the input workbook.
+        """
+        counts = self.counts
+        return {
+            "line": "end",
+            "ended": self.conversation.ended or "",
+            "turns": self._turns,
+            "calls": counts.calls,
+            "errors": dict(counts.errors),
+            "repairs": counts.repairs,
+            "tokens": cast("Any", self.tokens),
+            "cost": self.cost,
+            "seconds": round(self.seconds, _TIMES),
+            "model_s": round(counts.model_s, _TIMES),
+            "tools_s": round(counts.tools_s, _TIMES),
+            "output": found.sha256,
+            "output_bytes": 0 if found.data is None else len(found.data),
+            "changed": found.data is not None and found.data != before,
+            "problem": found.problem,
+            "fault": counts.fault,
+        }
+
+
+_CALLS_AS_TEXT = re.compile(r"<tool_call>.*</tool_call>", re.DOTALL)
+
+
+def _plain_text(reply: ChatReply) -> str:
+    """The text of a reply without calls that servers put in its place."""
+    return "" if _CALLS_AS_TEXT.fullmatch(reply.text.strip()) else reply.text
+
+
+def opening_messages(plan: InferencePlan, question: TaskQuestion, case: CaseInput) -> list[Message]:
+    """The first messages of an episode: the system's, and the task.
+
+    Args:
+        plan: the run.
+        question: the task.
+        case: one of its cases.
+    """
+    way = plan.tools
+    assert way is not None, "only runs with tools have these messages"
+    opened, collected = tool_paths(question, case)
+    template = plan.template
+    if template.name == way.setting.prompt:
+        template = Template(template.name, way.prompt_text(question))
+    details = question.details
+    sheet = details.get("answer_sheet")
+    words = way.tools.instructions if way.instructions else ""
+    values = {
+        **plan.background.fields(template, question, question.instruction),
+        "input_path": opened,
+        "output_path": collected,
+        "spreadsheet_path": opened,
+        "instruction_type": question.kind or "",
+        "answer_position": details.get("answer_position", ""),
+        "answer_sheet": f" (on the sheet {sheet})" if sheet else "",
+        "rounds": str(way.setting.rounds),
+        "max_turn_num": str(way.setting.rounds),
+        "shows": way.shows,
+        "instructions": f"\n\n{words}" if words else "",
+    }
+    system = Template("system", way.preset.system).fill(values).strip()
+    return [
+        {"role": "system", "content": writable(system)},
+        {"role": "user", "content": writable(template.fill(values)).strip()},
+    ]
+
+
+class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
+    """Has a chat model solve tasks with tools, with a bound on episodes at a time.
+
+    Args:
+        plan: the run.
+        sandbox: where the tools run.
+        calculator: computes formulas for all episodes.
+        store: the results directory.
+        pictures: keeps the pictures of messages.
+        threads: run what blocks.
+        jobs: episodes at a time.
+    """
+
+    def __init__(
+        self,
+        plan: InferencePlan,
+        sandbox: Sandbox,
+        calculator: SharedCalculator,
+        store: RunDirectory,
+        pictures: PictureStore,
+        threads: Executor,
+        *,
+        jobs: int = 1,
+    ) -> None:
+        assert plan.tools is not None, "only runs with tools have these episodes"
+        super().__init__(plan, store, jobs)
+        self._way: ToolMode = plan.tools
+        self._sandbox = sandbox
+        self._calculator = calculator
+        self._pictures = pictures
+        self._threads = threads
+        self._definitions = ""
+
+    def cases(self, assignment: Assignment) -> tuple[CaseInput, ...]:
+        """All cases; the first one if the answer is a program."""
+        inputs = assignment.question.inputs
+        return inputs if self._way.answer == "workbook" else inputs[:1]
+
+    async def check(self) -> None:
+        """Checks that the sandbox of the tools can be opened at all."""
+        tools = self._tools(ToolTask({}, "", "/home/agent/out/none.xlsx"))
+        try:
+            await asyncio.to_thread(tools.start)
+        finally:
+            await asyncio.to_thread(tools.close)
+
+    def _tools(self, task: ToolTask) -> EpisodeTools:
+        way = self._way
+        return EpisodeTools(
+            way.tools,
+            self._sandbox,
+            task.files,
+            task.opened,
+            task.collected,
+            self._calculator,
+            call_s=way.setting.call_s,
+            slow_call_s=way.setting.slow_call_s,
+            marker="marker" in way.as_published,
+            shifted="shifted-arguments" in way.as_published,
+        )
+
+    async def once(
+        self,
+        assignment: Assignment,
+        case: CaseInput,
+        conversation: Conversation,
+        client: TaskClient,
+        keep: Callable[[], None],
+        attempt: int,
+    ) -> ToolEpisodeEnd:
+        """Has an episode."""
+        plan, way, question = self._plan, self._way, assignment.question
+        task = tool_task(question, case, copied=way.begins_with_copy)
+        tools = self._tools(task)
+        began = time.monotonic()
+        run = asyncio.get_running_loop().run_in_executor
+        try:
+            await asyncio.shield(run(self._threads, tools.start))
+            head: ToolEpisodeHead = {
+                "line": "head",
+                "id": assignment.raw_id,
+                "sample": client.sample,
+                "case": case.number,
+                "model": plan.model.name,
+                "setting": way.setting.name,
+                "instruction": question.instruction,
+                "answer": way.answer,
+                "tools": self._kept_definitions(),
+                "servers": tools.servers,
+                "image": tools.image,
+                "files": {
+                    path: hashlib.sha256(data).hexdigest() for path, data in task.files.items()
+                },
+                "collected": task.collected,
+                "limits": way.setting.limits,
+                "started": utc_now(),
+                "start_s": round(time.monotonic() - began, _TIMES),
+                "attempt": attempt,
+            }
+            with ToolEpisodeWriter(self._store.path, head) as writer:
+                conversation.parts.append((case.number, len(conversation.messages)))
+                episode = ToolEnvironment(
+                    way,
+                    tools,
+                    conversation,
+                    case.number,
+                    opening_messages(plan, question, case),
+                    writer=writer,
+                    store=self._store,
+                    pictures=self._pictures,
+                    client=client,
+                    threads=self._threads,
+                    program=self._program(question, case),
+                    most_tokens=plan.request_params.get("max_tokens"),
+                    before=task.files.get(task.collected),
+                )
+                await converse(episode, asking(client, case))
+                found = await episode.blocking(tools.collect)
+                if found.data is not None:
+                    self._store.put_workbook(found.data)
+                # An episode is finished with its last line: everything else is there by then.
+                keep()
+                end = episode.end(found, task.files.get(task.opened))
+                if end.get("fault"):
+                    conversation.notes.append(str(end["fault"]))
+                writer.append(end)
+                return end
+        finally:
+            # Not on a thread of the run's: all of them may wait for tools that hang.
+            await asyncio.shield(asyncio.to_thread(tools.close))
+
+    def _kept_definitions(self) -> str:
+        if not self._definitions:
+            definitions = self._way.tools.definitions
+            self._definitions = keep_definitions(self._store.path, definitions)
+        return self._definitions
+
+    def _program(
+        self, question: TaskQuestion, case: CaseInput
+    ) -> Callable[[str], Execution] | None:
+        """Runs a program that is submitted as the judge will; None if a workbook is the answer."""
+        if self._way.answer != "program":
+            return None
+        limits: Limits = self._plan.limits
+        paths = tool_paths(question, case)
+        runner = FreshProcessRunner(self._sandbox, case.path, *paths, limits)
+        return runner.execute_alone
+
+    def recorded(
+        self,
+        assignment: Assignment,
+        sample: int,
+        case: CaseInput,
+        before: Mapping[str, Any] | None,
+    ) -> EpisodePart[ToolEpisodeEnd] | None:
+        """The finished episode of a case; None if it is not on record, or cannot be read.
+
+        One that handed in a program is had again from the recorded replies.
+        """
+        path = episode_path(self._store.path, assignment.question.id, sample, case.number)
+        try:
+            episode = read_tool_episode(path)
+        except StoreError:
+            return None
+        end = episode.end
+        if end is None or episode.head["model"] != self._plan.model.name or before is None:
+            return None
+        if self._way.answer == "program" or not self.has_output(end["output"]):
+            return None
+        return part_of(end, len(episode.turns), case.number, before)
+
+    def note_end(
+        self,
+        assignment: Assignment,
+        sample: int,
+        case: CaseInput,
+        conversation: Conversation,
+        end: ToolEpisodeEnd,
+    ) -> None:
+        """The record of an episode in its submission."""
+        if self._way.answer == "program":
+            return
+        question = assignment.question
+        path = episode_path(self._store.path, question.id, sample, case.number)
+        conversation.outputs[case.number] = {
+            "sha256": end["output"],
+            "bytes": end["output_bytes"],
+            "name": tool_paths(question, case)[1].rpartition("/")[2],
+            "ended": end["ended"],
+            "gui_only": False,
+            "changed": end["changed"],
+            "problem": end["problem"],
+            "turns": end["turns"],
+            "steps": end["calls"],
+            "seconds": end["seconds"],
+            "episode": f"{EPISODES_FOLDER}/{path.name}",
+        }

@@ -1,0 +1,345 @@
+"""How a chat model works with tools: presets, limits, departures, and the files of a case."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import PurePosixPath
+from typing import Any, Literal, cast
+
+from judge.core.records.tool_episodes import ServerRecord, ToolsIdentity
+from judge.core.task import CaseInput, FileKind, TaskQuestion
+from judge.desktop.contract import CORRECTIONS
+from judge.errors import InferenceError, SuiteError, UsageError
+from judge.files.documents import MIB, dump_json, read_regular
+from judge.files.yaml_documents import read_yaml
+from judge.inference.config import Setting, inference_folder
+from judge.inference.prompt import Feedback
+from judge.suites.desktop import ASKED_FILE
+from judge.tools.box import HOME
+from judge.tools.episodes import SETTING, definitions_bytes
+from judge.tools.sets import ToolSet
+
+MODE = "tools"
+Answer = Literal["workbook", "program"]
+MAX_FILE_BYTES = 64 * MIB
+
+DEPARTURES: Mapping[str, str] = {
+    "blocklist": "commands are refused by the published rule, whose prefixes are reversed",
+    "shifted-arguments": "an argument of view_xlsx that is left out moves later ones up",
+    "marker": "the text of a submission in any output ends the episode",
+    "vanishing-mistakes": "replies that cannot be used vanish from later requests",
+    "call-51": "one more reply is requested, and not used",
+    "values": "the prompt promises values, which view_xlsx never shows",
+}
+"""Where the published agent of SpreadsheetBench 2 departs from what it says -> how.
+
+Its network is never offered."""
+
+USUALLY_PUBLISHED = frozenset({"vanishing-mistakes", "values"})
+"""Departures that stay as published unless they are corrected: they change what is shown."""
+
+AS_PUBLISHED: Mapping[str, str] = {**CORRECTIONS, **DEPARTURES}
+"""What ``--as-published`` takes, on desktops and with tools."""
+
+_WORDS = frozenset(
+    {"no_call", "cut_off", "too_many", "timeout", "long", "empty", "left_out", "format"}
+    | {"pictures", "pictures_follow", "pictures_hidden"}
+)
+_SSB2 = "ssb2"
+PRESETS = ("native", _SSB2)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSetting(Setting):
+    """The setting of the mode ``tools``; ``rounds`` are replies.
+
+    Attributes:
+        call_s: seconds of a call.
+        slow_call_s: seconds of a call of recalc and render.
+        calls_s: seconds of all calls of an episode; no reply is requested after them.
+        minutes: of an episode, likewise; None for no bound.
+        timeouts: calls in a row that take too long, after which it ends.
+        calls: calls of a reply that are done.
+        silent: replies in a row without a call, after which it ends.
+        reply_tokens: most tokens of a reply; None for the server's own bound.
+        result_chars: characters of a result that the model sees.
+        one_call: whether a reply that is not exactly one valid call is requested again.
+        pictures: how pictures of results are shown: ``after`` all results of a reply, ``in-result``
+            or ``none``.
+        context_tokens: about how many tokens a request may have; None for no bound.
+        episode_tokens: no reply is requested after so many; None for no bound.
+        episode_cost: likewise, in US dollars.
+        text_calls: whether calls that a server leaves in the text are read.
+    """
+
+    call_s: float
+    slow_call_s: float
+    calls_s: float
+    minutes: float | None
+    timeouts: int
+    calls: int
+    silent: int
+    reply_tokens: int | None
+    result_chars: int
+    one_call: bool
+    pictures: str = "after"
+    context_tokens: int | None = None
+    episode_tokens: int | None = None
+    episode_cost: float | None = None
+    text_calls: bool = False
+
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """The limits, for records."""
+        names = ("rounds", "call_s", "slow_call_s", "calls_s", "minutes", "timeouts", "calls")
+        more = ("silent", "reply_tokens", "result_chars", "context_tokens", "episode_tokens")
+        return {name: getattr(self, name) for name in (*names, *more, "episode_cost")}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A file of ``inference/tools``.
+
+    Attributes:
+        name: of the file.
+        tools: the tools that it names.
+        setting: its rules.
+        system: the system message.
+        prompts: ``workbook``, and ``program`` or ``visualisation`` if it has them.
+        words: the wording of messages.
+        shows: of view_xlsx, as ``published`` and ``corrected``; empty if it has no such tool.
+        digest: SHA-256 of its content.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    setting: ToolSetting
+    system: str
+    prompts: Mapping[str, str]
+    words: Feedback
+    shows: Mapping[str, str]
+    digest: str
+
+
+def load_preset(name: str) -> Preset:
+    """A preset by its name.
+
+    Raises:
+        InferenceError: the file is broken.
+    """
+    path = inference_folder() / "tools" / f"{name}.yaml"
+    document = read_yaml(path, InferenceError)
+    if not isinstance(document, dict):
+        raise InferenceError(f"{path}: must have entries such as tools and rounds")
+    entries: dict[str, Any] = {str(key): value for key, value in document.items()}
+    words = entries.get("words")
+    if not isinstance(words, dict) or words.keys() != _WORDS:
+        raise InferenceError(f"{path}: words must have exactly {', '.join(sorted(_WORDS))}")
+    names = {field.name for field in fields(ToolSetting)} & entries.keys()
+    try:
+        setting = ToolSetting(
+            **{
+                "name": f"{SETTING}{name}",
+                "prompt": f"{SETTING}{name}",
+                "rows": 0,
+                "content": "pandas",
+                "executes": True,
+                **{key: entries[key] for key in names},
+            }
+        )
+        prompts: dict[str, str] = {
+            key: str(entries[key])
+            for key in ("workbook", "program", "visualisation")
+            if key in entries
+        }
+        return Preset(
+            name=name,
+            tools=tuple(map(str, entries["tools"])),
+            setting=setting,
+            system=str(entries["system"]),
+            prompts=prompts,
+            words=Feedback({str(key): str(value) for key, value in words.items()}),
+            shows=dict(entries.get("shows") or {}),
+            digest=hashlib.sha256(dump_json(entries).encode()).hexdigest(),
+        )
+    except (KeyError, TypeError) as error:
+        raise InferenceError(f"{path}: an entry is missing or has another form: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMode:
+    """How tasks are asked with tools.
+
+    Attributes:
+        setting: the rules, with the options applied.
+        preset: whose wording is used.
+        tools: the tools.
+        answer: ``workbook`` or ``program``.
+        instructions: whether the words of servers about themselves are in the system message.
+        as_published: departures of a published setting that are as published.
+    """
+
+    setting: ToolSetting
+    preset: Preset
+    tools: ToolSet
+    answer: Answer = "workbook"
+    instructions: bool = True
+    as_published: frozenset[str] = frozenset()
+
+    @property
+    def is_published(self) -> bool:
+        """Whether this is a published setting, with its departures."""
+        return self.preset.name == _SSB2
+
+    @property
+    def begins_with_copy(self) -> bool:
+        """Whether the workbook that counts begins as a copy of the input."""
+        return self.answer == "workbook" and not self.is_published
+
+    @property
+    def identity(self) -> ToolsIdentity:
+        """Settings that must not change between two parts of a run."""
+        definitions = self.tools.definitions
+        corrected = DEPARTURES.keys() - self.as_published if self.is_published else set()
+        return {
+            "asked": self.tools.asked,
+            "preset": self.preset.name,
+            "answer": self.answer,
+            "names": [str(each["function"]["name"]) for each in definitions],
+            "definitions": hashlib.sha256(definitions_bytes(definitions)).hexdigest(),
+            "schemas": {
+                str(each["function"]["name"]): hashlib.sha256(
+                    dump_json(each).encode("utf-8", "replace")
+                ).hexdigest()
+                for each in definitions
+            },
+            "servers": [_lasting(server.record) for server in self.tools.servers],
+            "licences": {server.name: server.licences for server in self.tools.servers},
+            "limits": self.setting.limits,
+            "as_published": sorted(self.as_published),
+            "corrected": sorted(corrected),
+            "preset_sha256": self.preset.digest,
+            "pictures": self.setting.pictures,
+            "instructions": self.instructions,
+        }
+
+    def prompt_text(self, question: TaskQuestion) -> str:
+        """The template of the first message about a task."""
+        if self.answer == "program":
+            return self.preset.prompts["program"]
+        wants_chart = "visual" in (question.kind or "").lower()
+        if wants_chart and "visualisation" in self.preset.prompts:
+            return self.preset.prompts["visualisation"]
+        return self.preset.prompts["workbook"]
+
+    @property
+    def shows(self) -> str:
+        """What the prompt says that view_xlsx shows."""
+        if not self.preset.shows:
+            return ""
+        return self.preset.shows["published" if "values" in self.as_published else "corrected"]
+
+
+def _lasting(record: ServerRecord) -> ServerRecord:
+    """The facts about a server that are the same whenever it starts."""
+    passing = ("start_s", "noise", "list_changed", "restarts")
+    return cast("ServerRecord", {k: v for k, v in record.items() if k not in passing})
+
+
+def departures_of(
+    preset: Preset, as_published: Sequence[str], corrected: Sequence[str]
+) -> frozenset[str]:
+    """The departures that are as published.
+
+    Raises:
+        UsageError: a name is unknown, or the tools are not a published setting.
+    """
+    if preset.name != _SSB2:
+        if as_published or corrected:
+            raise UsageError("--as-published and --corrected belong to --tools ssb2")
+        return frozenset()
+    for name in (*as_published, *corrected):
+        if name not in DEPARTURES:
+            raise UsageError(
+                f"{name[:80]!r} is not a departure of the published agent",
+                hint=f"Departures: {', '.join(DEPARTURES)}. Its network is never offered.",
+            )
+    return (USUALLY_PUBLISHED | frozenset(as_published)) - frozenset(corrected)
+
+
+def why_not_asked(question: TaskQuestion) -> str | None:
+    """Why a task cannot be asked with tools; None if it can."""
+    if not question.answer.is_file:
+        return "its answer is typed"
+    for case in question.inputs:
+        if case.absent:
+            return f"the files are not there: {', '.join(file.name for file in case.absent)}"
+        if _workbook(case) is None:
+            return "it has no workbook"
+        if len({file.path.name for file in case.files}) < len(case.files):
+            return "two of its files have one name"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTask:
+    """The files of an episode.
+
+    Attributes:
+        files: path inside -> content.
+        opened: the input workbook.
+        collected: the workbook that counts.
+    """
+
+    files: Mapping[str, bytes]
+    opened: str
+    collected: str
+
+
+def tool_paths(question: TaskQuestion, case: CaseInput) -> tuple[str, str]:
+    """The paths of the input workbook, and of the one that counts."""
+    opened = _workbook(case)
+    if opened is None:
+        raise SuiteError(f"task {question.id}, case {case.number}: it has no workbook")
+    asked = question.details.get(ASKED_FILE)
+    name = PurePosixPath(asked).name if asked else opened
+    return f"{HOME}/in/{opened}", f"{HOME}/out/{name}"
+
+
+def tool_task(question: TaskQuestion, case: CaseInput, *, copied: bool) -> ToolTask:
+    """The files of an episode on a case.
+
+    Args:
+        question: the task.
+        case: the case.
+        copied: whether the workbook that counts begins as a copy of the input: few servers can copy
+            a file.
+
+    Raises:
+        SuiteError: a file cannot be read.
+    """
+    opened, collected = tool_paths(question, case)
+    files: dict[str, bytes] = {}
+    for file in case.files:
+        data = read_regular(file.path, SuiteError, most_bytes=MAX_FILE_BYTES)
+        if data is None:
+            raise SuiteError(f"{file.path}: the file is missing")
+        files[f"{HOME}/in/{file.path.name}"] = data
+    if copied:
+        files[collected] = files[opened]
+    return ToolTask(files, opened, collected)
+
+
+def _workbook(case: CaseInput) -> str | None:
+    for kind in (FileKind.WORKBOOK, FileKind.TABLE):
+        for file in case.files:
+            if file.kind is kind:
+                return file.path.name
+    return None
+
+
+def plain_setting(setting: ToolSetting) -> dict[str, object]:
+    """The setting as JSON."""
+    return cast("dict[str, object]", asdict(setting))

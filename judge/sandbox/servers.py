@@ -1,0 +1,444 @@
+"""Roots of MCP servers: the root of solutions, with the packages or files of one server.
+
+What a user gives is installed inside a sandbox, without a network, and kept under a hash of all
+that went into it. The root of a server holds nothing of another one: two servers that need
+different versions of a package do not meet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import io
+import json
+import re
+import shlex
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.console import visible
+from judge.core.limits import GIB, MIB
+from judge.errors import SandboxError
+from judge.files.documents import MalformedError, dump_json, parse_json, read_regular
+from judge.files.paths import cache_folder
+from judge.files.writing import write_whole
+from judge.sandbox.build import Report, builders_for, fresh_folder
+from judge.sandbox.bundle import program_text
+from judge.sandbox.contract import Sandbox, ServiceChannel
+from judge.sandbox.roots import (
+    COMPLETE,
+    SERVER,
+    is_complete,
+    root_named,
+    server_folder,
+    server_root_name,
+)
+from judge.sandbox.select import open_sandbox
+from judge.sandbox.warden import frames
+
+WORK = "{work}"
+"""Stands for the folder that an agent works in, in the arguments of a server."""
+
+_FORMAT = "1"
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_WHEEL = re.compile(r"[A-Za-z0-9_.]+-[^-]+(-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl")
+_MAX_WHEELS = 500
+_MAX_BYTES = 1 * GIB
+_MAX_MEMBERS = 100_000
+_MEMORY_BYTES = 3 * GIB
+_STEP_S = 700.0
+_PROGRAM = ("judge.sandbox.warden.frames", "judge.sandbox.installer")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSource:
+    """What a server is made of, as a user gives it.
+
+    Attributes:
+        name: as in ``mcp:NAME``.
+        folder: the wheels; or files that are shown as they are.
+        entry: module that is run, or ``module:function`` that is called; empty for files.
+        command: the command for files, relative to their folder.
+        arguments: of the server; ``{work}`` stands for the folder that the agent works in.
+    """
+
+    name: str
+    folder: Path
+    entry: str = ""
+    command: str = ""
+    arguments: str = ""
+
+    def check(self) -> None:
+        """Checks what can be checked without a sandbox.
+
+        Raises:
+            SandboxError: something is missing, or has a form that it cannot have.
+        """
+        if not _NAME.fullmatch(self.name):
+            raise SandboxError(
+                f"{visible(self.name)!r:.80} cannot be the name of a server",
+                hint="Use up to 40 small letters, digits and hyphens, such as excel.",
+            )
+        if bool(self.entry) == bool(self.command):
+            raise SandboxError(
+                "a server has an entry or a command",
+                hint="--wheels FOLDER --entry MODULE:FUNCTION, or --files FOLDER --command bin/x.",
+            )
+        if not re.fullmatch(r"[\w.]*(:[\w.]+)?", self.entry):
+            raise SandboxError(
+                f"{visible(self.entry)!r:.80} is not an entry", hint="Write module or module:name."
+            )
+        if not self.folder.is_dir():
+            raise SandboxError(f"{self.folder}: there is no such folder")
+
+    @property
+    def argv(self) -> list[str]:
+        """The command that starts it inside."""
+        arguments = shlex.split(self.arguments)
+        if self.command:
+            first, *others = shlex.split(self.command)
+            return [f"{SERVER}/files/{first}", *others, *arguments]
+        return ["/usr/bin/python3", "-s", "-c", starting(self.entry), *arguments]
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltServer:
+    """A server whose root exists.
+
+    Attributes:
+        name: as in ``mcp:NAME``.
+        digest: hash of packages or files, interpreter, entry and arguments.
+        argv: the command that starts it inside; ``{work}`` is not replaced yet.
+        packages: package -> version and licence.
+        content: hash of what was installed.
+    """
+
+    name: str
+    digest: str
+    argv: tuple[str, ...]
+    packages: Mapping[str, tuple[str, str]]
+    content: str
+
+    @property
+    def root(self) -> str:
+        """The root, as ``Sandbox.service`` takes it."""
+        return server_root_name(self.digest)
+
+    def command(self, work: str) -> list[str]:
+        """The command that starts it inside.
+
+        Args:
+            work: the folder that the agent works in.
+        """
+        return [part.replace(WORK, work) for part in self.argv]
+
+
+def starting(entry: str) -> str:
+    """A program that starts an entry with the arguments that follow its name."""
+    module, _, name = entry.partition(":")
+    if not name:
+        return f"import runpy, sys; runpy.run_module({module!r}, run_name='__main__')"
+    first = name.split(".")[0]
+    return f"import sys; sys.argv[0] = {module!r}; from {module} import {first}; sys.exit({name}())"
+
+
+def build_server(source: ServerSource, sandbox: Sandbox, report: Report) -> BuiltServer:
+    """Makes the root of a server, unless it exists.
+
+    Args:
+        source: what it is made of.
+        sandbox: installs it, inside.
+        report: called with each step.
+
+    Raises:
+        SandboxError: a wheel does not fit, a dependency is missing, or the entry cannot be
+            imported; the message names it.
+    """
+    source.check()
+    with contextlib.closing(
+        sandbox.service(program_text(*_PROGRAM), root="python", memory_bytes=_MEMORY_BYTES)
+    ) as channel:
+        facts, _ = _ask(channel, {"op": "facts"})
+        files = _files_of(source)
+        digest = _digest_of(source, files, facts)
+        folder = server_folder(digest)
+        if is_complete(folder):
+            report(f"{source.name}: {folder} exists")
+        else:
+            report(f"{source.name}: installing {len(files)} files without a network")
+            with fresh_folder(folder) as work:
+                _fill(source, files, channel, work, facts)
+            report(f"{source.name}: made {folder}")
+    version = ".".join(str(facts["python"]).split(".")[:2])
+    _note_name(source.name, version, digest)
+    return _read_built(source.name, digest)
+
+
+def build_servers(source: ServerSource, backend: str, report: Report) -> dict[str, str]:
+    """Makes the root of a server for one backend, or for all that this machine has.
+
+    Args:
+        source: what it is made of.
+        backend: as in :func:`judge.sandbox.build.build_all`.
+        report: called with each step.
+
+    Returns:
+        ``digest``, and backend -> folder or image.
+
+    Raises:
+        SandboxError: as in :func:`build_server`.
+    """
+    source.check()
+    built: dict[str, str] = {}
+    for name, builder in builders_for(backend, report).items():
+        builder.build_python(report, None)
+        with contextlib.closing(open_sandbox(name)) as sandbox:
+            server = build_server(source, sandbox, report)
+        built |= {"digest": server.digest, "content": server.content}
+        built[name] = builder.build_server(root_named(server.root), report)
+    return built
+
+
+def _fill(
+    source: ServerSource,
+    files: Mapping[str, Path],
+    channel: ServiceChannel,
+    work: Path,
+    facts: Mapping[str, Any],
+) -> None:
+    """Puts what a server needs into a folder."""
+    packages: dict[str, Any] = {}
+    if source.command:
+        for name, path in files.items():
+            target = work / "files" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+            target.chmod(0o755)
+        if not (work / "files" / shlex.split(source.command)[0]).is_file():
+            raise SandboxError(
+                f"{source.folder} has no file {visible(shlex.split(source.command)[0])!r}"
+            )
+    else:
+        packages = _install(source, files, channel, work)
+    document = {
+        "argv": source.argv,
+        "packages": packages,
+        "python": facts["python"],
+        "content": _content_of(work),
+    }
+    write_whole(work / COMPLETE, dump_json(document).encode())
+
+
+def _install(
+    source: ServerSource, files: Mapping[str, Path], channel: ServiceChannel, work: Path
+) -> dict[str, Any]:
+    """Installs wheels, and unpacks the result; returns package -> version and licence."""
+    _ask(channel, {"op": "put", "name": "pip"}, _pip_archive())
+    for name, path in files.items():
+        _ask(channel, {"op": "put", "name": name}, path.read_bytes())
+    made, _ = _ask(channel, {"op": "install", "wheels": list(files)})
+    missing = [line for line in str(made["check"]).splitlines() if " requires " in line]
+    if missing:
+        raise SandboxError(
+            f"packages of {source.name} are missing: {visible('; '.join(missing[:5]))}",
+            hint=f"Put their wheels into {source.folder}, too: pip download -d FOLDER NAME.",
+        )
+    size = int(made["bytes"])
+    if size > _MAX_BYTES:
+        raise SandboxError(f"{source.name}: {size:,} bytes are installed; {_MAX_BYTES:,} may be")
+    data = bytearray()
+    while len(data) < size:
+        _, parts = _ask(channel, {"op": "read", "offset": len(data)})
+        if not parts or not parts[0]:
+            raise SandboxError(f"{source.name}: what was installed cannot be read")
+        data += parts[0]
+    _unpack(source.name, bytes(data), work)
+    module, _, name = source.entry.partition(":")
+    program = f"import {module}" + (f"; {module}.{name}" if name else "")
+    if not name:
+        program = f"import importlib.util, sys; sys.exit(not importlib.util.find_spec({module!r}))"
+    tried, _ = _ask(channel, {"op": "try", "program": program})
+    if tried["code"] != 0:
+        last = (str(tried["printed"]).strip().splitlines() or ["it is not there"])[-1]
+        raise SandboxError(
+            f"the entry {source.entry} cannot be imported: {visible(last)[:300]}",
+            hint="--entry is the module, or module:function, that the package's own command calls.",
+        )
+    packages = made["packages"]
+    assert isinstance(packages, dict)
+    return {str(name): [str(one) for one in facts] for name, facts in packages.items()}
+
+
+def _unpack(name: str, data: bytes, work: Path) -> None:
+    """Unpacks what a sandbox sends: files and folders only, none of them elsewhere."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            members = []
+            for member in archive:
+                members.append(member)
+                plain = member.isfile() or member.isdir()
+                if len(members) > _MAX_MEMBERS or not plain or ".." in Path(member.name).parts:
+                    raise SandboxError(f"{name}: {visible(member.name)!r:.100} is not a plain file")
+            archive.extractall(work, members, filter="data")
+    except tarfile.TarError as error:
+        raise SandboxError(f"{name}: what was installed cannot be unpacked: {error}") from error
+
+
+def _files_of(source: ServerSource) -> dict[str, Path]:
+    """The wheels, or the files, by their name within the folder."""
+    if source.command:
+        paths = [path for path in sorted(source.folder.rglob("*")) if path.is_file()]
+        files = {path.relative_to(source.folder).as_posix(): path for path in paths}
+    else:
+        files = {path.name: path for path in sorted(source.folder.iterdir()) if path.is_file()}
+        strange = [name for name in files if not _WHEEL.fullmatch(name)]
+        if strange:
+            raise SandboxError(
+                f"{source.folder} holds {visible(strange[0])!r:.100}, which is not a wheel",
+                hint="Nothing is built from source here: pip download --only-binary=:all: -d "
+                "FOLDER NAME.",
+            )
+    if not files or len(files) > _MAX_WHEELS:
+        raise SandboxError(f"{source.folder} holds {len(files)} files; 1 to {_MAX_WHEELS} may be")
+    if sum(path.stat().st_size for path in files.values()) > _MAX_BYTES:
+        raise SandboxError(f"{source.folder} holds more than {_MAX_BYTES // MIB:,} MiB")
+    return files
+
+
+def _digest_of(source: ServerSource, files: Mapping[str, Path], facts: Mapping[str, Any]) -> str:
+    version = ".".join(str(facts["python"]).split(".")[:2])
+    parts: list[str] = [_FORMAT, version, str(facts["machine"]), *source.argv]
+    for name, path in files.items():
+        parts += [name, hashlib.sha256(path.read_bytes()).hexdigest()]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+def _content_of(work: Path) -> str:
+    """A hash of all files of a folder, apart from what Python compiled."""
+    digest = hashlib.sha256()
+    for path in sorted(work.rglob("*")):
+        if path.is_file() and path.suffix != ".pyc":
+            name = path.relative_to(work).as_posix()
+            digest.update(f"{name}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\0".encode())
+    return digest.hexdigest()
+
+
+def _pip_archive() -> bytes:
+    """A copy of the pip of this interpreter.
+
+    Raises:
+        SandboxError: there is none.
+    """
+    spec = importlib.util.find_spec("pip")
+    if spec is None or not spec.submodule_search_locations:
+        raise SandboxError(
+            "this Python has no pip, which installs wheels inside the sandbox",
+            hint="run: python -m ensurepip",
+        )
+    folder = Path(spec.submodule_search_locations[0])
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.suffix not in {".pyc", ".exe"}:
+                archive.write(path, f"pip/{path.relative_to(folder).as_posix()}")
+    return data.getvalue()
+
+
+def _ask(
+    channel: ServiceChannel, header: dict[str, Any], blob: bytes | None = None
+) -> tuple[dict[str, Any], list[bytes]]:
+    """Asks the installer.
+
+    Raises:
+        SandboxError: it failed; the message is the end of what it printed.
+    """
+    payload = frames.pack(header, [] if blob is None else [blob])[4:]
+    try:
+        answer, parts = frames.unpack(channel.call(payload, _STEP_S))
+    except (TimeoutError, frames.ProtocolError) as error:
+        raise SandboxError(f"the packages cannot be installed: {error}") from error
+    if "fault" in answer:
+        lines = [line for line in str(answer["fault"]).strip().splitlines() if line.strip()]
+        raise SandboxError(
+            "the packages cannot be installed: " + visible("; ".join(lines[-3:]))[:600],
+            hint="Wheels must be for the Python of the sandbox: judge sandbox info names it.",
+        )
+    return answer, parts
+
+
+# -- names ----------------------------------------------------------------------------------------
+
+
+def _names_folder() -> Path:
+    return cache_folder() / "servers" / "names"
+
+
+def _note_name(name: str, version: str, digest: str) -> None:
+    path = _names_folder() / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, dump_json({**_digests(name), version: digest}).encode())
+
+
+def _digests(name: str) -> dict[str, str]:
+    data = read_regular(_names_folder() / f"{name}.json", SandboxError, most_bytes=MIB)
+    with contextlib.suppress(MalformedError):
+        document = parse_json(data or b"{}")
+        if isinstance(document, dict):
+            return {str(version): str(digest) for version, digest in document.items()}
+    return {}
+
+
+def server_names() -> list[str]:
+    """The names of the servers that were built."""
+    with contextlib.suppress(OSError):
+        return sorted(path.stem for path in _names_folder().glob("*.json"))
+    return []
+
+
+def find_server(name: str, sandbox: Sandbox) -> BuiltServer:
+    """A server by its name, as it was built for the interpreter of a sandbox.
+
+    Raises:
+        SandboxError: it was not built; the hint names the command.
+    """
+    digest = None
+    if _NAME.fullmatch(name):
+        digest = _digests(name).get(".".join(sandbox.info.python.split(".")[:2]))
+    if digest is None or not is_complete(server_folder(digest)):
+        known = ", ".join(server_names()) or "none"
+        raise SandboxError(
+            f"there is no server {visible(name)!r:.80} for this sandbox; built: {known}",
+            hint=f"run: judge sandbox build --mcp {visible(name)[:40]} --wheels FOLDER --entry "
+            "MODULE:FUNCTION",
+        )
+    server = _read_built(name, digest)
+    if not sandbox.has_root(server.root):
+        raise SandboxError(
+            f"the root of the server {name} is missing in this sandbox",
+            hint=f"run: judge sandbox build --mcp {name} … --backend {sandbox.info.backend}",
+        )
+    return server
+
+
+def _read_built(name: str, digest: str) -> BuiltServer:
+    document = json.loads((server_folder(digest) / COMPLETE).read_text("utf-8"))
+    return BuiltServer(
+        name=name,
+        digest=digest,
+        argv=tuple(document["argv"]),
+        packages={key: tuple(value) for key, value in document["packages"].items()},
+        content=document["content"],
+    )
+
+
+def built_servers(sandbox: Sandbox) -> Iterator[BuiltServer]:
+    """The servers that were built for a sandbox."""
+    for name in server_names():
+        with contextlib.suppress(SandboxError):
+            yield find_server(name, sandbox)

@@ -1,0 +1,360 @@
+"""A sandbox for the tools of one episode, by way of the driver inside.
+
+Nothing of it is trusted: what comes back is bounded by the driver, and checked here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judge.closable import Closable
+from judge.console import visible
+from judge.core.limits import MIB
+from judge.errors import SandboxError
+from judge.sandbox.contract import Sandbox, ServiceChannel
+from judge.sandbox.roots import AGENT_HOME, root_named
+from judge.sandbox.warden import frames
+from judge.tools.contract import ToolFaultError
+from judge.tools.driver import driver_digest, driver_text, helper_texts
+
+HOME = AGENT_HOME
+MAX_WORKBOOK_BYTES = 64 * MIB
+MAX_DRAWN_BYTES = 8 * MIB
+_START_S = 120.0
+_FILES_S = 120.0
+_SLACK_S = 30.0
+"""How much longer than its own limit an answer may take: the driver ends what it waits for."""
+
+_DATA_SHARE = 0.8
+"""How much of the memory of the sandbox one process may hold."""
+
+_MAX_MESSAGE_CHARS = 600
+_NO_FILE = {
+    "missing": "there is no file",
+    "too_large": "the file is too long",
+    "not_a_file": "it is a folder",
+    "link": "it is a link",
+    "special": "it is not a regular file",
+}
+
+
+class BoxError(Exception):
+    """What a program in the sandbox was to do did not happen.
+
+    Attributes:
+        message: what happened, for people and models.
+        kind: ``timeout``, ``died``, ``too-long``; empty for other reasons.
+    """
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class BoxFile:
+    """A file that was read from a sandbox.
+
+    Attributes:
+        data: its bytes; None if there is none, or it is too long.
+        problem: why there are none.
+    """
+
+    data: bytes | None
+    problem: str = ""
+
+    @property
+    def sha256(self) -> str | None:
+        """The hash of the bytes."""
+        return None if self.data is None else hashlib.sha256(self.data).hexdigest()
+
+
+class Box(Closable):
+    """A sandbox with a driver in it.
+
+    Args:
+        sandbox: where it runs; it stays the caller's.
+        root: the root that it runs in.
+        files: absolute path below :data:`HOME` -> content.
+        folders: further folders to make.
+        environment: variables of every program in it.
+        functions: what the shell reads first.
+
+    Raises:
+        SandboxError: the root does not exist, or the driver does not start.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        root: str,
+        files: Mapping[str, bytes],
+        *,
+        folders: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        functions: str = "",
+    ) -> None:
+        kind = root_named(root)
+        self.root = root
+        self.image = box_image(sandbox, root)
+        self._lock = threading.Lock()
+        self._channel: ServiceChannel | None = sandbox.service(
+            driver_text(), root=root, memory_bytes=kind.memory_bytes
+        )
+        header = {
+            "op": "start",
+            "files": list(files),
+            "folders": [HOME, *folders],
+            "programs": helper_texts(),
+            "environment": dict(environment or {}),
+            "functions": functions,
+            "data_bytes": int(kind.memory_bytes * _DATA_SHARE),
+        }
+        try:
+            self.ask(header, list(files.values()), _START_S)
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(
+        self, header: Mapping[str, Any], blobs: Sequence[bytes], limit_s: float
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """Sends a request to the driver.
+
+        Args:
+            header: ``op`` and its arguments.
+            blobs: bytes that go with it.
+            limit_s: seconds that the driver may take.
+
+        Raises:
+            BoxError: it says that this cannot be done.
+            SandboxError: the sandbox broke.
+        """
+        channel = self._channel
+        if channel is None:
+            raise SandboxError("the sandbox of the tools was closed")
+        try:
+            payload = frames.pack(dict(header), list(blobs))[4:]
+            answer, parts = frames.unpack(channel.call(payload, limit_s + _SLACK_S))
+        except TimeoutError as error:
+            self.close()
+            raise SandboxError(
+                f"the sandbox of the tools gives no answer in {limit_s + _SLACK_S:g} s"
+            ) from error
+        except (frames.ProtocolError, RecursionError, UnicodeError) as error:
+            self.close()
+            raise SandboxError(f"the sandbox of the tools broke: {error}") from error
+        except SandboxError:
+            self.close()
+            raise
+        if "fault" in answer:
+            message = visible(str(answer["fault"])[:_MAX_MESSAGE_CHARS])
+            raise BoxError(message, str(answer.get("kind", "")))
+        return answer, parts
+
+    def read(self, path: str, most_bytes: int = MAX_WORKBOOK_BYTES) -> BoxFile:
+        """Reads a file below the home folder.
+
+        Raises:
+            SandboxError: the sandbox broke.
+        """
+        try:
+            answer, parts = self.ask(
+                {"op": "read", "path": path, "most_bytes": most_bytes}, [], _FILES_S
+            )
+        except BoxError as error:
+            return BoxFile(None, error.message)
+        status = str(answer.get("status"))
+        if status == "collected" and parts:
+            return BoxFile(parts[0])
+        return BoxFile(None, _NO_FILE.get(status, status))
+
+    def hash(self, path: str, most_bytes: int = MAX_WORKBOOK_BYTES) -> str | None:
+        """The SHA-256 of a file; None if there is none, or it is too long."""
+        header = {"op": "hash", "path": path, "most_bytes": most_bytes}
+        with contextlib.suppress(BoxError):
+            answer, _ = self.ask(header, [], _FILES_S)
+            digest = answer.get("sha256")
+            return digest if isinstance(digest, str) else None
+        return None
+
+    def write(self, path: str, data: bytes) -> None:
+        """Writes a file below the home folder.
+
+        Raises:
+            BoxError: it cannot be written.
+        """
+        self.ask({"op": "write", "path": path}, [data], _FILES_S)
+
+    def manifest(self) -> dict[str, str]:
+        """Path -> SHA-256 of every file in the home folder.
+
+        Raises:
+            BoxError: there are too many, or they are too long.
+        """
+        answer, _ = self.ask({"op": "manifest"}, [], _FILES_S)
+        found = answer.get("files")
+        if not isinstance(found, dict):
+            raise SandboxError("the sandbox of the tools broke: it lists no files")
+        return {str(path): str(digest) for path, digest in found.items()}
+
+    def memory_bytes(self) -> int:
+        """Proportional memory of everything in it."""
+        answer, _ = self.ask({"op": "memory"}, [], _FILES_S)
+        return int(answer.get("memory_bytes", 0))
+
+    def close(self) -> None:
+        """Ends it and everything in it; safe to call twice."""
+        with self._lock:
+            channel, self._channel = self._channel, None
+        if channel is not None:
+            channel.close()
+
+
+class Boxes(Closable):
+    """The sandboxes of one episode: one for each root, with the same files in all.
+
+    A call happens in one of them. Before the next call in another one, what has changed is copied
+    there, so that tools of several roots work on the same workbook and on nothing else of each
+    other.
+
+    Args:
+        sandbox: where they run.
+        files: absolute path below :data:`HOME` -> content.
+        folders: further folders to make.
+        environment: variables of every program.
+        functions: what the shell reads first.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        files: Mapping[str, bytes],
+        *,
+        folders: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        functions: str = "",
+    ) -> None:
+        self._sandbox = sandbox
+        self._files = dict(files)
+        self._folders = tuple(folders)
+        self._environment = dict(environment or {})
+        self._functions = functions
+        self._boxes: dict[str, Box] = {}
+        self._latest: Box | None = None
+
+    def at(self, root: str) -> Box:
+        """The sandbox of a root, opened when it is first needed, with the files as they are now.
+
+        Raises:
+            SandboxError: it cannot be opened, or broke.
+            BoxError: the files cannot be copied.
+        """
+        box = self._boxes.get(root)
+        if box is None:
+            box = self._boxes[root] = Box(
+                self._sandbox,
+                root,
+                self._files,
+                folders=self._folders,
+                environment=self._environment,
+                functions=self._functions,
+            )
+        if self._latest is not None and self._latest is not box:
+            self._follow(self._latest, box)
+        self._latest = box
+        return box
+
+    @property
+    def latest(self) -> Box:
+        """The sandbox with the files as they are now.
+
+        Raises:
+            SandboxError: none is open.
+        """
+        if self._latest is None:
+            raise SandboxError("no sandbox of the tools is open")
+        return self._latest
+
+    @property
+    def opened(self) -> tuple[Box, ...]:
+        """Those that are open."""
+        return tuple(self._boxes.values())
+
+    def restart(self) -> None:
+        """Ends all of them; the next one begins with the files of the start."""
+        for box in self._boxes.values():
+            box.close()
+        self._boxes.clear()
+        self._latest = None
+
+    def close(self) -> None:
+        """Ends all of them; safe to call twice."""
+        self.restart()
+
+    @staticmethod
+    def _follow(source: Box, target: Box) -> None:
+        now, before = source.manifest(), target.manifest()
+        for path, digest in now.items():
+            if before.get(path) != digest:
+                read = source.read(path)
+                if read.data is not None:
+                    target.write(path, read.data)
+        for path in before.keys() - now.keys():
+            target.ask({"op": "remove", "path": path}, [], _FILES_S)
+
+
+class BoxFolder:
+    """The workbooks of an episode as tools of :mod:`judge.tools.workbooks` read and write them.
+
+    Args:
+        boxes: the sandboxes.
+    """
+
+    read_only = False
+
+    def __init__(self, boxes: Boxes) -> None:
+        self._boxes = boxes
+
+    def names(self) -> list[tuple[str, int]]:
+        """Paths of the workbooks below the home folder, without their bytes."""
+        try:
+            paths = self._boxes.latest.manifest()
+        except BoxError as error:
+            raise ToolFaultError(error.message) from error
+        ends = (".xlsx", ".xlsm")
+        return [(path, 0) for path in paths if path.lower().endswith(ends)]
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a workbook.
+
+        Raises:
+            ToolFaultError: there is none.
+        """
+        found = self._boxes.latest.read(name)
+        if found.data is None:
+            raise ToolFaultError(f"{visible(name)!r:.200}: {found.problem}")
+        return found.data
+
+    def write(self, name: str, data: bytes) -> None:
+        """Writes a workbook.
+
+        Raises:
+            ToolFaultError: it cannot be written.
+        """
+        try:
+            self._boxes.latest.write(name, data)
+        except BoxError as error:
+            raise ToolFaultError(error.message) from error
+
+
+def box_image(sandbox: Sandbox, root: str) -> str:
+    """Changes whenever what tools in a root find there does."""
+    text = f"{sandbox.root_digest(root)}\0{driver_digest()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

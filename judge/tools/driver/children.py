@@ -1,0 +1,270 @@
+"""A process that the driver starts, and what of its output is kept."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+
+TAIL_BYTES = 64 * 1024
+"""How much of a standard error is kept: its end."""
+
+_CHUNK_BYTES = 64 * 1024
+_DRAIN_PAUSE_S = 0.01
+"""After each chunk of a standard error: a flood waits, the driver does not."""
+_END_S = 2.0
+
+
+class EndedError(Exception):
+    """The process has ended, or closed its output."""
+
+
+class TooLongError(Exception):
+    """A line, or a frame, is longer than any may be."""
+
+
+class Child:
+    """A process with pipes, in a session of its own.
+
+    Args:
+        command: it and its arguments.
+        environment: all of it.
+        folder: where it starts.
+        data_bytes: the most memory of its own that it may hold.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        folder: str,
+        data_bytes: int,
+    ) -> None:
+        def bound() -> None:
+            resource.setrlimit(resource.RLIMIT_DATA, (data_bytes, data_bytes))
+
+        self.process = subprocess.Popen(
+            list(command),
+            env=dict(environment),
+            cwd=folder,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+            preexec_fn=bound,  # noqa: PLW1509 - the driver's threads hold no lock
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self._in = self.process.stdin.fileno()
+        self._out = self.process.stdout.fileno()
+        os.set_blocking(self._in, False)
+        os.set_blocking(self._out, False)
+        self._buffer = bytearray()
+        self._at_end = False
+        self._tail = b""
+        self._complaints = 0
+        threading.Thread(
+            target=self._drain, args=(self.process.stderr.fileno(),), daemon=True
+        ).start()
+
+    @property
+    def complaint(self) -> str:
+        """The end of its standard error."""
+        return self._tail.decode("utf-8", "replace")
+
+    @property
+    def complained_bytes(self) -> int:
+        """How much it wrote to standard error."""
+        return self._complaints
+
+    def send(self, data: bytes, deadline: float) -> None:
+        """Sends everything.
+
+        Raises:
+            TimeoutError: it does not read.
+            EndedError: it has ended.
+        """
+        view = memoryview(data)
+        while view:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            _, writable, _ = select.select([], [self._in], [], left)
+            if not writable:
+                raise TimeoutError
+            try:
+                view = view[os.write(self._in, view[:_CHUNK_BYTES]) :]
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                raise EndedError from error
+
+    def lines(self, deadline: float, most_bytes: int, most_lines: int) -> list[bytes]:
+        """At least one whole line, without its end, and those that have arrived.
+
+        Args:
+            deadline: by the monotonic clock.
+            most_bytes: of a line, and of all together after the first.
+            most_lines: how many are returned.
+
+        Raises:
+            TimeoutError: no whole line in time.
+            EndedError: there is none, and none will come.
+            TooLongError: a line has more bytes.
+        """
+        found: list[bytes] = []
+        size = 0
+        searched = 0
+        while True:
+            while len(found) < most_lines:
+                end = self._buffer.find(b"\n", searched)
+                if end < 0 or (found and size + end > most_bytes):
+                    break
+                if end > most_bytes:
+                    raise TooLongError
+                found.append(bytes(self._buffer[:end]))
+                del self._buffer[: end + 1]
+                size += end
+                searched = 0
+            if found:
+                return found
+            if len(self._buffer) > most_bytes:
+                raise TooLongError
+            searched = len(self._buffer)
+            self._fill(deadline)
+
+    def exactly(self, count: int, deadline: float) -> bytes:
+        """So many bytes.
+
+        Raises:
+            TimeoutError: not in time.
+            EndedError: it has ended before.
+        """
+        while len(self._buffer) < count:
+            self._fill(deadline)
+        data = bytes(self._buffer[:count])
+        del self._buffer[:count]
+        return data
+
+    def frame(self, deadline: float, most_bytes: int) -> bytes:
+        """The payload of one length-prefixed frame.
+
+        Raises:
+            TimeoutError, EndedError: as :meth:`exactly`.
+            TooLongError: it has more bytes.
+        """
+        length = int.from_bytes(self.exactly(4, deadline), "big")
+        if length > most_bytes:
+            raise TooLongError
+        return self.exactly(length, deadline)
+
+    def _fill(self, deadline: float) -> None:
+        if self._at_end:
+            raise EndedError
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        readable, _, _ = select.select([self._out], [], [], left)
+        if not readable:
+            raise TimeoutError
+        try:
+            chunk = os.read(self._out, _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if not chunk:
+            self._at_end = True
+            raise EndedError
+        self._buffer += chunk
+
+    def _drain(self, descriptor: int) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while chunk := os.read(descriptor, _CHUNK_BYTES):
+                self._complaints += len(chunk)
+                self._tail = (self._tail + chunk)[-TAIL_BYTES:]
+                time.sleep(_DRAIN_PAUSE_S)
+
+    def interrupt(self) -> None:
+        """Sends it what ctrl+c would."""
+        with contextlib.suppress(OSError):
+            os.kill(self.process.pid, signal.SIGINT)
+
+    def end(self) -> None:
+        """Ends it: closes its input, waits, then asks, then kills its whole group."""
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        for number in (None, signal.SIGTERM, signal.SIGKILL):
+            if number is not None:
+                with contextlib.suppress(OSError):
+                    os.killpg(self.process.pid, number)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(_END_S)
+                break
+        self.kill()
+
+    def kill(self) -> None:
+        """Kills its whole group at once."""
+        with contextlib.suppress(OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_END_S)
+        for pipe in (self.process.stdin, self.process.stdout):
+            with contextlib.suppress(OSError):
+                assert pipe is not None
+                pipe.close()
+
+
+def stats(*, ended: bool = False) -> dict[int, int]:
+    """Every process that runs, or has ended and is not noted yet -> its parent."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{name}/stat", "rb") as file:
+                after = file.read().rpartition(b")")[2].split()
+            if (after[0] in {b"Z", b"X"}) is ended:
+                parents[int(name)] = int(after[1])
+    return parents
+
+
+def descendants(root: int) -> list[int]:
+    """Every process below another one."""
+    parents = stats()
+    below: list[int] = []
+    for pid in parents:
+        line, seen = parents.get(pid, 0), {pid}
+        while line and line != root and line not in seen:
+            seen.add(line)
+            line = parents.get(line, 0)
+        if line == root and pid != root:
+            below.append(pid)
+    return below
+
+
+def reap(ours: set[int]) -> None:
+    """Takes note of the end of orphans, which come to process 1."""
+    for pid, parent in stats(ended=True).items():
+        if parent == os.getpid() and pid not in ours:
+            with contextlib.suppress(OSError):
+                os.waitpid(pid, os.WNOHANG)
+
+
+def memory_bytes() -> int:
+    """Proportional memory of everything in this namespace, the driver included."""
+    total = 0
+    for pid in stats():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/smaps_rollup") as file:
+            for line in file:
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) * 1024
+                    break
+    return total
