@@ -1,22 +1,26 @@
-"""Episodes performed again: the recorded actions in a fresh desktop, compared with the record."""
+"""Episodes performed again, in a fresh desktop or with fresh tools, compared with the record."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Generic, TypeVar
 
 from judge.api.options import ScoreOptions
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
-from judge.core.records.runs import RunDocument
+from judge.api.tools import named_set
+from judge.core.records.runs import InferenceIdentity, RunDocument
+from judge.core.records.tool_episodes import ToolTurn
 from judge.core.submission import KeptOutput
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
-from judge.desktop.contract import Desktop, DesktopHost, DesktopTask, Signal
+from judge.desktop.contract import Desktop, DesktopHost, Signal
 from judge.desktop.episodes import (
     Episode,
     EpisodeFiles,
@@ -40,7 +44,13 @@ from judge.inference.desktop.setting import (
     load_desktop_setting,
     load_words,
 )
+from judge.inference.tools.setting import tool_task
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite
+from judge.tools.episodes import ToolEpisode, has_tool_episodes, read_tool_episodes
+from judge.tools.native import SUBMIT
+from judge.tools.sets import EpisodeTools, SharedCalculator, ToolSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +60,17 @@ class ReplayedTurn:
     Attributes:
         number: from 1.
         lines: lines of the table that only one of the two has; 0 if the tables are equal.
-        outcomes: numbers of the actions, from 1, that failed only once of the two times.
+        outcomes: numbers of the actions, or calls of tools, from 1, that failed only once of the
+            two times.
+        results: numbers of the calls of tools, from 1, whose text has another hash.
+        workbooks: numbers of those after which the workbook that counts has another hash.
     """
 
     number: int
     lines: int
     outcomes: tuple[int, ...] = ()
+    results: tuple[int, ...] = ()
+    workbooks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +105,20 @@ class ReplayedEpisode:
         return not self.problem and self.before is self.after
 
 
+_Recorded = TypeVar("_Recorded", Episode, ToolEpisode)
+
+
 @dataclass(frozen=True, slots=True)
-class _Replayer:
+class _Replayer(ABC, Generic[_Recorded]):
     """Performs episodes of a run again."""
 
     run: RunDocument
     store: RunDirectory
     suite: Suite
-    host: DesktopHost
     judge: CaseJudge
-    trusts_values: bool = False
+    trusts_values: bool
 
-    def replay(self, episode: Episode) -> ReplayedEpisode:
+    def replay(self, episode: _Recorded) -> ReplayedEpisode:
         """Performs an episode again; what prevents that is data."""
         replayed = ReplayedEpisode(*episode.key)
         try:
@@ -109,12 +126,126 @@ class _Replayer:
         except (MalformedError, JudgeError) as error:
             return replace(replayed, problem=str(error))
 
+    @abstractmethod
+    def _performed(self, replayed: ReplayedEpisode, episode: _Recorded) -> ReplayedEpisode: ...
+
+    def _case(self, episode: _Recorded) -> tuple[Task, TestCase]:
+        task_id, _, number = episode.key
+        if task_id not in self.suite:
+            raise SuiteError(f"the suite has no task {task_id}")
+        task = self.suite.task(task_id)
+        case = next((candidate for candidate in task.cases if candidate.number == number), None)
+        if case is None:
+            raise SuiteError(f"task {task_id} has no case {number}")
+        return task, case
+
+    def _concluded(
+        self,
+        replayed: ReplayedEpisode,
+        of: tuple[Task, TestCase],
+        before: KeptOutput,
+        now: bytes | None,
+        problem: str,
+    ) -> ReplayedEpisode:
+        """With the verdicts on the file that was kept, and on the one that was left now."""
+        digest = None if now is None else hashlib.sha256(now).hexdigest()
+        after = replace(before, sha256=digest, problem=problem)
+        return replace(
+            replayed,
+            before=self._verdict(*of, before, None),
+            after=self._verdict(*of, after, now),
+            same_file=digest == before.sha256,
+        )
+
+    def _verdict(
+        self, task: Task, case: TestCase, output: KeptOutput, data: bytes | None
+    ) -> Verdict | None:
+        if not task.answer.is_file:
+            return None
+        outcome = kept_outcome(output, data, trusts_values=self.trusts_values)
+        return self.judge.conclude(task, 0, case, outcome).verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolReplayer(_Replayer[ToolEpisode]):
+    """Does the calls of episodes again, in a fresh sandbox, and compares hashes.
+
+    What a program writes may hold the time, and then has another hash; the verdicts count.
+    """
+
+    tools: ToolSet
+    sandbox: Sandbox
+    calculator: SharedCalculator
+
+    def _performed(self, replayed: ReplayedEpisode, episode: ToolEpisode) -> ReplayedEpisode:
+        head, end = episode.head, episode.end
+        if head.get("imported"):
+            raise StoreError("the episode was imported: its tools are not known")
+        if end is None:
+            raise StoreError("the episode was interrupted")
+        task, case = self._case(episode)
+        copied = head["collected"] in head["files"]
+        opened = tool_task(task.question, case.question, copied=copied)
+        _check_files(head.get("files"), opened.files)
+        identity = (self.run.get("inference") or InferenceIdentity()).get("tools")
+        published = () if identity is None else identity.get("as_published", ())
+        turns: list[ReplayedTurn] = []
+        with EpisodeTools(
+            self.tools,
+            self.sandbox,
+            opened.files,
+            opened.opened,
+            opened.collected,
+            self.calculator,
+            marker="marker" in published,
+            shifted="shifted-arguments" in published,
+        ) as tools:
+            tools.start()
+            for turn in episode.turns:
+                turns += self._turn(tools, turn)
+            left = tools.collect()
+        before = KeptOutput(
+            self.store.path,
+            end["output"],
+            ended=end["ended"],
+            gui_only=False,
+            problem=end["problem"],
+        )
+        replayed = replace(replayed, turns=len(episode.turns), differing=tuple(turns))
+        return self._concluded(replayed, (task, case), before, left.data, left.problem)
+
+    def _turn(self, tools: EpisodeTools, turn: ToolTurn) -> Iterator[ReplayedTurn]:
+        """Does the calls of a turn again; yields what came out otherwise."""
+        outcomes, results, workbooks = [], [], []
+        for number, call in enumerate(turn["calls"], start=1):
+            if "arguments" not in call or call.get("error") == "limit" or call["tool"] == SUBMIT:
+                continue
+            outcome = tools.call(call["tool"], call["arguments"])
+            if bool(outcome.error) == call["ok"]:
+                outcomes.append(number)
+            if (
+                hashlib.sha256(outcome.text.encode("utf-8", "replace")).hexdigest()
+                != (call["text"]["sha256"])
+            ):
+                results.append(number)
+            if tools.workbook() != call["workbook"]:
+                workbooks.append(number)
+        if outcomes or results or workbooks:
+            yield ReplayedTurn(turn["number"], 0, tuple(outcomes), tuple(results), tuple(workbooks))
+
+
+@dataclass(frozen=True, slots=True)
+class _DesktopReplayer(_Replayer[Episode]):
+    """Performs the actions of episodes on desktops again."""
+
+    host: DesktopHost
+
     def _performed(self, replayed: ReplayedEpisode, episode: Episode) -> ReplayedEpisode:
         if episode.end is None:
             raise StoreError("the episode was interrupted")
         task, case = self._case(episode)
         opened = desktop_task(task.question, case.question)
-        _check_files(episode, opened)
+        _check_files(episode.head.get("files"), opened.files)
         options = options_of(episode.head)
         way = self._way(episode)
         turns: list[ReplayedTurn] = []
@@ -130,26 +261,8 @@ class _Replayer:
             gui_only=options.gui_only,
             problem=end["problem"],
         )
-        digest = None if left.data is None else hashlib.sha256(left.data).hexdigest()
-        after = replace(before, sha256=digest, problem=left.problem)
-        return replace(
-            replayed,
-            turns=len(episode.turns),
-            differing=tuple(turns),
-            before=self._verdict(task, case, before, None),
-            after=self._verdict(task, case, after, left.data),
-            same_file=digest == end["output"],
-        )
-
-    def _case(self, episode: Episode) -> tuple[Task, TestCase]:
-        task_id, _, number = episode.key
-        if task_id not in self.suite:
-            raise SuiteError(f"the suite has no task {task_id}")
-        task = self.suite.task(task_id)
-        case = next((candidate for candidate in task.cases if candidate.number == number), None)
-        if case is None:
-            raise SuiteError(f"task {task_id} has no case {number}")
-        return task, case
+        replayed = replace(replayed, turns=len(episode.turns), differing=tuple(turns))
+        return self._concluded(replayed, (task, case), before, left.data, left.problem)
 
     def _way(self, episode: Episode) -> DesktopMode:
         """How tables were made in an episode: what is not on record is as it usually is."""
@@ -188,14 +301,6 @@ class _Replayer:
             raise StoreError(f"tables/{was}.txt: the table is missing, or was changed")
         return len(set(before.splitlines()) ^ set(table.splitlines()))
 
-    def _verdict(
-        self, task: Task, case: TestCase, output: KeptOutput, data: bytes | None
-    ) -> Verdict | None:
-        if not task.answer.is_file:
-            return None
-        outcome = kept_outcome(output, data, trusts_values=self.trusts_values)
-        return self.judge.conclude(task, 0, case, outcome).verdict
-
 
 def replay(
     run: Path | str,
@@ -204,7 +309,7 @@ def replay(
     desktops: DesktopHost | None = None,
     on_episode: Callable[[ReplayedEpisode, int], None] = lambda _episode, _total: None,
 ) -> list[ReplayedEpisode]:
-    """Performs the episodes of a run again, in fresh desktops; nothing is written.
+    """Performs the episodes of a run again, in fresh desktops or sandboxes; nothing is written.
 
     Args:
         run: the results directory.
@@ -229,23 +334,24 @@ def replay(
         resources = JudgingResources(options, stack)
         suite = resources.adapt(_suite_of(store, document, options))
         chosen = {task.id for task in suite.select(options.ids, options.limit).tasks}
-        episodes = [episode for episode in read_episodes(store.path) if episode.key[0] in chosen]
+        of_tools = has_tool_episodes(document.get("setting"))
+        found = read_tool_episodes(store.path) if of_tools else read_episodes(store.path)
+        episodes = [episode for episode in found if episode.key[0] in chosen]
         if not episodes:
             raise UsageError(
                 f"{store.path}: has no episodes of these tasks",
-                hint="--replay is for runs of `judge infer --mode desktop`.",
+                hint="--replay is for runs of `judge infer` with --mode desktop or --mode tools.",
             )
-        host = desktops or open_desktops(options.sandbox, options.jobs, stack)
         tasks = [suite.task(task_id) for task_id in {episode.key[0] for episode in episodes}]
         settings = resources.settings_for(tasks, runs=False, remembered=backend_of(document))
-        replayer = _Replayer(
-            document,
-            store,
-            suite,
-            host,
-            CaseJudge(settings.recalculator, settings.rules),
-            options.trust_values,
-        )
+        judge = CaseJudge(settings.recalculator, settings.rules)
+        known = document, store, suite, judge, options.trust_values
+        replayer: _Replayer[Any]
+        if of_tools:
+            replayer = _tool_replayer(known, options, stack)
+        else:
+            host = desktops or open_desktops(options.sandbox, options.jobs, stack)
+            replayer = _DesktopReplayer(*known, host)
         replayed: list[ReplayedEpisode] = []
         with ThreadPoolExecutor(options.jobs, thread_name_prefix="judge-replay") as threads:
             for one in threads.map(replayer.replay, episodes):
@@ -254,8 +360,31 @@ def replay(
         return replayed
 
 
+def _tool_replayer(
+    known: tuple[RunDocument, RunDirectory, Suite, CaseJudge, bool],
+    options: ScoreOptions,
+    stack: contextlib.ExitStack,
+) -> _ToolReplayer:
+    """Opens the tools that a run says it had.
+
+    Raises:
+        UsageError: the run does not say which these were.
+        SandboxError: there is no sandbox, or a server was not built.
+    """
+    identity = (known[0].get("inference") or InferenceIdentity()).get("tools")
+    if identity is None:
+        raise UsageError(
+            f"{known[1].path}: does not say which tools there were",
+            hint="Trajectories that were imported cannot be performed again.",
+        )
+    sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox)))
+    tools = named_set(identity["asked"], identity["answer"], lambda: sandbox)
+    calculator = stack.enter_context(SharedCalculator(options.sandbox))
+    return _ToolReplayer(*known, tools, sandbox, calculator)
+
+
 _NOT_HERE = {
-    "cluster": "desktops are opened on this machine, and their files judged here",
+    "cluster": "desktops and tools are opened on this machine, and their files judged here",
     "out": "nothing is written",
     "suspects": "nothing is written",
     "reward": "nothing is written",
@@ -278,9 +407,9 @@ def _check_options(options: ScoreOptions) -> None:
             )
 
 
-def _check_files(episode: Episode, opened: DesktopTask) -> None:
-    now = {path: hashlib.sha256(data).hexdigest() for path, data in opened.files.items()}
-    if episode.head.get("files", now) != now:
+def _check_files(before: Mapping[str, str] | None, files: Mapping[str, bytes]) -> None:
+    now = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    if before is not None and before != now:
         raise SuiteError("the files of the task are not those of the episode")
 
 

@@ -321,6 +321,8 @@ def _differing(episode: ReplayedEpisode) -> str:
     for turn in episode.differing[:_MAX_TURNS]:
         parts = [f"{turn.lines} lines of the tree"] if turn.lines else []
         parts += [f"action {number}" for number in turn.outcomes]
+        parts += [f"result {number}" for number in turn.results]
+        parts += [f"workbook after call {number}" for number in turn.workbooks]
         causes.append(f"turn {turn.number}: {', '.join(parts)}")
     if len(episode.differing) > _MAX_TURNS:
         causes.append(f"and {len(episode.differing) - _MAX_TURNS} more turns")
