@@ -42,7 +42,6 @@ def line(identifier: str, shown: str, **fields: Any) -> ToolCallLine:
         "arguments": {"command": "ls"},
         "ok": "error" not in fields,
         "text": {**text, "shown": shown},
-        "pictures": [],
         "seconds": 0.25,
         "workbook": None,
         **fields,
@@ -70,6 +69,7 @@ def turn(number: int, *calls: ToolCallLine, **fields: Any) -> ToolTurn:
         "cost": 0.01,
         "latency_s": 1.5,
         "cut": False,
+        "told": "",
         "calls": list(calls),
         "seconds": 0.5,
         **fields,
@@ -210,7 +210,7 @@ def test_copied_steps_are_left_out_and_words_of_the_user_belong_to_the_turn_befo
     ]
     found = of_atif({"steps": steps}, Path())
     assert [turn["reply"]["text"] for turn in found.turns] == ["b", "b"]
-    assert [turn.get("told") for turn in found.turns] == ["go on", None]
+    assert [turn.get("told") for turn in found.turns] == ["go on", ""]
     assert found.opening == (("user", "task"),)
 
 
@@ -228,7 +228,8 @@ def test_pictures_are_read_from_the_folder_of_the_trajectory_alone(
         "observation": {"results": [{"source_call_id": "1", "content": content}]},
     }
     found = of_atif({"steps": [step]}, tmp_path / "in")
-    assert (found.pictures, found.turns[0]["calls"][0]["pictures"]) == ({}, [])
+    assert found.pictures == {}
+    assert "pictures" not in found.turns[0]["calls"][0]
 
 
 @pytest.mark.parametrize(
