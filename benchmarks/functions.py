@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -44,9 +45,24 @@ python -m benchmarks.functions
 """
 
 
-def checks() -> dict[str, str]:
-    """Function -> what was checked by hand, and how it ended."""
-    return {str(k): str(v) for k, v in yaml.safe_load(CHECKS.read_text(encoding="utf-8")).items()}
+class Check(NamedTuple):
+    """An entry that was compared with Microsoft's reference.
+
+    Attributes:
+        says: what the reference says.
+        entry: what that means for the records.
+        source: the address of the page.
+    """
+
+    says: str
+    entry: str
+    source: str
+
+
+def checks() -> dict[str, Check]:
+    """Function -> what was compared, and how it ended."""
+    found = yaml.safe_load(CHECKS.read_text(encoding="utf-8"))
+    return {str(name): Check(**check) for name, check in found.items()}
 
 
 def page(table: TrustTable) -> str:
@@ -62,11 +78,14 @@ def page(table: TrustTable) -> str:
         "",
         "## Checked by hand",
         "",
-        "These entries were compared with Microsoft's reference of the function by a person.",
+        "These entries were compared with Microsoft's reference, each with the page that is named.",
         "",
-        "| function | what the reference says |",
-        "|---|---|",
-        *(f"| {name} | {text} |" for name, text in sorted(checks().items())),
+        "| function | what the reference says | the records |",
+        "|---|---|---|",
+        *(
+            f"| [{name}]({check.source}) | {check.says} | {check.entry} |"
+            for name, check in sorted(checks().items())
+        ),
     ]
     return "\n".join(lines) + "\n"
 

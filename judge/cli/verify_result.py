@@ -13,7 +13,7 @@ from judge.cli.options import json_option, option
 from judge.errors import JudgeError, UsageError
 
 if TYPE_CHECKING:
-    from judge.serve.boards.verify import Verification
+    from judge.serve.boards.results import Verification
 
 
 @click.command(
@@ -85,7 +85,7 @@ def _verified(
     if outputs is not None and dataset is None:
         raise UsageError("--outputs are judged by a suite", hint="Add --dataset SUITE.")
     try:
-        from judge.serve.boards.verify import verify_result as verified  # noqa: PLC0415  an extra
+        from judge.serve.boards.results import verify_result as verified  # noqa: PLC0415  an extra
     except ModuleNotFoundError as error:
         raise UsageError(
             f"signatures need a package that is missing ({error.name})",
@@ -95,7 +95,7 @@ def _verified(
 
 
 def _print(verification: Verification) -> None:
-    from judge.serve.boards.verify import MEANINGS  # noqa: PLC0415  an extra
+    from judge.serve.boards.results import MEANINGS  # noqa: PLC0415  an extra
 
     for level, meaning in MEANINGS.items():
         if level <= verification.level:

@@ -38,7 +38,8 @@ class FormulaTraits:
         array_sensitive: whether Excel gives another value if it is entered as an array formula: it
             has a range where one value is expected.
         logical: whether its value can only be TRUE, FALSE or an error.
-        names: other names that it uses (defined names, tables), upper case.
+        names: other names that it uses (defined names, tables), upper case; ``#NAME?`` if it holds
+            this error.
         broken: whether it contains a reference to something that no longer exists (``#REF!``).
         reaches_further: whether it may read cells beyond the rectangles that it names: a range
             with a computed corner, a range of sheets, a spilled range, or a function that extends
@@ -361,6 +362,8 @@ class _Reading:
 
     def _error(self, code: str) -> None:
         self.broken = self.broken or code == "#REF!"
+        if code == "#NAME?":
+            self.names.add(code)
         self._plain(code)
 
 

@@ -59,6 +59,7 @@ class Question:
             if it has none.
         reads_logical: where the workbook has TRUE and FALSE as constants; None if it has none.
         reads_spilled: where formulas may spill to; None if none does.
+        reads_nameless: where the workbook has ``#NAME?`` as constants; None if it has none.
         slim: the package that the quick engines get; None if they get the same as LibreOffice.
         narrowed: makes the package that they get for cells that are sure, with only the formulas of
             these; None if they get the same package.
@@ -76,6 +77,7 @@ class Question:
     reads_text: Reads | None = None
     reads_logical: Reads | None = None
     reads_spilled: Reads | None = None
+    reads_nameless: Reads | None = None
     slim: bytes | None = None
     narrowed: Callable[[AbstractSet[CellRef]], bytes] | None = None
     lambdas: frozenset[str] = frozenset()

@@ -122,6 +122,7 @@ def believe(
                     verdict.weight, weight(trust, PAIR, calls, verdict.value, instead)
                 )
         found.sort(key=lambda each: -each.weight)
+        found = _office_before_one_alone(found, instead)
     if not found:
         return None
     first = found[0]
@@ -134,6 +135,17 @@ def believe(
     if len(first.engines) == 1 and not trust.is_measured(first.engines[0], calls):
         return None
     return first
+
+
+def _office_before_one_alone(found: list[Verdict], instead: CellValue) -> list[Verdict]:
+    """The verdicts without a value that one quick engine gives alone where LibreOffice has another.
+
+    The quick engines are a witness of arrays where they agree; one of them alone is less than that.
+    """
+    if len(found) < 2 or len(found[0].engines) > 1 or is_error(found[0].value, instead):
+        return found
+    is_next = LIBREOFFICE in found[1].engines and found[1].weight > 0
+    return found[1:] if is_next else found
 
 
 def _is_unanimous(verdict: Verdict, instead: CellValue) -> bool:

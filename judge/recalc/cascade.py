@@ -37,6 +37,20 @@ _IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
 _OPEN = "open"
 """Stands, among engines that were overruled, for a cell whose value depends on what is missing."""
 
+_NAMELESS = ErrorValue("#NAME?")
+
+_NO_CROSSING = ErrorValue("#VALUE!")
+"""The value of a range without a cell in the row or column of the formula, where one is taken."""
+
+_NOTHING_CROSSES = (
+    "Excel takes one cell of a range here, and LibreOffice finds none in the row or the column of "
+    "the formula; the others take the first value of an array"
+)
+
+_MAY_BE_EMPTY = frozenset(("FILTER", "TAKE", "DROP"))
+"""Functions whose array may have no element. Excel shows ``#CALC!`` then, an error that its files
+keep as ``#VALUE!``."""
+
 _SURE = (
     "the two agree, and were always right where they agreed on the functions that the cell depends "
     "on (the cell is sure)"
@@ -56,6 +70,7 @@ class CascadeResult:
         values: cell -> value, numbers still as numbers.
         failed: cell -> why there is none.
         used: engines whose values were taken.
+        office_alone: cells with a value that LibreOffice alone gave.
         notes: disagreements and crashes of engines.
         complete: whether every engine that could matter answered, and early enough that it does so
             in every run.
@@ -64,6 +79,7 @@ class CascadeResult:
     values: dict[CellRef, CellValue] = field(default_factory=dict)
     failed: dict[CellRef, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
+    office_alone: set[CellRef] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     complete: bool = True
 
@@ -169,6 +185,7 @@ class _Inquiry:
             question.reads_text,
             question.reads_logical,
             question.reads_spilled,
+            question.reads_nameless,
         )
         all_sure = self._sure_cells()
         self._sure = all_sure & question.formulas.keys()
@@ -347,6 +364,8 @@ class _Inquiry:
             return
         self._outcome.values[cell] = choice.value
         self._outcome.used.update(choice.engines)
+        if choice.engines == (LIBREOFFICE,):
+            self._outcome.office_alone.add(cell)
         against = choice.against
         if choice.engines == PAIR_ENGINES and against is None:
             against = self._office_against(cell, choice.value)
@@ -381,8 +400,15 @@ class _Inquiry:
             ):
                 return ErrorValue("#REF!") if self._ground.is_broken(cell) else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
-                return None
+                return self._without_any(cell, value)
         return value
+
+    def _without_any(self, cell: CellRef, value: ErrorValue) -> CellValue:
+        """The error of an array without any element, which files have as ``#VALUE!``."""
+        functions = traits(self._question.formulas[cell]).functions
+        if value.code == "#CALC!" and not functions.isdisjoint(_MAY_BE_EMPTY):
+            return ErrorValue("#VALUE!")
+        return None
 
     def _is_rare(self, cell: CellRef) -> bool:
         """Whether a formula calls a function that engines show ``#NAME?`` for, and Excel knows."""
@@ -435,6 +461,7 @@ class _Inquiry:
         """Whether a choice is the same with any answer of the engines that are awaited."""
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
+        plain = plain and _NAMELESS not in words.values()
         if plain and not (self._ground.reads_spilled(cell) or self._ground.reads_logical(cell)):
             called = self._called(cell)
             if is_settled(words, called, self._trust, awaited, fallback(formula)):
@@ -473,9 +500,16 @@ class _Inquiry:
         elif cell in self._question.intersecting:
             return None
         heard = {name: word for name, word in words.items() if name not in doubted} or words
+        heard = self._with_names(cell, heard)
         if self._question.dialect.date_1904 and LIBREOFFICE in heard:
             # The quick engines count days from 1900 alone.
             heard = {LIBREOFFICE: heard[LIBREOFFICE]}
+        if (
+            cell in self._question.intersecting
+            and heard.get(LIBREOFFICE) == _NO_CROSSING
+            and not any(isinstance(heard.get(name), ErrorValue) for name in PAIR_ENGINES)
+        ):
+            return _Choice(_NO_CROSSING, (LIBREOFFICE,), words, _NOTHING_CROSSES)
         instead = fallback(self._question.formulas[cell])
         believed = believe(heard, self._called(cell), self._trust, instead)
         if believed is None:
@@ -486,6 +520,13 @@ class _Inquiry:
             return _Choice(believed.value, engines, why=_UNDISPUTED)
         why = _HEAVIER if len(engines) > 1 else _HEAVIEST
         return _Choice(believed.value, engines, words, why)
+
+    def _with_names(self, cell: CellRef, words: Mapping[str, CellValue]) -> Mapping[str, CellValue]:
+        """The words without ``#NAME?`` where another engine knows all names, as Excel does."""
+        named = {name: word for name, word in words.items() if word != _NAMELESS}
+        if len(named) == len(words) or all(isinstance(w, ErrorValue) for w in named.values()):
+            return words
+        return words if self._ground.is_certainly_nameless(cell) else named
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """What the formula of a cell calls."""

@@ -309,6 +309,8 @@ def _is_no_number(text: str) -> bool:
 
 _DAY_ONE = dt.date(1899, 12, 31)
 _AFTER_LEAP = dt.date(1900, 3, 1)
+_FIRST_DAYS = (1, 32)
+"""The serial numbers of the first days of January and February 1900, which has 29 days."""
 
 
 def day_number(day: dt.date) -> int:
@@ -333,7 +335,7 @@ def date_serial(year: int, month: int, day: int) -> int | None:
     """The serial number that DATE gives; None where it is ``#NUM!``.
 
     Raises:
-        UnsureError: the day is before the end of February 1900, which did not exist.
+        UnsureError: the month is before 1900 and the day is not.
     """
     if not 0 <= year < 10_000:
         return None
@@ -341,11 +343,14 @@ def date_serial(year: int, month: int, day: int) -> int | None:
         year += 1900
     years, months = divmod(month - 1, 12)
     year += years
-    if year < 1900 or (year, months, day) < (1900, 2, 1):
-        first = (year - 1900) * 366 + months * 28 + day
-        if year < 1899 or first < -800:
+    if year < 1900:
+        before = year < 1 or (dt.date(year, months + 1, 1) - _DAY_ONE).days + day - 1 < 0
+        if before:
             return None
         raise UnsureError
+    if year == 1900 and months < len(_FIRST_DAYS):
+        number = _FIRST_DAYS[months] + day - 1
+        return number if number >= 0 else None
     if year > 9999:
         number = LAST_SERIAL + day + 28 * months
         if number - 400 > LAST_SERIAL and year > 10_050:
@@ -354,8 +359,4 @@ def date_serial(year: int, month: int, day: int) -> int | None:
             return None
         raise UnsureError
     number = day_number(dt.date(year, months + 1, 1)) + day - 1
-    if number > LAST_SERIAL or number < 0:
-        return None
-    if number <= 60:
-        raise UnsureError
-    return number
+    return number if 0 <= number <= LAST_SERIAL else None

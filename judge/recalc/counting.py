@@ -18,7 +18,7 @@ from judge.recalc.criteria import (
     numbers_of,
     table_rows,
 )
-from judge.recalc.scalars import DIV0, NUM, VALUE, Evaluation, Function
+from judge.recalc.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -31,12 +31,43 @@ def _area(evaluation: Evaluation, node: Node) -> Cells:
     return evaluation.values.cells(node)
 
 
+def _plain_sum(numbers: Sequence[float]) -> float:
+    """The sum as Excel adds, one number after the other, with the rounding errors of that."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
 def _total(numbers: Sequence[float]) -> Scalar:
-    return math.fsum(numbers)
+    return _plain_sum(numbers)
 
 
 def _average(numbers: Sequence[float]) -> Scalar:
-    return math.fsum(numbers) / len(numbers) if numbers else DIV0
+    return _plain_sum(numbers) / len(numbers) if numbers else DIV0
+
+
+def _of_all(total: _Sum) -> Function:
+    """SUM and AVERAGE of ranges and numbers; LibreOffice adds without rounding errors."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        values: list[Scalar] = []
+        for argument in arguments:
+            if isinstance(argument, Reference):
+                values += (value for _, value in sorted(_area(evaluation, argument).values.items()))
+            else:
+                values.append(evaluation.scalar(argument))
+                if not isinstance(values[-1], (int, float, ErrorValue)):
+                    raise UnsureError
+        numbers = numbers_of(values)
+        if isinstance(numbers, ErrorValue):
+            return numbers
+        result = total(numbers)
+        exact = math.fsum(numbers) / (1 if total is _total else len(numbers) or 1)
+        evaluation.converted = evaluation.converted or result != exact
+        return result
+
+    return call
 
 
 def _greatest(numbers: Sequence[float]) -> Scalar:
@@ -125,6 +156,26 @@ def _by_several(total: _Sum) -> Function:
     return call
 
 
+def _rank(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """RANK: the place of a number among those of a range; equal numbers share the first one."""
+    if not 2 <= len(arguments) <= 3:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+    order = evaluation.scalar(arguments[2]) if len(arguments) == 3 else 0
+    ascending = order if isinstance(order, ErrorValue) else evaluation.number(order)
+    if isinstance(number, ErrorValue) or isinstance(ascending, ErrorValue):
+        return number if isinstance(number, ErrorValue) else ascending
+    numbers = numbers_of(_area(evaluation, arguments[1]).values.values())
+    if isinstance(numbers, ErrorValue):
+        return numbers
+    if any(each != number and math.isclose(each, number, rel_tol=1e-14) for each in numbers):
+        raise UnsureError
+    if number not in numbers:
+        return NA
+    return 1 + sum(each < number if ascending else each > number for each in numbers)
+
+
 # -- databases -------------------------------------------------------------------------------------
 
 
@@ -204,6 +255,8 @@ def _variance(*, sample: bool, root: bool) -> _Sum:
 
 
 COUNTING_FUNCTIONS: dict[str, Function] = {
+    "SUM": _of_all(_total),
+    "AVERAGE": _of_all(_average),
     "COUNTIF": _countif,
     "COUNTIFS": _countifs,
     "SUMIF": _by_one(_total),
@@ -212,6 +265,8 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "AVERAGEIFS": _by_several(_average),
     "_XLFN.MAXIFS": _by_several(_greatest),
     "_XLFN.MINIFS": _by_several(_least),
+    "RANK": _rank,
+    "_XLFN.RANK.EQ": _rank,
     "DSUM": _of_table(_of_numbers(_total)),
     "DAVERAGE": _of_table(_of_numbers(_average)),
     "DMAX": _of_table(_of_numbers(_greatest)),

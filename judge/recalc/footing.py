@@ -27,7 +27,7 @@ from judge.workbook.address import (
     cell_name,
     column_number,
 )
-from judge.workbook.cell import CellRef, CellValue
+from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, Footing, FormulaIndex
 from judge.workbook.reader import Workbook
 
@@ -142,6 +142,24 @@ def with_known(
     return _packed(contents)
 
 
+def with_sheets(
+    package: bytes, parts: Mapping[str, str], change: Callable[[bytes, str], bytes]
+) -> bytes:
+    """A package whose sheets went through a function.
+
+    Args:
+        package: a slimmed package; returned as it is where it cannot be read here.
+        parts: worksheet -> name of its part.
+        change: content and name of a sheet -> its new content, the same object where nothing is to
+            be changed.
+    """
+    contents = dict(_parts(package))
+    new = {part: change(contents[part], sheet) for sheet, part in parts.items() if part in contents}
+    if all(new[part] is contents[part] or new[part] == contents[part] for part in new):
+        return package
+    return _packed(contents | new)
+
+
 _MAIN = "xl/workbook.xml"
 
 
@@ -241,6 +259,18 @@ def logical_constants(workbook: Workbook, package: bytes) -> Constants | None:
     ):
         return None
     return Constants(workbook, lambda value: isinstance(value, bool))
+
+
+def nameless_constants(workbook: Workbook, package: bytes) -> Constants | None:
+    """Where a workbook holds ``#NAME?``; None if nowhere.
+
+    Args:
+        workbook: the workbook.
+        package: what the quick engines get of it.
+    """
+    if not any(b">#NAME?<" in part for part in _parts(package).values()):
+        return None
+    return Constants(workbook, lambda value: value == ErrorValue("#NAME?"))
 
 
 _LOGICAL = re.compile(rb"""\bt\s*=\s*["']b["']""")

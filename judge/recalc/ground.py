@@ -40,6 +40,7 @@ class Ground:
         reads_text: where there is text beyond ASCII; None if there is none.
         reads_logical: where there are constants TRUE and FALSE; None if there are none.
         reads_spilled: where formulas may spill to; None if none does.
+        reads_nameless: where there are constants ``#NAME?``; None if there are none.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Ground:
         reads_text: Reads | None,
         reads_logical: Reads | None = None,
         reads_spilled: Reads | None = None,
+        reads_nameless: Reads | None = None,
     ) -> None:
         self._dependencies = dependencies
         self._trust = trust
@@ -58,6 +60,8 @@ class Ground:
         self._valued: AbstractSet[CellRef] | None = None
         self._reads_logical = reads_logical
         self._reads_spilled = reads_spilled
+        self._reads_nameless = reads_nameless
+        self._foreign: AbstractSet[CellRef] | None = None
         self._logical: AbstractSet[CellRef] | None = None
         self._spilled: AbstractSet[CellRef] | None = None
 
@@ -92,15 +96,39 @@ class Ground:
         return {step.ref for step in walk.steps} - _passed_on(walk, is_unsure, reads_unsure)
 
     def is_nameless(self, cell: CellRef) -> bool:
-        """Whether a cell may depend on a name that Excel does not know."""
+        """Whether a cell may depend on a name that Excel does not know, or on ``#NAME?`` itself."""
         all_cells = self._dependencies
-        if not (all_cells.unprefixed or all_cells.unknown or all_cells.names):
+        if not (
+            all_cells.unprefixed
+            or all_cells.unknown
+            or all_cells.names
+            or self._reads_nameless is not None
+        ):
             return False
         if self._named is None:
             self._named = self._without(
-                lambda said: bool(said.unprefixed or said.unknown or said.names)
+                lambda said: bool(said.unprefixed or said.unknown or said.names),
+                self._reads_nameless,
             )
         return cell not in self._named
+
+    def is_certainly_nameless(self, cell: CellRef) -> bool:
+        """Whether a cell depends on a function that Excel does not know, or on ``#NAME?`` itself.
+
+        As far as is followed; a name that the workbook may define does not count.
+        """
+        walk = self._dependencies.walk
+        if walk is None:
+            return True
+        if self._foreign is None:
+            self._foreign = _passed_on(
+                walk,
+                lambda step: bool(
+                    step.said.unknown or step.said.unprefixed or "#NAME?" in step.said.names
+                ),
+                self._reads_nameless,
+            )
+        return cell in self._foreign
 
     def is_broken(self, cell: CellRef) -> bool:
         """Whether a cell may depend on a reference to something that no longer exists."""
@@ -153,12 +181,16 @@ class Ground:
             self._spilled = _passed_on(walk, lambda step: step.anywhere, self._reads_spilled)
         return cell in self._spilled
 
-    def _without(self, has: Callable[[FormulaTraits], bool]) -> AbstractSet[CellRef]:
-        """The cells that certainly depend on no formula of some kind."""
+    def _without(
+        self, has: Callable[[FormulaTraits], bool], reads: Reads | None = None
+    ) -> AbstractSet[CellRef]:
+        """The cells that certainly depend on no formula of some kind, and read no such constant."""
         walk = self._dependencies.walk
         if walk is None:
             return frozenset()
-        passed_on = _passed_on(walk, lambda step: step.anywhere or step.fills or has(step.said))
+        passed_on = _passed_on(
+            walk, lambda step: step.anywhere or step.fills or has(step.said), reads
+        )
         return {step.ref for step in walk.steps} - passed_on
 
 

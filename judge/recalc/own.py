@@ -12,17 +12,22 @@ import contextlib
 import datetime as dt
 import re
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
 from judge.formulas.references import Reference
+from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
+from judge.recalc.agreement import same_value
+from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
-from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
+from judge.recalc.names import JUDGE
+from judge.recalc.scalars import ADD_IN, SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
-from judge.workbook.dependency import FormulaIndex, Walk
+from judge.workbook.dependency import Followed, FormulaIndex, Walk
 from judge.workbook.number_formats import to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
@@ -41,10 +46,14 @@ DEEPEST = 40
 CONVERTS = re.compile(
     r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
     r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
-    r"|CONCATENATE|CONCAT|CHAR|CODE)\s*\(",
+    r"|CONCATENATE|CONCAT|CHAR|CODE|RANK(?:\.EQ)?)\s*\(",
     re.IGNORECASE,
 )
 """Formulas without any of these are not looked at before engines were asked."""
+
+
+def _may_convert(formula: str) -> bool:
+    return CONVERTS.search(formula) is not None or not traits(formula).functions.isdisjoint(ADD_IN)
 
 
 class OwnValues:
@@ -71,6 +80,7 @@ class OwnValues:
         self._stored: dict[str, Mapping[int, CellValue]] = {}
         self._columns: dict[str, dict[int, list[int]]] = {}
         self._depth = 0
+        self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
         self.charset = "mac_roman" if on_mac else "cp1252"
         self.cells_left = MOST_CELLS
@@ -89,9 +99,27 @@ class OwnValues:
         value, converted = self._formula(ref, cell)
         if not converted:
             raise UnsureError
+        return self._as_result(value)
+
+    def any_value(self, ref: CellRef, cell: Cell) -> Scalar:
+        """The value of a formula cell, whether a conversion decides it or not.
+
+        Raises:
+            UnsureError: it is not computed here.
+        """
+        return self._as_result(self._formula(ref, cell)[0])
+
+    def _as_result(self, value: Scalar) -> Scalar:
         if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
             return int(value)  # as the reader and the engines' services have it
         return 0 if value is None else value
+
+    def correct(self, ref: CellRef, value: Scalar) -> None:
+        """Takes a value in place of one that is known from elsewhere, in what reads the cell.
+
+        Nothing that reads the cell may have been computed before.
+        """
+        self._corrected[ref] = value
 
     def _formula(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
         if ref not in self._computed:
@@ -119,12 +147,17 @@ class OwnValues:
 
     def cell_value(self, ref: CellRef) -> Scalar:
         """The value of any cell; raises UnsureError if it is not known."""
+        if ref in self._corrected:
+            return self._corrected[ref]
         if ref in self._believed:
             value = plain_scalar(self._believed[ref])
             return "" if value is None else value  # a formula gives no blank cell
         stored, key = self._stored_in(ref.sheet), cell_key(ref.row, ref.column)
         if self._sheet(ref.sheet).raw_formula(key) is not None:
-            return self._formula(ref, self._sheet(ref.sheet).cell(key))[0]
+            cell = self._sheet(ref.sheet).cell(key)
+            if "[" in (cell.formula or ""):
+                cell = self._index.cell(ref) or cell  # tables are written out there
+            return self._formula(ref, cell)[0]
         here = Reference(ref.sheet, ref.row, ref.column, ref.row, ref.column)
         if any(True for _ in self._index.sheet(ref.sheet).filled_in(here)):
             raise UnsureError
@@ -258,7 +291,7 @@ def followed_values(
         ref = step.ref
         if ref not in followed and not step.fills:
             stored = workbook.sheet(ref.sheet).cell(cell_key(ref.row, ref.column))
-            followed[ref] = stored
+            followed[ref] = index.cell(ref) or stored
     values = own_values(workbook, index, followed)
     if not values:
         return {}, False
@@ -293,10 +326,117 @@ def own_values(
     own = OwnValues(workbook, index, believed)
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():
-        if not CONVERTS.search(cell.formula or "") and not suspects(ref):
+        if not _may_convert(cell.formula or "") and not suspects(ref):
             continue
         try:
             values[ref] = own.converted(ref, cell)
         except (UnsureError, WorkbookError):
             continue
     return values
+
+
+def corrected_values(
+    workbook: Workbook,
+    index: FormulaIndex,
+    cells: Mapping[CellRef, Cell],
+    believed: Mapping[CellRef, CellValue],
+    walk: Walk | None,
+    *,
+    suspects: Callable[[CellRef], bool],
+    rounded: AbstractSet[CellRef],
+) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
+    """The cells whose value is not what is believed of them.
+
+    What reads such a cell is computed here as well, whatever it computes.
+
+    Args:
+        workbook: an open workbook.
+        index: its formulas.
+        cells: formula cells.
+        believed: values of formula cells that are known from elsewhere.
+        walk: all formula cells that these depend on; None if they are not known.
+        suspects: cells that are tried even if no function of theirs converts anything.
+        rounded: cells of which only the last digits are in doubt.
+
+    Returns:
+        Cell -> value, and the cells that read one of these and are not computed here.
+    """
+    tried = own_values(workbook, index, cells, believed, suspects=suspects)
+    corrected = {ref: value for ref, value in tried.items() if _is_other(believed.get(ref), value)}
+    own = OwnValues(workbook, index, believed)
+    for ref in sorted(rounded - corrected.keys()):
+        with contextlib.suppress(UnsureError, WorkbookError):
+            exact = own.any_value(ref, cells[ref])
+            if same_value(believed[ref], exact) and _is_other(believed[ref], exact):
+                corrected[ref] = exact
+    if not corrected or walk is None:
+        return corrected, frozenset()
+    corrections = _Corrections(OwnValues(workbook, index, believed), believed)
+    for ref, value in corrected.items():
+        corrections.add(ref, value)
+    for step in walk.steps:
+        if step.ref not in corrected:
+            corrections.follow(step, walk.index, cells.get(step.ref))
+    return corrections.values, frozenset(corrections.stale)
+
+
+class _Corrections:
+    """Corrected cells, and what follows from them.
+
+    Args:
+        own: the values that are computed here.
+        believed: values of formula cells that are known from elsewhere.
+
+    Attributes:
+        values: the corrected cells.
+        stale: cells that read a corrected one and are not computed here.
+    """
+
+    def __init__(self, own: OwnValues, believed: Mapping[CellRef, CellValue]) -> None:
+        self._own = own
+        self._believed = believed
+        self._changed = Overruled()
+        self.values: dict[CellRef, CellValue] = {}
+        self.stale: set[CellRef] = set()
+
+    def add(self, ref: CellRef, value: CellValue) -> None:
+        """Takes a value for a cell."""
+        self.values[ref] = value
+        self._own.correct(ref, plain_scalar(value))
+        before = self._believed.get(ref)
+        only_digits = before is not None and same_value(before, value)
+        self._changed.add(_DIGITS if only_digits else JUDGE, ref)
+
+    def follow(self, step: Followed, index: FormulaIndex, cell: Cell | None) -> None:
+        """Computes a cell if it reads a corrected one.
+
+        Args:
+            step: the cell; those that it reads were followed before.
+            index: the formulas of the workbook.
+            cell: the same as stored; None if its value is not wanted.
+        """
+        how = self._changed.reading(step.ref.sheet, step.reads, index.named)
+        if how and cell is None:
+            for each in how:
+                self._changed.add(each, step.ref)
+        elif how and cell is not None:
+            try:
+                value = self._own.any_value(step.ref, cell)
+            except (UnsureError, WorkbookError):
+                if JUDGE in how:
+                    self.stale.add(step.ref)
+                    self._changed.add(JUDGE, step.ref)
+                return
+            if _is_other(self._believed.get(step.ref), value):
+                self.add(step.ref, value)
+
+
+_DIGITS = "digits"
+"""Stands for cells whose believed value has other last digits."""
+
+
+def _is_other(before: CellValue, value: CellValue) -> bool:
+    """Whether a value is another one, if only in a digit that a sum left to rounding errors."""
+    if isinstance(before, float) and isinstance(value, float):
+        return before != value
+    return before is None or not same_value(before, value)

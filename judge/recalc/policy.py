@@ -20,7 +20,6 @@ from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
 from judge.formulas.traits import traits
-from judge.recalc.agreement import same_value
 from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
 from judge.recalc.cascade import Cascade, CascadeResult, Heard
@@ -31,16 +30,19 @@ from judge.recalc.explaining import Explanation, address
 from judge.recalc.footing import (
     is_ascii_only,
     logical_constants,
+    nameless_constants,
     of_cells,
     reduced,
     slimmed,
     spills,
     text_beyond_ascii,
     with_known,
+    with_sheets,
 )
 from judge.recalc.names import JUDGE, Mode
-from judge.recalc.own import followed_values, own_values
+from judge.recalc.own import corrected_values, followed_values
 from judge.recalc.services import services_digest
+from judge.recalc.tables import Tables
 from judge.recalc.trust import TrustTable, table_digest, trust_table
 from judge.recalc.wanted import WantedCell, refreshed_cells, uncomputed_cells, wanted_cells
 from judge.workbook.address import cell_key
@@ -92,7 +94,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 7
+RULES = 8
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
@@ -274,6 +276,7 @@ class Recalculator:
         cells, unseen = untrusted_cells(workbook, ranges, self._mode, origin)
         refused = replaced_cells(workbook, ranges, self._mode, origin)
         cells = [cell for cell in cells if cell.ref not in refused]
+        cells = _with_tables_written_out(workbook, cells)
         refused |= _too_long(cells)
         if origin is not Origin.GOLD:
             refused |= uncomputed_cells(cells)
@@ -346,7 +349,8 @@ class Recalculator:
         asked = self._prepared(workbook, cells)
         answer = self._cascade.explain(asked.question, ref)
         corrected = dict(asked.known)
-        corrected |= self._corrected(workbook, cells, asked, {ref: answer.value})
+        outcome = CascadeResult(values={ref: answer.value})
+        corrected |= self._corrected(workbook, cells, asked, {}, outcome)[0]
         if ref in corrected:
             why = "conversions and criteria are computed by the judge itself"
             answer = replace(answer, value=corrected[ref], believed=(JUDGE,), why=why)
@@ -362,7 +366,8 @@ class Recalculator:
             WorkbookError: the ranges cannot be read.
             EngineUnavailableError: an installed engine cannot be started.
         """
-        cells, _ = untrusted_cells(workbook, ranges, "always", origin)
+        found, _ = untrusted_cells(workbook, ranges, "always", origin)
+        cells = _with_tables_written_out(workbook, found)
         refused = _too_long(cells)
         cells = [cell for cell in cells if cell.ref not in refused]
         if not cells or not self._engines:
@@ -392,7 +397,10 @@ class Recalculator:
                 outcome = self._cascade.compute(replace(asked.question, wanted=left))
         wanted = {cell.ref: cell for cell in cells}
         own = {ref: value for ref, value in asked.known.items() if ref in wanted}
-        own |= self._corrected(workbook, cells, asked, own | outcome.values)
+        corrected, stale = self._corrected(workbook, cells, asked, own, outcome)
+        own |= corrected
+        if stale:
+            outcome = _replaced(outcome, self._asked_again(workbook, asked, corrected, stale))
         values = outcome.values | own
         failed = {ref: why for ref, why in outcome.failed.items() if ref not in own}
         used = outcome.used | ({JUDGE} if own else set())
@@ -416,25 +424,52 @@ class Recalculator:
         workbook: Workbook,
         cells: Sequence[WantedCell],
         asked: _Prepared,
-        believed: Mapping[CellRef, CellValue],
-    ) -> dict[CellRef, CellValue]:
-        """The cells whose values are computed here from those that are believed by now."""
+        own: Mapping[CellRef, CellValue],
+        outcome: CascadeResult,
+    ) -> tuple[dict[CellRef, CellValue], frozenset[CellRef]]:
+        """The cells whose values are computed here from those that are believed by now.
+
+        Returns:
+            Cell -> value, and the cells that read one of these and have to be asked for again.
+        """
         if not self._computes_itself:
-            return {}
+            return {}, frozenset()
+        known = {**own, **outcome.values}
+        believed = {ref: value for ref, value in known.items() if value is not None}
 
         def is_suspect(ref: CellRef) -> bool:
             return isinstance(believed.get(ref, _NO_VALUE), ErrorValue)
 
         left = {cell.ref: cell.source for cell in cells if cell.ref not in asked.known}
-        others = {ref: value for ref, value in believed.items() if value is not None}
-        corrected = {}
-        for ref, value in own_values(
-            workbook, asked.index, left, others, suspects=is_suspect
-        ).items():
-            before = believed.get(ref)
-            if before is None or not same_value(before, value):
-                corrected[ref] = value
-        return corrected
+        return corrected_values(
+            workbook,
+            asked.index,
+            left,
+            believed,
+            asked.question.dependencies.walk,
+            suspects=is_suspect,
+            rounded={ref for ref in outcome.office_alone if isinstance(believed[ref], float)},
+        )
+
+    def _asked_again(
+        self,
+        workbook: Workbook,
+        asked: _Prepared,
+        corrected: Mapping[CellRef, CellValue],
+        stale: frozenset[CellRef],
+    ) -> CascadeResult:
+        """What engines give for some cells where those that they read have their right values."""
+        parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+        question = asked.question
+        slim = with_known(question.slim, parts, corrected) if question.slim is not None else None
+        again = replace(
+            question,
+            workbook=with_known(question.workbook, parts, corrected),
+            slim=slim,
+            narrowed=None if slim is None else functools.partial(of_cells, slim, parts),
+            wanted=stale,
+        )
+        return self._cascade.compute(again)
 
     @property
     def _computes_itself(self) -> bool:
@@ -443,7 +478,12 @@ class Recalculator:
 
     def _prepared(self, workbook: Workbook, cells: Sequence[WantedCell]) -> _Prepared:
         """The question to the engines about some cells, and what is known without them."""
-        index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
+        tables = Tables(workbook)
+
+        def formulas(sheet: str) -> list[Cell]:
+            return [tables.cell(cell, sheet) for cell in sheet_formulas(workbook, sheet)]
+
+        index = FormulaIndex(workbook.sheet_names, formulas)
         sources = {cell.ref: cell.source for cell in cells}
         rests_on = dependencies_or_doubt(
             [(ref.sheet, source) for ref, source in sources.items()], index
@@ -458,20 +498,18 @@ class Recalculator:
                 "not array formulas, so Excel takes the cell in their own row or column: "
                 f"{address(min(requested))}"
             )
+        parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
         package = reduced(workbook, rests_on, index)
         named: frozenset[str] = frozenset()
         if rests_on.unknown or "ANCHORARRAY" in rests_on.functions:
-            worksheets = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
-            package, named = expanded(package, worksheets, index)
+            package, named = expanded(package, parts, index)
         known: dict[CellRef, CellValue] = {}
         if self._computes_itself:
             alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
             known, is_read = followed_values(workbook, index, alone, rests_on.walk)
-            if is_read:
-                parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+            if is_read and _SHOWS_FORMULAS.isdisjoint(rests_on.functions):
                 package = with_known(package, parts, known)
-        slim = slimmed(package)
-        parts = {tab.name: tab.part for tab in workbook.tabs if tab.is_worksheet}
+        slim = with_sheets(slimmed(package), parts, tables.sheet_written_out)
         question = Question(
             workbook=package,
             formulas={ref: source.formula or "" for ref, source in asked.items()},
@@ -485,6 +523,7 @@ class Recalculator:
             reads_logical=logical_constants(workbook, slim),
             # A program that calculates writes how far its formulas reach.
             reads_spilled=None if calculates(workbook.facts) else spills(slim, parts),
+            reads_nameless=nameless_constants(workbook, slim),
             slim=slim,
             narrowed=lambda sure: of_cells(slim, parts, sure),
             lambdas=named,
@@ -524,6 +563,26 @@ class Recalculator:
             engine.close()
 
 
+def _replaced(outcome: CascadeResult, again: CascadeResult) -> CascadeResult:
+    """A result in which some cells have a newer one."""
+    newer = again.values.keys() | again.failed.keys()
+    return replace(
+        again,
+        values={
+            **{ref: value for ref, value in outcome.values.items() if ref not in newer},
+            **again.values,
+        },
+        failed={
+            **{ref: why for ref, why in outcome.failed.items() if ref not in newer},
+            **again.failed,
+        },
+        used=outcome.used | again.used,
+        office_alone=(outcome.office_alone - newer) | again.office_alone,
+        notes=[*outcome.notes, *(note for note in again.notes if note not in outcome.notes)],
+        complete=outcome.complete and again.complete,
+    )
+
+
 def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
     """The formula cells on which the requested cells depend; none if there are too many."""
     steps = rests_on.walk.steps if rests_on.walk is not None else ()
@@ -535,6 +594,12 @@ def _below(rests_on: Dependencies, index: FormulaIndex) -> dict[CellRef, Cell]:
         for ref, cell in found
         if cell is not None and cell.formula is not None and not is_too_long(cell.formula)
     }
+
+
+def _with_tables_written_out(workbook: Workbook, cells: Sequence[WantedCell]) -> list[WantedCell]:
+    """Cells whose formulas name rectangles in place of parts of tables."""
+    tables = Tables(workbook)
+    return [replace(cell, source=tables.cell(cell.source, cell.ref.sheet)) for cell in cells]
 
 
 def _is_filled(source: Cell) -> bool:
@@ -574,6 +639,9 @@ def _is_alone(cell: WantedCell) -> bool:
 _NO_VALUE = ErrorValue("#VALUE!")
 """Stands for a missing value where errors are searched."""
 
+
+_SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))
+"""Functions to which a cell with a formula is not the same as one with its value."""
 
 _NOBODY = "no calculation engine is available"
 

@@ -117,7 +117,8 @@ def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = Fa
 def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
     """A sheet in which some formula cells hold values as constants.
 
-    Cells that are written unusually, or share their formula, keep it.
+    Cells that are written unusually keep their formula, and so does the first cell of a shared
+    formula unless all cells that share it have values.
 
     Args:
         xml: the sheet.
@@ -131,7 +132,33 @@ def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
         head = found["start"] + _TYPE.sub(b"", found["rest"]) + kind
         return head + (b"/>" if value is None else b"><v>" + value + b"</v></c>")
 
+    def replaced_shared(found: re.Match[bytes]) -> bytes:
+        if b" ref=" in found["formula"] and _shared_by(found["formula"]) in needed:
+            return found[0]
+        return replaced(found)
+
+    needed = {
+        _shared_by(found["formula"])
+        for found in _SHARED_CELL.finditer(xml)
+        if found["name"] not in values
+    }
+    xml = _SHARED_CELL.sub(replaced_shared, xml)
     return _USUAL_CELL.sub(replaced, xml)
+
+
+def _shared_by(attributes: bytes) -> bytes:
+    """The number by which cells share a formula; empty if it is not found."""
+    found = _SHARED.search(attributes)
+    return found[1] if found is not None else b""
+
+
+_SHARED = re.compile(rb"""\bsi\s*=\s*["'](\d+)["']""")
+_SHARED_CELL = re.compile(
+    rb"""(?P<start><c r="(?P<name>[A-Z]{1,3}\d{1,7})")(?P<rest>[^<>]*+)>"""
+    rb"""<f(?P<formula>(?=[^<>]*? t="shared")[^<>]*+)(?:(?<=/)>|>[^<]*+</f>)"""
+    rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
+)
+"""A cell that shares its formula with others, as most programs write it."""
 
 
 _USUAL_CELL = re.compile(

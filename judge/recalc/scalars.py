@@ -8,6 +8,7 @@ What is not understood raises :class:`UnsureError`, and is left to the engines.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
@@ -378,7 +379,8 @@ def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
     if max(abs(month), abs(day)) > 32_767:
         raise UnsureError
     serial = date_serial(year, month, day)
-    evaluation.converted = evaluation.converted or serial is None or year < 1900
+    early = serial is None or serial <= FIRST_DAYS or year < 1900
+    evaluation.converted = evaluation.converted or early
     return NUM if serial is None else float(serial)
 
 
@@ -394,6 +396,82 @@ def _part(place: int) -> Function:
         return float(day_parts(math.floor(number))[place]) if inside else NUM
 
     return _of_values(1, 1, plain)
+
+
+def _months_away(*, at_end: bool) -> Function:
+    """EDATE and EOMONTH, for the first days of 1900 and beyond the calendar."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2:
+            raise UnsureError
+        with contextlib.suppress(UnsureError):
+            return _refusing_logical(evaluation, arguments)
+        numbers: list[int] = []
+        for argument in arguments:
+            value = evaluation.scalar(argument)
+            number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            if isinstance(number, ErrorValue):
+                return number
+            numbers.append(math.trunc(number))
+        start, months = numbers
+        if not 0 <= start <= LAST_SERIAL or abs(months) > MOST_MONTHS:
+            evaluation.converted = True
+            return NUM
+        year, month, day = day_parts(start)
+        last = date_serial(year, month + months + 1, 0)
+        first = date_serial(year, month + months, 1)
+        if last is None or first is None:
+            evaluation.converted = True
+            return NUM
+        result = last if at_end else min(first + day - 1, last)
+        evaluation.converted = evaluation.converted or start <= FIRST_DAYS or result <= FIRST_DAYS
+        return float(result)
+
+    return call
+
+
+MOST_MONTHS = 12 * 8100
+"""More months than the calendar has."""
+
+FIRST_DAYS = 60
+"""The last day of February 1900; engines count the days until then otherwise."""
+
+
+# -- functions that were an add-in -----------------------------------------------------------------
+
+ADD_IN = frozenset(
+    """
+    ACCRINTM AMORDEGRC AMORLINC BESSELI BESSELJ BESSELK BESSELY BIN2DEC BIN2HEX BIN2OCT COMPLEX
+    CONVERT COUPDAYBS COUPDAYS COUPDAYSNC COUPNCD COUPNUM COUPPCD CUMIPMT CUMPRINC DEC2BIN DEC2HEX
+    DEC2OCT DELTA DISC DOLLARDE DOLLARFR DURATION EDATE EFFECT EOMONTH ERF ERF.PRECISE ERFC
+    ERFC.PRECISE FACTDOUBLE GCD GESTEP HEX2BIN HEX2DEC HEX2OCT IMABS IMAGINARY IMARGUMENT
+    IMCONJUGATE IMCOS IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT IMREAL IMSIN IMSQRT IMSUB
+    IMSUM INTRATE ISEVEN ISODD LCM MDURATION MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC
+    OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE
+    TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
+    """.split()  # noqa: SIM905 - a list of twenty lines says no more
+)
+"""Functions that came with the Analysis ToolPak, which take no logical value for a number."""
+
+
+def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """#VALUE! for a logical value behind nothing but numbers; anything else is for the engines."""
+    for argument in arguments:
+        if isinstance(argument, Reference) and not _is_cell(argument):
+            values = list(evaluation.values.cells(argument).values.values())
+        else:
+            values = [evaluation.scalar(argument)]
+        if any(isinstance(value, (str, ErrorValue)) for value in values):
+            raise UnsureError
+        if any(isinstance(value, bool) for value in values):
+            evaluation.converted = True
+            return VALUE
+    raise UnsureError
+
+
+def _is_cell(reference: Reference) -> bool:
+    _, top, left, bottom, right = reference
+    return (top, left) == (bottom, right)
 
 
 # -- text and logic --------------------------------------------------------------------------------
@@ -476,8 +554,8 @@ def _char(evaluation: Evaluation, value: Scalar) -> Scalar:
     evaluation.converted = True
     try:
         return bytes((int(number),)).decode(evaluation.values.charset)
-    except UnicodeDecodeError:  # five numbers have no character there
-        raise UnsureError from None
+    except UnicodeDecodeError:  # five numbers have no character of their own there
+        return chr(int(number))
 
 
 def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -490,6 +568,11 @@ def _code(evaluation: Evaluation, value: Scalar) -> Scalar:
         raise UnsureError from None
     evaluation.converted = evaluation.converted or number > 127
     return float(number)
+
+
+def _unicode(evaluation: Evaluation, value: Scalar) -> Scalar:
+    text = evaluation.text(value)
+    return float(ord(text[0])) if text else VALUE
 
 
 def _cased(change: Callable[[str], str]) -> Function:
@@ -526,6 +609,7 @@ def _is_number(value: Scalar) -> bool:
 
 
 SCALAR_FUNCTIONS: dict[str, Function] = {
+    **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
     "TEXT": _of_values(2, 2, _text),
     "VALUE": _of_values(1, 1, _value),
     "_XLFN.NUMBERVALUE": _of_values(1, 3, _numbervalue),
@@ -536,6 +620,8 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "N": _of_values(1, 1, _n),
     "T": _of_values(1, 1, _t),
     "DATE": _of_values(3, 3, _date),
+    "EDATE": _months_away(at_end=False),
+    "EOMONTH": _months_away(at_end=True),
     "YEAR": _part(0),
     "MONTH": _part(1),
     "DAY": _part(2),
@@ -545,6 +631,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "_XLFN.CONCAT": _of_values(1, 254, _concatenate),
     "CHAR": _of_values(1, 1, _char),
     "CODE": _of_values(1, 1, _code),
+    "_XLFN.UNICODE": _of_values(1, 1, _unicode),
     "LEN": _of_values(1, 1, _length),
     "LEFT": _of_values(1, 2, _left),
     "RIGHT": _of_values(1, 2, _right),

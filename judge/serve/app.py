@@ -11,20 +11,24 @@ import re
 import secrets
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.console import print_label
 from judge.errors import StoreError, UsageError
-from judge.serve.api.limits import PROBLEMS
+from judge.serve.api.limits import PROBLEMS, BoundedBodies
 from judge.serve.context import Server
+from judge.serve.intake import LIMITS
 from judge.serve.operations.metrics import metrics_of
-from judge.serve.pages.frame import problem_page, wants_page
+from judge.serve.pages.frame import prefix_of, problem_page, wants_page
 from judge.serve.problems import Problem, for_status
 from judge.serve.store.database import DatabaseGoneError
 from judge.version import __version__
@@ -35,24 +39,30 @@ API_ROUTES = (
     "judge.serve.api.results",
     "judge.serve.api.suites",
     "judge.serve.api.boards",
-    "judge.serve.api.document",
     "judge.serve.disputes.routes",
     "judge.serve.rejudging.routes",
     "judge.serve.operations.webhook_routes",
 )
 PAGE_ROUTES = (
-    "judge.serve.pages.problem_pages",
-    "judge.serve.pages.keys",
+    "judge.serve.pages.well_known",
     "judge.serve.pages.frame",
-    "judge.serve.pages.sign_in",
+    "judge.serve.pages.account",
     "judge.serve.pages.suites",
     "judge.serve.pages.boards",
     "judge.serve.pages.submissions",
-    "judge.serve.pages.account",
     "judge.serve.disputes.pages",
     "judge.serve.rejudging.pages",
     "judge.serve.operations.pages",
 )
+
+_FORM_BYTES = 1 << 20
+BODY_LIMITS = {
+    "/v1/submissions": max(LIMITS.values()) + _FORM_BYTES,
+    "/v1/submissions:batch": 64 << 20,
+    "/v1/suites": max(LIMITS.values()) + _FORM_BYTES,
+    "/submit": max(LIMITS.values()) + _FORM_BYTES,
+}
+"""Bytes of a body by path; ``/v1/suites`` stands for revisions of every suite."""
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,40}", re.ASCII)
 _HEADERS = {
@@ -79,7 +89,8 @@ def make_app(server: Server) -> FastAPI:
         redirect_slashes=False,
     )
     app.state.server = server
-    app.middleware("http")(_each_request)
+    app.add_middleware(_EachRequest, server=server)
+    app.add_middleware(BoundedBodies, limits=BODY_LIMITS)  # outermost: what all others read
     handlers: dict[type[Exception], Callable[..., Any]] = {
         Problem: _on_problem,
         HTTPException: _on_http_exception,
@@ -99,37 +110,71 @@ def make_app(server: Server) -> FastAPI:
     return app
 
 
-async def _each_request(
-    request: Request, call: Callable[[Request], Awaitable[Response]]
-) -> Response:
-    given = request.headers.get("x-request-id", "")
-    request.state.request_id = (
-        given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
-    )
-    server: Server = request.app.state.server
-    hosts, began = server.options.hosts, time.monotonic()
+class _EachRequest:
+    """Gives a request its id, and every answer the headers that make it safe; tells no fault.
+
+    Args:
+        app: what answers.
+        server: of the application.
+    """
+
+    def __init__(self, app: ASGIApp, server: Server) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        given = request.headers.get("x-request-id", "")
+        named = given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
+        request.state.request_id = named
+        began, started = time.monotonic(), False
+
+        async def answer(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+                headers.update(getattr(request.state, "rate_headers", {}))
+                headers["X-Request-Id"] = named
+                seconds = time.monotonic() - began
+                metrics_of(self._server).answered(request, message["status"], seconds)
+            await send(message)
+
+        try:
+            if _is_host(request, self._server.options.hosts):
+                await self._app(scope, receive, answer)
+            else:
+                problem = Problem("malformed", "No such host here.")
+                await problem.response(named)(scope, receive, answer)
+        except Exception:
+            if started:
+                raise
+            print_label("error:", "red", f"{named}\n{traceback.format_exc()}")
+            await Problem("internal").response(named)(scope, receive, answer)
+
+
+def _is_host(request: Request, hosts: AbstractSet[str]) -> bool:
+    """Whether the header ``Host`` can be one, and is a name of this server."""
     try:
-        if hosts and request.url.hostname not in hosts:
-            response: Response = Problem("malformed", "No such host here.").response(
-                request.state.request_id
-            )
-        else:
-            response = await call(request)
-    except Exception:  # noqa: BLE001  the caller is told nothing of it
-        print_label("error:", "red", f"{request.state.request_id}\n{traceback.format_exc()}")
-        response = Problem("internal").response(request.state.request_id)
-    for name, value in _HEADERS.items():
-        response.headers.setdefault(name, value)
-    response.headers.update(getattr(request.state, "rate_headers", {}))
-    response.headers["X-Request-Id"] = request.state.request_id
-    metrics_of(server).answered(request, response.status_code, time.monotonic() - began)
-    return response
+        name = request.url.hostname
+    except ValueError:
+        request.scope["headers"] = [
+            (header, value) for header, value in request.scope["headers"] if header != b"host"
+        ]
+        return False
+    return not hosts or name in hosts
 
 
 def _answer(request: Request, problem: Problem) -> Response:
     if wants_page(request):
         return problem_page(request, problem)
-    return problem.response(request.state.request_id)
+    return problem.response(request.state.request_id, prefix_of(request.app.state.server))
 
 
 def _on_problem(request: Request, problem: Problem) -> Response:
@@ -138,7 +183,8 @@ def _on_problem(request: Request, problem: Problem) -> Response:
 
 def _on_http_exception(request: Request, error: HTTPException) -> Response:
     name = for_status(error.status_code)
-    return _answer(request, Problem(name, headers=error.headers or {}))
+    detail = error.detail if name == "malformed" else None
+    return _answer(request, Problem(name, detail, headers=error.headers or {}))
 
 
 def _on_invalid(request: Request, error: RequestValidationError) -> Response:

@@ -13,8 +13,7 @@ from judge.serve.api.submissions import accept_body
 from judge.serve.boards.versions import NewBoard
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.context import Server
-from judge.serve.intake.bodies import LINES
-from judge.serve.intake.submitting import Described, admit
+from judge.serve.intake import LINES, Described, admit
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor
 from judge.serve.store.words import AccountKind, Role, Scope

@@ -174,6 +174,11 @@ def pointer_part(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
+def plain(text: object) -> str:
+    """Untrusted text for attributes and options, which hold no markup, with such names as well."""
+    return "".join(f"[U+{ord(one):04X}]" if ord(one) in UNSEEN else one for one in str(text))
+
+
 def visible(text: object) -> Markup:
     """Untrusted text, with invisible characters shown by name."""
     pieces: list[str] = []

@@ -15,7 +15,7 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from markupsafe import Markup
 
 from judge.core.records.runs import served_model
-from judge.report.html.figures import visible
+from judge.report.html.figures import plain, visible
 from judge.version import __version__
 
 TEMPLATES = frozenset(
@@ -55,6 +55,7 @@ def escaping_environment(loader: BaseLoader) -> Environment:
         lstrip_blocks=True,
     )
     made.filters["visible"] = visible
+    made.filters["plain"] = plain
     return made
 
 

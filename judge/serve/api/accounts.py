@@ -9,14 +9,16 @@ from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.serve.access.accounts import TOKEN_DAYS, create_token, revoke_token
-from judge.serve.access.rights import find, require, visible_to
+from judge.serve.access.rights import Viewer, find, phase_state, require, visible_to
+from judge.serve.api.limits import rate
 from judge.serve.context import Caller, ThisServer
+from judge.serve.intake import quota_left
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import Scope
+from judge.serve.store.words import PhaseState, Scope
 
-router = APIRouter()
+router = APIRouter(tags=["account"])
 
 
 class NewToken(BaseModel):
@@ -29,9 +31,9 @@ class NewToken(BaseModel):
     days: Annotated[int, Field(ge=1, le=366)] = TOKEN_DAYS
 
 
-@router.get("/me")
+@router.get("/me", dependencies=[rate("read")])
 def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
-    """The caller's account, teams and rights."""
+    """The caller's account, teams and rights, and what is left of their quotas."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
         teams = all_rows(
@@ -40,16 +42,44 @@ def me(caller: Caller, server: ThisServer) -> dict[str, Any]:
             .where(t.account.c.id.in_(caller.teams))
             .order_by(t.account.c.name),
         )
+        phases = open_phases(connection, caller)
     return {
         "account": caller.account,
         "name": caller.name,
         "roles": sorted(caller.roles),
         "scopes": sorted(caller.scopes),
         "teams": teams,
+        "quotas": phases,
     }
 
 
-@router.get("/tokens")
+def open_phases(connection: sa.Connection, viewer: Viewer) -> list[dict[str, Any]]:
+    """The phases that take submissions of somebody now, with what is left to each of their teams.
+
+    Who is in teams submits for them, and not for themselves.
+    """
+    now = str(connection.scalar(sa.select(t.Now())))
+    teams = sorted(viewer.teams - {str(viewer.account)}) or [str(viewer.account)]
+    phases = all_rows(
+        connection,
+        sa.select(t.phase, t.suite.c.name.label("of"))
+        .join(t.suite, t.suite.c.id == t.phase.c.suite)
+        .where(visible_to(viewer, t.phase))
+        .order_by(t.phase.c.name),
+    )
+    return [
+        {
+            "phase": phase["name"],
+            "suite": phase["of"],
+            "closes": phase["closes"],
+            "left": {team: quota_left(connection, phase, team) for team in teams},
+        }
+        for phase in phases
+        if phase_state(phase, now) is PhaseState.OPEN
+    ]
+
+
+@router.get("/tokens", dependencies=[rate("read")])
 def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
     """The caller's own tokens, without their secrets."""
     require(caller, Scope.READ)
@@ -72,7 +102,7 @@ def list_tokens(caller: Caller, server: ThisServer) -> dict[str, Any]:
     return {"tokens": tokens}
 
 
-@router.post("/tokens", status_code=201)
+@router.post("/tokens", status_code=201, dependencies=[rate("change")])
 def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str, Any]:
     """A new token of the caller's account, whose text is shown here and never again."""
     account = require(caller, token.scopes[0])
@@ -85,7 +115,7 @@ def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str,
     return {"id": token_id, "token": text, "scopes": sorted(token.scopes)}
 
 
-@router.delete("/tokens/{token}", status_code=204)
+@router.delete("/tokens/{token}", status_code=204, dependencies=[rate("change")])
 def end_token(token: str, caller: Caller, server: ThisServer) -> None:
     """Ends one of the caller's own tokens."""
     require(caller, Scope.READ)

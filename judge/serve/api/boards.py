@@ -19,9 +19,10 @@ from judge.report.paired import compare_pair
 from judge.serve.access.rights import Viewer, find, in_lists, require, visible_to
 from judge.serve.api.limits import matches, rate
 from judge.serve.api.results import SubmissionId, event_stream
+from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import result_of
 from judge.serve.boards.signing import Signature, envelope_of
-from judge.serve.boards.telling import shown_rows
+from judge.serve.boards.telling import is_bounded, shown_rows
 from judge.serve.boards.versions import (
     Setting,
     boards_of,
@@ -39,9 +40,15 @@ from judge.serve.store.words import JudgingState, Level, Scope
 
 router = APIRouter(tags=["boards"])
 
+
+class YamlResponse(Response):
+    """A document in YAML."""
+
+    media_type = "application/yaml"
+
+
 BoardName = Annotated[str, Path(max_length=80)]
 VersionNumber = Annotated[int, Path(ge=1, le=2**31 - 1)]
-_SLOT_MINUTES = 5
 RESULT_TYPE = "application/vnd.sheetjudge.result+json"
 _ENVELOPE: dict[int | str, dict[str, Any]] = {
     200: {"content": {RESULT_TYPE: {"schema": {"type": "object"}}}}
@@ -113,7 +120,8 @@ def list_versions(board: BoardName, caller: Caller, server: ThisServer) -> dict[
             .order_by(t.board_version.c.number.desc())
             .limit(200),
         )
-    return {"versions": rows}
+    level = json.loads(last["document"])["level"]
+    return {"versions": [{**version, "created": _made(version, level)} for version in rows]}
 
 
 @router.get("/boards/{board}/versions/{number}", dependencies=[rate("read")])
@@ -191,7 +199,12 @@ def choose_submission(board: BoardName, choice: Choice, caller: Caller, server: 
         boards_of(server).choose(transaction, row, submission)
 
 
-@router.get("/boards/{board}/entries/{entry}/eval-results", dependencies=[rate("read")])
+@router.get(
+    "/boards/{board}/entries/{entry}/eval-results",
+    dependencies=[rate("read")],
+    response_class=YamlResponse,
+    responses={200: {"content": {"application/yaml": {"schema": {"type": "array"}}}}},
+)
 def get_eval_results(
     board: BoardName,
     entry: Annotated[str, Path(max_length=40)],
@@ -230,7 +243,7 @@ def get_eval_results(
         )
     if not results:
         raise Problem("forbidden", f"The feedback level of this phase is {setting.level}.")
-    return Response(dump_yaml(results), media_type="application/yaml")
+    return YamlResponse(dump_yaml(results))
 
 
 @router.get(
@@ -249,7 +262,16 @@ def stream_board(
     with server.database.reading() as connection:
         row = find(connection, caller, t.board, board)
         shown_version(connection, caller, row)
-    return event_stream(request, server, caller, row["id"], last_event_id)
+
+    def is_shown(event: Mapping[str, Any]) -> bool:
+        """Not what comes after the moment at which the board is frozen."""
+        if event["kind"] != "board.changed":
+            return True
+        with server.database.reading() as connection:
+            last = shown_version(connection, caller, row)
+        return int(event["after"]) <= int(last["number"])
+
+    return event_stream(request, server, caller, row["id"], last_event_id, is_shown=is_shown)
 
 
 @router.get("/submissions/{submission}/result", dependencies=[rate("read")], responses=_ENVELOPE)
@@ -287,7 +309,14 @@ def shown_version(
 def version_view(version: Mapping[str, Any]) -> dict[str, Any]:
     """A version: the document that was signed, its hash, and when it was made."""
     document = json.loads(version["document"])
-    return {**document, "sha256": version["sha256"], "created": version["created"]}
+    return {**document, "sha256": version["sha256"], "created": _made(version, document["level"])}
+
+
+def _made(version: Mapping[str, Any], level: str) -> str:
+    """When a version was made, and so a submission judged: in slots where that is withheld."""
+    return str(
+        version["created"] if Level(level).shows(Level.VERDICTS) else slot(version["created"])
+    )
 
 
 def entry_of(
@@ -326,7 +355,7 @@ def entry_tasks(
         raise Problem("forbidden", f"The feedback level of this phase is {level}.")
     bounded = not setting.published and not viewer.authors(setting.suite["id"])
     rows = shown_rows(connection, entry["judging"], bounded=bounded)
-    tasks: dict[str, list[dict[str, Any]]] = {task: [] for task in setting.tasks}
+    tasks: dict[str, list[t.VerdictRow]] = {task: [] for task in setting.tasks}
     for row in rows:
         tasks.setdefault(row["task"], []).append(row)
     return {
@@ -336,7 +365,7 @@ def entry_tasks(
     }
 
 
-def _task(name: str, rows: list[dict[str, Any]], level: Level) -> dict[str, Any]:
+def _task(name: str, rows: list[t.VerdictRow], level: Level) -> dict[str, Any]:
     accepted = sum(row["verdict"] == "AC" for row in rows)
     view: dict[str, Any] = {"task": name, "solved": bool(rows) and accepted == len(rows)}
     if level.shows(Level.VERDICTS):
@@ -379,6 +408,8 @@ def comparison(
     # Holm's adjustment is over all pairs of the board, and of the score that ranks.
     document.pop("p_hard_holm")
     document.pop("p_soft_holm")
+    if not setting.level.shows(Level.VERDICTS):
+        document = {name: value for name, value in document.items() if "soft" not in name}
     return {
         "metric": setting.metric,
         "pairs": ties.smallest.pairs,
@@ -452,9 +483,10 @@ def signed_result(
         "conditions": {"digest": judging["conditions"], "document": setting.conditions},
         "boards": _boards_before(connection, submission, judging),
     }
-    rows: Any = shown_rows(connection, judging["id"], bounded=False)
+    rows = shown_rows(connection, judging["id"], bounded=False)
+    shown = shown_rows(connection, judging["id"], bounded=is_bounded(setting.suite, setting.phase))
     secret = hashlib.sha256(server.folder.secret("commitments.key")).digest()
-    body, openings = result_of(head, rows, setting.tasks, level, secret)
+    body, openings = result_of(head, rows, shown, setting.tasks, level, secret)
     data, signature = boards_of(server).sign(body, finished)
     return envelope_of(data, signature, openings if setting.published else None)
 
@@ -483,9 +515,3 @@ def _boards_before(
         if version is not None:
             boards.append({"name": board["name"], **version})
     return boards
-
-
-def slot(time: str) -> str:
-    """The beginning of the five minutes in which something ended."""
-    minute = int(time[14:16])
-    return f"{time[:14]}{minute - minute % _SLOT_MINUTES:02}:00Z"

@@ -1,7 +1,8 @@
-"""Rates, cursors of lists, and entity tags: what all routes of the API share."""
+"""Bounds of bodies, rates, cursors of lists, and entity tags: what all routes share."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import hmac
@@ -13,8 +14,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from fastapi import Depends, Query, Request
-from starlette.datastructures import URL
+from fastapi import Depends, Query, Request, Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.serve.context import Caller, Server, server_of
 from judge.serve.problems import KINDS, MEDIA_TYPE, Problem
@@ -25,6 +27,18 @@ _MAC_BYTES = 16
 
 RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
 """Requests in a minute of one token, or of one address without token, by kind of request."""
+
+Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
+Cursor = Annotated[str | None, Query(max_length=200, description="From the link to the next page.")]
+
+PRINTABLE = r"^[^\x00-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$"
+"""Text of one line that every database can keep, and that turns nothing around it."""
+
+MAX_BODY_BYTES = 2 << 20
+"""Of the body of a request to a route that has no limit of its own in :class:`BoundedBodies`."""
+
+_SILENCE_S = 60.0
+_LEAST_BYTES_PER_S = 20_000
 
 PROBLEM_SCHEMA = {
     "type": "object",
@@ -47,6 +61,52 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {
     if kind.status != 500
 }
 """What any route may answer in place of what it promises, for the OpenAPI document."""
+
+
+class BoundedBodies:
+    """Lets no body in that is longer than its route takes, or that comes too slowly.
+
+    Args:
+        app: what answers.
+        limits: most bytes by path, without the prefix; :data:`MAX_BODY_BYTES` for all others.
+        silence_s: the longest pause between two pieces, and the time before a rate is required.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limits: Mapping[str, int], silence_s: float = _SILENCE_S
+    ) -> None:
+        self._app = app
+        self._limits = limits
+        self._silence_s = silence_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        path = str(scope["path"]).removeprefix(str(scope.get("root_path", "")))
+        most = self._limits.get(path, MAX_BODY_BYTES)
+        if path.startswith("/v1/suites/") and path.endswith("/revisions"):
+            most = self._limits.get("/v1/suites", most)
+        size, started, ended = 0, time.monotonic(), False
+
+        async def bounded() -> Message:
+            nonlocal size, ended
+            if ended:  # from here on, only the client's leaving is waited for
+                return await receive()
+            try:
+                message = await asyncio.wait_for(receive(), self._silence_s)
+            except TimeoutError as error:
+                raise HTTPException(400, "The body came too slowly.") from error
+            ended = message["type"] != "http.request" or not message.get("more_body", False)
+            size += len(message.get("body", b""))
+            if size > most:
+                raise HTTPException(413)
+            if time.monotonic() - started > self._silence_s + size / _LEAST_BYTES_PER_S:
+                raise HTTPException(400, "The body came too slowly.")
+            return message
+
+        await self._app(scope, bounded, send)
 
 
 @dataclass(slots=True)
@@ -103,41 +163,86 @@ def who(caller: Caller) -> str:
     return caller.credential or f"address:{caller.address}"
 
 
+def rates_of(server: Server) -> Rates:
+    """What the requests of this process are counted by."""
+    rates: Rates = server.shared.setdefault("rates", Rates())
+    return rates
+
+
 def rate(kind: str) -> Any:
     """A dependency that counts requests of a route under a kind of :data:`RATES`."""
 
     def take(request: Request, caller: Caller) -> None:
-        rates: Rates = server_of(request).shared.setdefault("rates", Rates())
-        request.state.rate_headers = rates.take(kind, who(caller))  # for every kind of answer
+        taken = rates_of(server_of(request)).take(kind, who(caller))
+        request.state.rate_headers = taken  # for every kind of answer
 
     return Depends(take)
 
 
-def cursor_text(server: Server, seq: int) -> str:
-    """An opaque cursor that nobody else can make."""
-    text = json.dumps(seq).encode()
+def cursor_text(server: Server, of: str, value: str | int) -> str:
+    """An opaque cursor that nobody else can make.
+
+    Args:
+        server: this one.
+        of: which list it is of; it is none of any other.
+        value: what the last item on the page is ordered by.
+    """
+    text = json.dumps([of, value]).encode()
     return base64.urlsafe_b64encode(_mac(server, text) + text).decode("ascii").rstrip("=")
 
 
-def cursor_value(server: Server, text: str) -> int:
-    """What a cursor says.
+def cursor_value(server: Server, of: str, text: str) -> Any:
+    """What a cursor of a list says.
 
     Raises:
-        Problem: 422, it is not one of this server.
+        Problem: 422, it is not one that this server has given for this list.
     """
     try:
         data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
         raise Problem("invalid", "The cursor is not one of this list.") from error
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
-    if not hmac.compare_digest(mac, _mac(server, body)):
-        raise Problem("invalid", "The cursor is not one of this list.")
-    return int(json.loads(body))
+    if hmac.compare_digest(mac, _mac(server, body)):
+        list_of, value = json.loads(body)
+        if list_of == of:
+            return value
+    raise Problem("invalid", "The cursor is not one of this list.")
 
 
-def next_link(url: URL, cursor: str) -> str:
-    """The header ``Link`` of a list that goes on."""
-    return f'<{url.path}?{url.include_query_params(cursor=cursor).query}>; rel="next"'
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of a list: how long, from where, and the link to the next one."""
+
+    request: Request
+    response: Response
+    server: Server
+    limit: int
+    cursor: str | None
+
+    def since(self, of: str) -> Any:
+        """What the last item of the page before was ordered by; None on the first page."""
+        return None if self.cursor is None else cursor_value(self.server, of, self.cursor)
+
+    def cut(self, of: str, rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:
+        """The rows of this page, of one more that was read; says where the next one is.
+
+        Args:
+            of: which list it is.
+            rows: at most one more than :attr:`limit`.
+            by: the column by which they are ordered.
+        """
+        shown = rows[: self.limit]
+        if len(rows) > self.limit:
+            cursor = cursor_text(self.server, of, shown[-1][by])
+            url = self.request.url
+            following = f"{url.path}?{url.include_query_params(cursor=cursor).query}"
+            self.response.headers["Link"] = f'<{following}>; rel="next"'
+        return shown
+
+
+def page_of(request: Request, response: Response, limit: Limit = 50, cursor: Cursor = None) -> Page:
+    """The page that a request asks for."""
+    return Page(request, response, server_of(request), limit, cursor)
 
 
 def entity_tag(version: int, view: str) -> str:
@@ -169,5 +274,4 @@ def _mac(server: Server, text: bytes) -> bytes:
     return hmac.new(secret, text, hashlib.sha256).digest()[:_MAC_BYTES]
 
 
-Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
-Cursor = Annotated[str | None, Query(max_length=200, description="From the link to the next page.")]
+Paging = Annotated[Page, Depends(page_of)]

@@ -1,10 +1,10 @@
-"""Submissions as their owners read them: lists, waiting, verdicts, report, cancel, events."""
+"""Submissions as their feedback level shows them: lists, waiting, verdicts, cancel, events."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
 import sqlalchemy as sa
@@ -12,30 +12,29 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 
+from judge.core.verdict import Verdict
 from judge.errors import JudgeError
 from judge.report.html import report_html
-from judge.serve.access.rights import Viewer, find, require, visible_to
+from judge.serve.access.rights import Viewer, find, level_for, phase_state, require, visible_to
 from judge.serve.api.limits import (
-    Cursor,
-    Limit,
-    cursor_text,
-    cursor_value,
+    Paging,
     entity_tag,
     matches,
-    next_link,
     rate,
     required_version,
     who,
 )
-from judge.serve.api.views import is_finished, seen, submission_view, verdicts_view
-from judge.serve.boards.telling import is_bounded_for
+from judge.serve.boards.feedback import slot
+from judge.serve.boards.results import scored
+from judge.serve.boards.telling import is_bounded_for, shown_rows
 from judge.serve.boards.versions import boards_of
 from judge.serve.context import Caller, Server, ThisServer
+from judge.serve.intake import place_in_queue
 from judge.serve.problems import Problem, not_found
 from judge.serve.queue.conditions import suite_place
 from judge.serve.queue.leases import cancel
 from judge.serve.store import tables as t
-from judge.serve.store.database import all_rows, first_row
+from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.words import FINISHED, JudgingState, Level, Scope
 from judge.serve.waking import Waker, wait_for
 
@@ -44,9 +43,12 @@ router = APIRouter(tags=["submissions"])
 MAX_WAIT_S = 60
 _COMMENT_S = 15.0
 _STREAM_S = 3600.0
+_LAST_EVENT = 2**63 - 1
+_END = "event: end\ndata: {}\n\n"
 _VARY = {"Vary": "Authorization", "Cache-Control": "private, no-cache"}
 
 SubmissionId = Annotated[str, Path(max_length=40)]
+_DECLARED = ("system", "model", "setting", "url", "cost_usd", "tokens", "cutoff", "note")
 _FIELDS = frozenset(
     {"id", "state", "version", "phase", "account", "kind", "created", "cases", "scores", "links"}
 )
@@ -54,13 +56,11 @@ _FIELDS = frozenset(
 
 @router.get("/submissions", dependencies=[rate("read")])
 def list_submissions(
-    request: Request,
     response: Response,
     caller: Caller,
     server: ThisServer,
+    page: Paging,
     phase: Annotated[str | None, Query(max_length=80)] = None,
-    limit: Limit = 50,
-    cursor: Cursor = None,
     fields: Annotated[str | None, Query(max_length=200)] = None,
 ) -> dict[str, Any]:
     """The submissions that the caller sees, the newest first."""
@@ -71,13 +71,12 @@ def list_submissions(
         if phase is not None:
             row = find(connection, caller, t.phase, phase)
             query = query.where(t.submission.c.phase == row["id"])
-        if cursor is not None:
-            query = query.where(t.submission.c.seq < cursor_value(server, cursor))
-        rows = all_rows(connection, query.order_by(t.submission.c.seq.desc()).limit(limit + 1))
-        views = [submission_view(connection, caller, row) for row in rows[:limit]]
-    if len(rows) > limit:
-        following = cursor_text(server, rows[limit - 1]["seq"])
-        response.headers["Link"] = next_link(request.url, following)
+        last = page.since("submissions")
+        if last is not None:
+            query = query.where(t.submission.c.seq < last)
+        query = query.order_by(t.submission.c.seq.desc()).limit(page.limit + 1)
+        rows = page.cut("submissions", all_rows(connection, query), "seq")
+        views = [submission_view(connection, caller, row) for row in rows]
     response.headers.update(_VARY)
     return {
         "submissions": [
@@ -165,17 +164,12 @@ def cancel_submission(
     if_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """Ends the judging of one's own submission, at once or after the case under way."""
-    require(caller, Scope.SUBMIT)
-    expected = required_version(if_match)
-    with server.database.writing(caller.actor()) as transaction:
-        row = own_row(transaction.connection, caller, submission, expected)
-        if (
-            row["current_judging"] is None
-            or cancel(transaction, row["current_judging"]) in FINISHED
-        ):
-            raise Problem("conflict", "The judging has ended.")
-    view = _view(server, caller, submission)
-    return JSONResponse(view, headers={"ETag": _tag(view), **_VARY})
+    return _changed(server, caller, submission, if_match, _cancel)
+
+
+def _cancel(_: Server, transaction: Transaction, row: dict[str, Any]) -> None:
+    if row["current_judging"] is None or cancel(transaction, row["current_judging"]) in FINISHED:
+        raise Problem("conflict", "The judging has ended.")
 
 
 @router.post("/submissions/{submission}:withdraw", dependencies=[rate("change")])
@@ -186,19 +180,33 @@ def withdraw_submission(
     if_match: Annotated[str | None, Header(max_length=200)] = None,
 ) -> Response:
     """Takes one's own submission off the boards; nothing is deleted, and no turn given back."""
+    return _changed(server, caller, submission, if_match, _withdraw)
+
+
+def _withdraw(server: Server, transaction: Transaction, row: dict[str, Any]) -> None:
+    if row["withdrawn"] is not None:
+        raise Problem("conflict", "It is withdrawn already.")
+    transaction.execute(
+        sa.update(t.submission)
+        .where(t.submission.c.id == row["id"])
+        .values(withdrawn=t.Now(), version=t.submission.c.version + 1)
+    )
+    transaction.event("submission.withdrawn", row["id"], after="withdrawn")
+    boards_of(server).renew(transaction, row["phase"], "a submission was withdrawn")
+
+
+def _changed(
+    server: Server,
+    caller: Viewer,
+    submission: str,
+    if_match: str | None,
+    act: Callable[[Server, Transaction, dict[str, Any]], None],
+) -> Response:
+    """Changes one's own submission at the version that one has seen, and answers with the next."""
     require(caller, Scope.SUBMIT)
     expected = required_version(if_match)
     with server.database.writing(caller.actor()) as transaction:
-        row = own_row(transaction.connection, caller, submission, expected)
-        if row["withdrawn"] is not None:
-            raise Problem("conflict", "It is withdrawn already.")
-        transaction.execute(
-            sa.update(t.submission)
-            .where(t.submission.c.id == row["id"])
-            .values(withdrawn=t.Now(), version=t.submission.c.version + 1)
-        )
-        transaction.event("submission.withdrawn", row["id"], after="withdrawn")
-        boards_of(server).renew(transaction, row["phase"], "a submission was withdrawn")
+        act(server, transaction, own_row(transaction.connection, caller, submission, expected))
     view = _view(server, caller, submission)
     return JSONResponse(view, headers={"ETag": _tag(view), **_VARY})
 
@@ -219,9 +227,8 @@ async def stream_submission(
     """The states of a submission as server-sent events, until it is judged."""
     require(caller, Scope.READ)
     view = await run_in_threadpool(_view, server, caller, submission)
-    return event_stream(
-        request, server, caller, view["id"], last_event_id, ends_with="submission.judged"
-    )
+    ending = "" if is_finished(view) else "submission.judged"
+    return event_stream(request, server, caller, view["id"], last_event_id, ends_with=ending)
 
 
 def event_stream(
@@ -232,6 +239,7 @@ def event_stream(
     last_event_id: str | None,
     *,
     ends_with: str | None = None,
+    is_shown: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> StreamingResponse:
     """Events about an object that the caller may see, as server-sent events.
 
@@ -241,12 +249,15 @@ def event_stream(
         caller: who listens.
         of: the object's id.
         last_event_id: the header; events after it are sent.
-        ends_with: the kind of event after which the stream ends with ``end``.
+        ends_with: the kind of event after which the stream ends with ``end``; empty if it ends
+            with what has happened already, None if it does not end.
+        is_shown: whether an event is for the caller.
     """
     waker = waker_of(server)
     seat = waker.seat(who(caller))
     seat.__enter__()
-    after = int(last_event_id) if last_event_id and last_event_id.isdecimal() else 0
+    last = last_event_id or ""
+    after = min(int(last), _LAST_EVENT) if last.isdecimal() else 0
 
     async def lines() -> AsyncIterator[str]:
         nonlocal after
@@ -255,11 +266,16 @@ def event_stream(
             while time.monotonic() < deadline and not await request.is_disconnected():
                 for row in await run_in_threadpool(_news_of, server, of, after):
                     after = row["seq"]
+                    if not is_shown(row):
+                        continue
                     data = json.dumps({"kind": row["kind"], "state": row["after"]})
                     yield f"id: {after}\nevent: {row['kind']}\ndata: {data}\n\n"
                     if row["kind"] == ends_with:
-                        yield "event: end\ndata: {}\n\n"
+                        yield _END
                         return
+                if ends_with == "":
+                    yield _END
+                    return
                 if not await wait_for(event, _COMMENT_S):
                     yield ": still here\n\n"
 
@@ -298,14 +314,24 @@ def own_row(
 
 
 def _news_of(server: Server, of: str, after: int) -> list[dict[str, Any]]:
+    """Events about an object and its first judging; what others say may not be applied."""
     with server.database.reading() as connection:
-        judgings = sa.select(t.judging.c.id).where(
+        first = sa.select(t.judging.c.id).where(
             t.judging.c.submission == of, t.judging.c.rejudging.is_(None)
         )
-        query = sa.select(t.event.c.seq, t.event.c.kind, t.event.c.after).where(
-            t.event.c.seq > after, (t.event.c.object == of) | t.event.c.object.in_(judgings)
+        judgings = set(connection.scalars(first))
+        query = (
+            sa.select(t.event.c.seq, t.event.c.kind, t.event.c.after, t.event.c.detail)
+            .where(t.event.c.seq > after, t.event.c.object.in_([of, *judgings]))
+            .order_by(t.event.c.seq)
+            .limit(500)
         )
-        return all_rows(connection, query.order_by(t.event.c.seq).limit(500))
+        rows = all_rows(connection, query)
+    return [
+        row
+        for row in rows
+        if row["kind"] != "submission.judged" or row["detail"]["judging"] in judgings
+    ]
 
 
 def _view(server: Server, caller: Viewer, submission: str) -> dict[str, Any]:
@@ -336,3 +362,141 @@ def _chosen(fields: str | None) -> frozenset[str] | None:
     if not chosen <= _FIELDS:
         raise Problem("invalid", f"`fields` takes {', '.join(sorted(_FIELDS))}.")
     return chosen
+
+
+def seen(
+    connection: sa.Connection, viewer: Viewer, submission: dict[str, Any]
+) -> tuple[dict[str, Any], Level, dict[str, Any]]:
+    """The current judging of a submission, the level at which it is shown, and the phase."""
+    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == submission["phase"]))
+    assert phase is not None
+    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
+    assert suite is not None
+    now = str(connection.scalar(sa.select(t.Now())))
+    level = level_for(viewer, suite, phase, phase_state(phase, now))
+    judging = first_row(
+        connection, sa.select(t.judging).where(t.judging.c.id == submission["current_judging"])
+    )
+    assert judging is not None, "each submission has a judging"
+    return judging, level, phase
+
+
+def submission_view(
+    connection: sa.Connection, viewer: Viewer, submission: dict[str, Any]
+) -> dict[str, Any]:
+    """A submission as somebody sees it."""
+    judging, level, phase = seen(connection, viewer, submission)
+    state = JudgingState(judging["state"])
+    detailed = level.shows(Level.VERDICTS)
+    done = judging["done"] if detailed or state is JudgingState.DONE else None
+    view: dict[str, Any] = {
+        "id": submission["id"],
+        "state": state.value,
+        "version": submission["version"],
+        "withdrawn": submission["withdrawn"] is not None,
+        "phase": phase["name"],
+        "account": connection.scalar(
+            sa.select(t.account.c.name).where(t.account.c.id == submission["account"])
+        ),
+        "kind": submission["kind"],
+        "sha256": submission["sha256"],
+        "created": submission["created"],
+        "level": level.value,
+        "cases": {"done": done, "all": judging["cases"]},
+        "judging": {
+            "id": judging["id"],
+            "conditions": f"sha256:{judging['conditions']}",
+            "lost_leases": judging["lost"],
+            "finished": _finished(judging["finished"], exact=detailed),
+            "cancelling": bool(judging["cancel"]) and state is JudgingState.RUNNING,
+            "reason": _reason(judging, detailed) if state is JudgingState.FAILED else None,
+        },
+        "scores": shown_scores(connection, submission, judging, level),
+        **{name: submission[name] for name in _DECLARED},
+        "links": {
+            "self": f"/v1/submissions/{submission['id']}",
+            "events": f"/v1/submissions/{submission['id']}/events",
+            "verdicts": f"/v1/submissions/{submission['id']}/verdicts",
+            "report": f"/v1/submissions/{submission['id']}/report",
+            "result": f"/v1/submissions/{submission['id']}/result",
+        },
+    }
+    if state is JudgingState.QUEUED:
+        view.update(place_in_queue(connection, judging["id"]))
+    return view
+
+
+def _finished(time: str | None, *, exact: bool) -> str | None:
+    return time if time is None or exact else slot(time)
+
+
+def _reason(judging: dict[str, Any], detailed: bool) -> str:
+    """Why a judging failed; how many cases were at fault is shown where verdicts are."""
+    return str(judging["reason"]) if detailed else "The judge failed; an operator sees why."
+
+
+def shown_scores(
+    connection: sa.Connection,
+    submission: dict[str, Any],
+    judging: dict[str, Any],
+    level: Level,
+) -> dict[str, Any] | None:
+    """The scores of a judging as far as a level tells them.
+
+    At ``score`` the ladder decides: the score if it was better by a point, otherwise that it was
+    not.
+    """
+    if judging["state"] != JudgingState.DONE or level is Level.NONE:
+        return None
+    scores: dict[str, Any] = judging["scores"]
+    if level.shows(Level.VERDICTS):
+        return scores
+    if level is Level.TASKS:
+        rows = shown_rows(connection, judging["id"], bounded=True)
+        hard = scored(rows, ()).means.hard.values()
+        return {"hard": sum(sorted(hard)) / len(hard) if hard else None, "tasks": len(hard)}
+    row = first_row(
+        connection,
+        sa.select(t.shown_score).where(
+            t.shown_score.c.account == submission["account"],
+            t.shown_score.c.phase == submission["phase"],
+            t.shown_score.c.conditions == judging["conditions"],
+        ),
+    )
+    better = row is not None and row["submission"] == submission["id"]
+    return {"better": better, "shown": None if row is None or not better else row["score"]}
+
+
+def verdicts_view(
+    connection: sa.Connection, judging: dict[str, Any], level: Level, *, bounded: bool
+) -> list[dict[str, Any]]:
+    """The verdicts of a finished judging as far as a level tells them; none below ``tasks``.
+
+    Args:
+        connection: a connection.
+        judging: its row.
+        level: the level of feedback.
+        bounded: whether the budget of each gold is kept to.
+    """
+    if judging["state"] != JudgingState.DONE or not level.shows(Level.TASKS):
+        return []
+    rows: list[dict[str, Any]] = [
+        {"task": row["task"], "sample": row["sample"], "case": row["case"]}
+        | {"verdict": row["verdict"]}
+        for row in shown_rows(connection, judging["id"], bounded=bounded)
+    ]
+    if level.shows(Level.VERDICTS):
+        return rows
+    accepted: dict[tuple[str, int], bool] = {}
+    for row in rows:
+        key = row["task"], row["sample"]
+        accepted[key] = accepted.get(key, True) and row["verdict"] == Verdict.AC
+    return [
+        {"task": task, "sample": sample, "accepted": right}
+        for (task, sample), right in accepted.items()
+    ]
+
+
+def is_finished(view: dict[str, Any]) -> bool:
+    """Whether a view is of a submission whose judging has ended."""
+    return view["state"] in FINISHED

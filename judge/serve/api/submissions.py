@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import Annotated, Any
@@ -21,8 +19,18 @@ from judge.serve.access.rights import Viewer
 from judge.serve.api.limits import rate
 from judge.serve.catalog import LoadedSuites
 from judge.serve.context import Caller, Server, ThisServer
-from judge.serve.intake.bodies import ARCHIVE, LIMITS, LINES, PROGRAM, take_in
-from judge.serve.intake.submitting import Admission, Described, admit, check_open, submit
+from judge.serve.intake import (
+    ARCHIVE,
+    LIMITS,
+    LINES,
+    PROGRAM,
+    Admission,
+    Described,
+    admit,
+    check_open,
+    submit,
+    take_in,
+)
 from judge.serve.problems import Problem
 from judge.serve.store.database import DatabaseGoneError
 from judge.serve.store.folder import ReceivedBody
@@ -31,8 +39,6 @@ router = APIRouter(tags=["submissions"])
 
 FORM = "multipart/form-data"
 _KEY = re.compile(r"[ -~]{1,80}")
-_SILENCE_S = 60.0
-_LEAST_BYTES_PER_S = 20_000
 _PIECE = 1 << 20
 _MAX_FORM_FIELDS = 20
 
@@ -235,21 +241,12 @@ async def receive(
 
 
 async def _limited(request: Request, limit: int) -> AsyncGenerator[bytes, None]:
-    """The pieces of a body: no more than the limit, and none that comes too slowly."""
-    size, started = 0, time.monotonic()
-    stream = request.stream().__aiter__()
-    while True:
-        try:
-            piece = await asyncio.wait_for(anext(stream), _SILENCE_S)
-        except StopAsyncIteration:
-            return
-        except TimeoutError as error:
-            raise Problem("malformed", "The body came too slowly.") from error
+    """The pieces of a body, no more than the limit of its type."""
+    size = 0
+    async for piece in request.stream():
         size += len(piece)
         if size > limit:
             raise Problem("too-large", f"At most {limit >> 20} MiB.")
-        if time.monotonic() - started > _SILENCE_S + size / _LEAST_BYTES_PER_S:
-            raise Problem("malformed", "The body came too slowly.")
         yield piece
 
 

@@ -5,30 +5,43 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Path
+from fastapi import APIRouter, Path, Query, Request, Response
+from pydantic import Field
 
 from judge.serve.access.rights import (
     HIDDEN_SPLIT,
     find,
     in_lists,
     phase_state,
+    require,
     split_level,
 )
-from judge.serve.api.limits import rate
+from judge.serve.api.limits import PRINTABLE, rate
+from judge.serve.api.submissions import receive
 from judge.serve.catalog import LoadedSuites, revision_of, revisions_of
 from judge.serve.context import Caller, ThisServer
-from judge.serve.intake.bodies import LIMITS, MAX_LINE_BYTES, MAX_LINES
-from judge.serve.intake.submitting import quota_left
-from judge.serve.problems import not_found
+from judge.serve.intake import (
+    ARCHIVE,
+    LIMITS,
+    MAX_LINE_BYTES,
+    MAX_LINES,
+    may_upload,
+    quota_left,
+    take_in_suite,
+)
+from judge.serve.problems import Problem, not_found
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import JudgingState
+from judge.serve.store.folder import ReceivedBody
+from judge.serve.store.words import JudgingState, Scope
 from judge.version import __version__
 
 router = APIRouter(tags=["suites"])
 
 SuiteName = Annotated[str, Path(max_length=80)]
+TaskId = Annotated[str, Field(max_length=200, pattern=PRINTABLE)]
+_OBJECT: dict[str, Any] = {"content": {"application/json": {"schema": {"type": "object"}}}}
 
 
 @router.get("/suites", dependencies=[rate("read")])
@@ -99,6 +112,46 @@ def list_revisions(suite: SuiteName, caller: Caller, server: ThisServer) -> dict
         row = find(connection, caller, t.suite, suite)
         rows = revisions_of(connection, row["id"])
     return {"revisions": [_revision_view(revision) for revision in rows]}
+
+
+@router.put(
+    "/suites/{suite}/revisions",
+    status_code=201,
+    dependencies=[rate("change")],
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {ARCHIVE: {"schema": {"type": "string", "format": "binary"}}},
+        }
+    },
+    responses={200: {"description": "There is a revision with this content.", **_OBJECT}},
+)
+async def put_revision(
+    request: Request,
+    response: Response,
+    suite: SuiteName,
+    caller: Caller,
+    server: ThisServer,
+    hidden: Annotated[list[TaskId] | None, Query(max_length=10_000)] = None,
+    note: Annotated[str, Query(max_length=300, pattern=PRINTABLE)] = "",
+) -> dict[str, Any]:
+    """Gives a suite of one's own a revision with the content of an archive, or makes a suite.
+
+    ``hidden`` names the tasks of the hidden split; without it, they are those of the revision
+    before. The revision counts from when a rejudging with it is applied; the first one, at once.
+    """
+    require(caller, Scope.AUTHOR)
+    may_upload(server, caller, suite)
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != ARCHIVE:
+        raise Problem("unsupported-type", f"Send {ARCHIVE}.")
+
+    def accept(received: ReceivedBody, _: str) -> tuple[dict[str, Any], bool]:
+        return take_in_suite(server, caller, suite, received, hidden, note)
+
+    revision, is_new = await receive(server, request, ARCHIVE, accept)
+    if not is_new:
+        response.status_code = 200
+    return _revision_view(revision)
 
 
 @router.get("/suites/{suite}/tasks/{task}", dependencies=[rate("read")])

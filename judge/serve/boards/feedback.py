@@ -29,9 +29,18 @@ MOST_STEPS = 100
 ANSWERS_FOR_EACH_GOLD = 20
 """After so many different answers of a team for a case, further ones count as not accepted."""
 
+SLOT_MINUTES = 5
+"""Below the level of verdicts, times of judgings are those of their slot."""
+
 _NOTHING = 1e-9
 _VERDICT_CODES = 10
 """Verdicts that a program can choose at run time: AC, WA, NO, IW, NC, RE, TLE, MLE, OLE, SV."""
+
+
+def slot(time: str) -> str:
+    """The beginning of the slot in which something ended, as ``2026-01-31T23:55:00Z``."""
+    minute = int(time[14:16])
+    return f"{time[:14]}{minute - minute % SLOT_MINUTES:02}:00Z"
 
 
 def rounded(score: float) -> float:

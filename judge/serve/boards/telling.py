@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 
@@ -121,15 +121,22 @@ def _note_answers(
 
 
 def _verdicts(connection: sa.Connection, judging: str) -> dict[_Key, str]:
-    rows = connection.execute(
-        sa.select(
-            t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case, t.verdict.c.verdict
-        ).where(t.verdict.c.judging == judging)
+    rows = verdicts_of(connection, judging)
+    return {(row["task"], row["sample"], row["case"]): row["verdict"] for row in rows}
+
+
+def verdicts_of(connection: sa.Connection, judging: str) -> list[t.VerdictRow]:
+    """All verdicts of a judging by task, sample and case, whatever may be shown of them."""
+    rows = all_rows(
+        connection,
+        sa.select(*t.OF_VERDICT)
+        .where(t.verdict.c.judging == judging)
+        .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case),
     )
-    return {(task, sample, case): verdict for task, sample, case, verdict in rows}
+    return cast("list[t.VerdictRow]", rows)
 
 
-def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> list[dict[str, Any]]:
+def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> list[t.VerdictRow]:
     """The verdicts of a judging by task, sample and case.
 
     Args:
@@ -137,21 +144,7 @@ def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> lis
         judging: its id.
         bounded: whether accepted cases beyond the budget are shown as wrong.
     """
-    rows = all_rows(
-        connection,
-        sa.select(
-            t.verdict.c.task,
-            t.verdict.c.sample,
-            t.verdict.c.case,
-            t.verdict.c.verdict,
-            t.verdict.c.run_key,
-            t.verdict.c.comparison_key,
-            t.verdict.c.output_sha256,
-            t.verdict.c.earned,
-        )
-        .where(t.verdict.c.judging == judging)
-        .order_by(t.verdict.c.task, t.verdict.c.sample, t.verdict.c.case),
-    )
+    verdicts = verdicts_of(connection, judging)
     if bounded:
         beyond = {
             (row["task"], row["sample"], row["case"])
@@ -159,10 +152,10 @@ def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> lis
                 connection, sa.select(t.beyond_budget).where(t.beyond_budget.c.judging == judging)
             )
         }
-        for row in rows:
-            if (row["task"], row["sample"], row["case"]) in beyond:
-                row |= {"verdict": Verdict.WA.value, "earned": None}
-    return rows
+        for verdict in verdicts:
+            if (verdict["task"], verdict["sample"], verdict["case"]) in beyond:
+                verdict["verdict"], verdict["earned"] = Verdict.WA.value, None
+    return verdicts
 
 
 # -- the ladder -----------------------------------------------------------------------------------

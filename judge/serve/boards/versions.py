@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from judge.errors import UsageError
 from judge.report.build import DEFAULT_METHOD
 from judge.serve.access.rights import HIDDEN_SPLIT, phase_state, split_level
+from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import BOARD, SCHEMA_VERSION, Scored, scored, shown_score
 from judge.serve.boards.signing import PublicKey, Signature, SigningKeys, canonical, sha256_of
 from judge.serve.boards.telling import is_bounded, shown_rows, standing
@@ -321,10 +322,11 @@ class Boards:
             raise UsageError(f"there is no phase {new.phase!r}")
         suite = transaction.one(sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
         assert suite is not None
-        if split_level(suite, phase["split"]) is Level.SCORE and new.metric is not Metric.HARD:
+        level = split_level(suite, phase["split"])
+        if not level.shows(Level.VERDICTS) and new.metric is not Metric.HARD:
             raise UsageError(
-                "at the level 'score', a board ranks by the hard score",
-                hint="The ladder shows one score, and a second one would tell what it withholds.",
+                f"at the level '{level}', a board ranks by the hard score",
+                hint="A soft score would tell of cases, which this level withholds.",
             )
         conditions = current_conditions(transaction, phase)
         if conditions is None:
@@ -449,7 +451,8 @@ class Boards:
             "previous": None if last is None else last["sha256"],
             "why": why,
         }
-        data, signature = self.sign(body, setting.now)
+        exact = setting.level.shows(Level.VERDICTS)
+        data, signature = self.sign(body, setting.now if exact else slot(setting.now))
         transaction.execute(
             sa.insert(t.board_version).values(
                 board=board["id"],
@@ -484,6 +487,7 @@ def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
     ties = ties_among(entries, setting)
     ranks = ranks_of(entries, setting)
     tasks = len(setting.tasks)
+    shows_cases = setting.level.shows(Level.VERDICTS)
     smallest = ties.smallest if ties is not None else smallest_differences(tasks, len(entries), ())
     return {
         "schema_version": SCHEMA_VERSION,
@@ -495,7 +499,7 @@ def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
         "level": setting.level,
         "conditions": {"digest": setting.board["conditions"], "document": setting.conditions},
         "method": asdict(DEFAULT_METHOD),
-        "smallest": asdict(smallest),
+        "smallest": {**asdict(smallest), **({} if shows_cases else {"soft": None})},
         "entries": [
             _entry(entry, rank, setting) for entry, rank in zip(entries, ranks, strict=True)
         ],
@@ -514,8 +518,9 @@ def _entry(entry: Entry, rank: tuple[int, int], setting: Setting) -> dict[str, A
         **{name: row[name] for name in _DECLARED},
     }
     if entry.scored is not None:
-        document["scores"] = entry.scored.document(len(setting.tasks))
-        if figures := _figures(row, setting):
+        document["scores"] = entry.scored.document(len(setting.tasks), setting.level)
+        # Where a level shows no verdicts, shares of accepted outputs would tell them.
+        if setting.level.shows(Level.VERDICTS) and (figures := _figures(row, setting)):
             document["figures"] = figures
     elif entry.score is not None:
         document["shown_score"] = shown_score(entry.score, len(setting.tasks))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Any
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
@@ -14,23 +17,29 @@ from judge.errors import JudgeError, UsageError
 from judge.review.corrections import Typed
 from judge.serve.access.rights import Viewer, find, require
 from judge.serve.catalog import revision_of
-from judge.serve.context import Server, ThisServer
+from judge.serve.context import Server, ThisServer, server_of
 from judge.serve.disputes.correcting import decide_and_settle, source_suite
-from judge.serve.disputes.disputes import (
+from judge.serve.disputes.review import (
     MAX_TEXT,
     Claim,
     DisputeKind,
+    Group,
+    Opinion,
+    begin_review,
+    group_of,
+    groups,
+    level_of_disputed,
     open_dispute,
     suspect_of,
     withdraw,
 )
-from judge.serve.disputes.review import Group, Opinion, begin_review, group_of, groups
 from judge.serve.disputes.review import require_reviewer as check_reviewer
 from judge.serve.disputes.routes import get_dispute, listed, shown_group, shown_settled
+from judge.serve.pages.boards import details_of
 from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
-from judge.serve.store.words import Scope
+from judge.serve.store.words import DisputeState, Level, Scope
 from judge.suspects.decisions import Finding
 from judge.workbook.address import column_letters
 from judge.workbook.cell import Cell, CellRange
@@ -43,6 +52,16 @@ KINDS = {
     DisputeKind.QUESTION: "The question can be read in more than one way.",
     DisputeKind.RULE: "The comparison counts what the question does not ask for.",
 }
+NEXT = {
+    DisputeState.OPEN: "A reviewer of the suite opens it next; until then it can be taken back.",
+    DisputeState.SUSPECT: "Reviewers have opened it. What they find is public when they agree.",
+    DisputeState.ACCEPTED: "The suite is corrected; an author judges all submissions again.",
+    DisputeState.REJECTED: "The suite stays as it is, for the reason below.",
+    DisputeState.WITHDRAWN: "It was taken back.",
+    DisputeState.CORRECTED: "All submissions were judged again, and the boards have new versions.",
+}
+"""What a state means, for its page."""
+
 _Id = Annotated[str, Path(max_length=80)]
 _Text = Annotated[str, Query(max_length=200)]
 _FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
@@ -60,41 +79,84 @@ def disputes_page(request: Request, server: ThisServer, looker: Looker) -> Respo
 @router.get("/disputes/new")
 def new_dispute_page(
     request: Request,
+    server: ThisServer,
     viewer: SignedIn,
     task: _Text = "",
     case: Annotated[int, Query(ge=1, le=10**6)] = 1,
     suite: _Text = "",
     submission: _Text = "",
 ) -> Response:
-    """A form for one case."""
+    """A form for one case; 404 for a verdict that one does not see."""
+    asked = {"task": task, "case": str(case), "suite": suite, "submission": submission}
+    return _new_form(request, server, viewer, asked, None)
+
+
+def _new_form(
+    request: Request,
+    server: Server,
+    viewer: Viewer,
+    asked: Mapping[str, str],
+    problem: Problem | None,
+) -> Response:
+    kinds = dict(KINDS)
+    if asked["task"] and (asked["submission"] or asked["suite"]):
+        with server.database.reading() as connection:
+            level = level_of_disputed(connection, viewer, _claim(asked, DisputeKind.QUESTION))
+        if not level.shows(Level.CELLS):
+            del kinds[DisputeKind.GOLD]
     return show(
         request,
         viewer,
         "dispute_new.html",
         "Dispute a verdict",
-        kinds=KINDS,
-        asked={"task": task, "case": case, "suite": suite, "submission": submission},
+        status=200 if problem is None else problem.kind.status,
+        kinds=kinds,
+        asked={"kind": "", "claim": "", "evidence": "", **asked},
+        problem="" if problem is None else problem.detail or problem.kind.title,
     )
+
+
+def _claim(asked: Mapping[str, str], kind: DisputeKind) -> Claim:
+    return Claim(
+        asked["task"],
+        int(asked["case"]),
+        kind,
+        asked.get("claim", ""),
+        asked.get("evidence", ""),
+        asked["submission"] or None,
+        asked["suite"] or None,
+    )
+
+
+def _whole(asked: Mapping[str, str]) -> Claim:
+    if not asked["claim"] or asked["kind"] not in set(DisputeKind):
+        raise Problem("invalid", "Say what is wrong, and what is right instead.")
+    return _claim(asked, DisputeKind(asked["kind"]))
+
+
+_ASKED = {"task": 200, "case": 7, "kind": 20, "claim": MAX_TEXT, "evidence": MAX_TEXT}
+_ABOUT = {"submission": 31, "suite": 80}
 
 
 @router.post("/disputes/new")
-async def dispute_posted(server: ThisServer, viewer: SignedIn, form: Posted) -> Response:
-    """Opens a dispute."""
+async def dispute_posted(
+    request: Request, server: ThisServer, viewer: SignedIn, form: Posted
+) -> Response:
+    """Opens a dispute; what was written stays in the form if it cannot be opened."""
     account = require(viewer, Scope.DISPUTE)
-    case, text = field(form, "case", 7), field(form, "claim", MAX_TEXT)
-    if not case.isdecimal() or not text or field(form, "kind", 20) not in set(DisputeKind):
-        raise Problem("invalid", "A dispute needs a case, what is wrong, and what is right.")
-    claim = Claim(
-        field(form, "task", 200),
-        int(case),
-        DisputeKind(field(form, "kind", 20)),
-        text,
-        field(form, "evidence", MAX_TEXT),
-        field(form, "submission", 31) or None,
-        field(form, "suite", 80) or None,
-    )
-    opened = await run_in_threadpool(_open, server, viewer, account, claim)
-    return go(server, f"/disputes/{opened}")
+    asked = {name: field(form, name, most) for name, most in {**_ASKED, **_ABOUT}.items()}
+    if not re.fullmatch("[0-9]{1,6}", asked["case"]):
+        raise Problem("invalid", "The case is a number.")
+
+    def act() -> Response:
+        try:
+            return go(server, f"/disputes/{_open(server, viewer, account, _whole(asked))}")
+        except Problem as problem:
+            if problem.kind.status in {401, 403, 404}:
+                raise
+            return _new_form(request, server, viewer, asked, problem)
+
+    return await run_in_threadpool(act)
 
 
 def _open(server: Server, viewer: Viewer, account: str, claim: Claim) -> str:
@@ -113,6 +175,7 @@ def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Loo
         f"Dispute of task {row['task']}",
         dispute=row,
         kind=KINDS[DisputeKind(row["kind"])],
+        next=NEXT[DisputeState(row["state"])],
     )
 
 
@@ -199,10 +262,32 @@ def _suspect(
         kinds=KINDS,
         task=task,
         sides=[] if task is None else sides_of(task, group.case),
+        cells=[] if task is None else _disputed_cells(server_of(request), group),
         position="" if task is None else task.details.get("answer_position", ""),
         filled={**dict.fromkeys(_FIELDS, ""), **(filled or {})},
         problem=problem,
     )
+
+
+def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
+    """Cell, gold and answer, where the first disputed answer with a record differs."""
+    with server.database.reading() as connection:
+        for row in group.disputes:
+            judging = connection.scalar(
+                sa.select(t.submission.c.current_judging).where(
+                    t.submission.c.id == row["submission"]
+                )
+            )
+            if judging is None:
+                continue
+            try:
+                details = details_of(server.folder, judging, group.task)
+            except JudgeError:  # its files are gone, which others see as well
+                continue
+            cells = [one["cells"] for key, one in details.items() if key[1] == group.case]
+            if cells and cells[0]:
+                return [*cells[0]]
+    return []
 
 
 @router.post("/review/{dispute}/decide")

@@ -6,24 +6,26 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.review.corrections import Typed
 from judge.serve.access.rights import Viewer, find, require, visible_to
-from judge.serve.api.limits import rate
+from judge.serve.api.limits import Paging, rate
 from judge.serve.context import Caller, Server, ThisServer
 from judge.serve.disputes.correcting import Settled, decide_and_settle
-from judge.serve.disputes.disputes import (
+from judge.serve.disputes.review import (
     MAX_TEXT,
     Claim,
     DisputeKind,
+    Group,
+    Opinion,
+    groups,
     open_dispute,
     shown,
     suspect_of,
     withdraw,
 )
-from judge.serve.disputes.review import Group, Opinion, groups
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import DisputeState, Scope
@@ -36,7 +38,6 @@ _PLAIN = r"^[^\x00]*$"
 """Text that every database can keep."""
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, pattern=_PLAIN)]
 _MoreText = Annotated[str, Field(max_length=MAX_TEXT, pattern=_PLAIN)]
-_Before = Annotated[str, Query(max_length=31, pattern=r"^([a-z]+_[0-9A-Z]+)?$")]
 _MAX_CASE = 1_000_000
 _MAX_CORRECTED = 1_000
 
@@ -94,12 +95,13 @@ def post_dispute(dispute: NewDispute, caller: Caller, server: ThisServer) -> dic
 def get_disputes(
     caller: Caller,
     server: ThisServer,
+    page: Paging,
     state: DisputeState | None = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: _Before = "",
 ) -> dict[str, Any]:
-    """Own disputes and decided ones, the newest first; ``before`` is the last id of a page."""
-    return {"disputes": listed(server, caller, state=state, limit=limit, before=before)}
+    """Own disputes and decided ones, the newest first."""
+    last = page.since("disputes") or ""
+    rows = listed(server, caller, state=state, limit=page.limit + 1, before=last)
+    return {"disputes": page.cut("disputes", rows, "id")}
 
 
 @router.get("/disputes/{dispute}", dependencies=[rate("read")])

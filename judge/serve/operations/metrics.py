@@ -38,6 +38,7 @@ CACHED_S = 5.0
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _CASE_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"})
 _NOT_A_ROUTE = "none"
 _PREFIX = "/v1"
 
@@ -98,7 +99,8 @@ class Metrics:
         route = str(getattr(request.scope.get("route"), "path", _NOT_A_ROUTE))
         if route != _NOT_A_ROUTE and request.url.path.startswith(f"{_PREFIX}/"):
             route = _PREFIX + route.removeprefix(_PREFIX)  # routers are told of none
-        self._requests.labels(route, request.method, str(status)).inc()
+        method = request.method if request.method in _METHODS else "other"
+        self._requests.labels(route, method, str(status)).inc()
         if "wait" not in request.query_params and not route.endswith("/events"):
             self._request_seconds.observe(seconds)
 

@@ -19,7 +19,7 @@ from judge.grading.case import known_fault
 from judge.serve.access.accounts import Later, create_account
 from judge.serve.catalog import LoadedSuites, revision_of, suite_named
 from judge.serve.context import Server
-from judge.serve.disputes.disputes import DisputeKind
+from judge.serve.disputes.review import DisputeKind
 from judge.serve.operations.deliveries import deliver, plan
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows, first_row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import sqlalchemy as sa
@@ -26,7 +26,7 @@ from judge.serve.api.boards import (
     shown_version,
     version_view,
 )
-from judge.serve.context import ThisServer
+from judge.serve.context import ThisServer, server_of
 from judge.serve.pages.frame import Looker, go, show
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
@@ -221,24 +221,49 @@ def entry_task_page(
     mine = next((one for one in tasks if one["task"] == task), None)
     if mine is None or not level.shows(Level.VERDICTS):
         raise not_found()
+    crumbs = [
+        (f"/boards/{board['name']}", board["title"]),
+        (f"/entries/{entry}", document["system"] or document["account"]),
+    ]
+    about = {"submission": entry, "judging": document["judging"], "suite": setting.suite["name"]}
+    return evidence_page(request, looker, about, mine, level, crumbs)
+
+
+def evidence_page(
+    request: Request,
+    viewer: Viewer,
+    about: Mapping[str, str],
+    task: Mapping[str, Any],
+    level: Level,
+    crumbs: Sequence[tuple[str, str]],
+) -> Response:
+    """The verdicts of a task of a submission, with program and cells where the level shows them.
+
+    Args:
+        request: which asks for it.
+        viewer: who may see the verdicts.
+        about: ``submission``, ``judging`` and ``suite``.
+        task: its ``task`` and ``cases``.
+        level: of feedback.
+        crumbs: addresses and titles of the pages above.
+    """
     details: dict[tuple[int, int], dict[str, Any]] = {}
     programs: list[tuple[int, str]] = []
     if level.shows(Level.CELLS):
-        details = _details(server.folder, document["judging"], task)
-        programs = _programs(server.folder, document["judging"], task)
+        folder = server_of(request).folder
+        details = details_of(folder, about["judging"], task["task"])
+        programs = _programs(folder, about["judging"], task["task"])
     return show(
         request,
-        looker,
-        "entry_task.html",
-        f"Task {task}",
-        board=board,
-        suite=setting.suite["name"],
-        entry=document,
-        task=mine,
+        viewer,
+        "evidence.html",
+        f"Task {task['task']}",
+        crumbs=crumbs,
+        about=about,
+        task=task,
         details=details,
         programs=programs,
         words=VERDICT_WORDS,
-        shows_cells=level.shows(Level.CELLS),
     )
 
 
@@ -265,7 +290,9 @@ def _board_of(connection: sa.Connection, viewer: Viewer, entry: str) -> dict[str
     raise not_found()
 
 
-def _details(folder: DataFolder, judging: str, task: str) -> dict[tuple[int, int], dict[str, Any]]:
+def details_of(
+    folder: DataFolder, judging: str, task: str
+) -> dict[tuple[int, int], dict[str, Any]]:
     """Cause and differing cells of the cases of a task, from the records."""
     details = {}
     with RunDirectory(folder.results(judging)) as store:

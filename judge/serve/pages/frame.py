@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request
 from jinja2 import BaseLoader, Environment, TemplateNotFound
+from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -24,6 +25,7 @@ from judge.report.html.page import LOOK, asset, escaping_environment
 from judge.report.html.plots import interval_strip
 from judge.serve.access.accounts import Session
 from judge.serve.access.rights import Viewer
+from judge.serve.api.limits import rates_of, who
 from judge.serve.context import Caller, Server, ThisServer, server_of, session_of
 from judge.serve.problems import Problem, not_found
 from judge.version import __version__
@@ -63,10 +65,16 @@ def _own(name: str) -> str:
 def _environment() -> Environment:
     made = escaping_environment(_Templates())
     made.filters["percent"] = percent
+    made.filters["counted"] = counted
     made.filters["time"] = _time
     made.globals["strip"] = interval_strip
     made.globals["keys"] = KEYS
     return made
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun: ``1 case``, ``2 cases``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def percent(share: float | None) -> str:
@@ -74,8 +82,11 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def _time(text: str | None) -> str:
-    return "" if text is None else text.replace("T", " ").replace("Z", " UTC")
+def _time(text: str | None) -> Markup:
+    """A moment as ``2026-01-31 23:59 UTC``; nothing for none."""
+    if text is None:
+        return Markup()
+    return Markup('<time datetime="{}">{} UTC</time>').format(text, text[:16].replace("T", " "))
 
 
 def prefix_of(server: Server) -> str:
@@ -141,7 +152,7 @@ async def signed_in(request: Request) -> Viewer:
     session = await session_of(request)
     if session is None:
         raise Problem("unauthorized", "Sign in with the link that your operator gave you.")
-    return session.viewer
+    return remember(request, session.viewer)
 
 
 async def posted(request: Request) -> FormData:
@@ -155,6 +166,7 @@ async def posted(request: Request) -> FormData:
     if session is None:
         raise Problem("unauthorized", "The session has ended: sign in again.")
     check_origin(request, server)
+    rates_of(server).take("change", str(session.viewer.credential))
     form = await read_form(request, MAX_FORM_BYTES)
     check_token(server, session, form)
     return form
@@ -237,8 +249,9 @@ def wants_page(request: Request) -> bool:
 
 
 def remember(request: Request, viewer: Caller) -> Viewer:
-    """Who looks at a page, kept for pages about errors."""
+    """Who looks at a page, kept for pages about errors; visits are counted as by the API."""
     request.state.page_viewer = viewer
+    rates_of(server_of(request)).take("read", who(viewer))
     return viewer
 
 

@@ -10,17 +10,23 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
-from judge.serve.access.rights import Viewer, find, phase_state, visible_to
+from judge.serve.access.rights import Viewer, find, visible_to
+from judge.serve.api.accounts import open_phases
 from judge.serve.api.boards import Choice, choose_submission
 from judge.serve.api.limits import entity_tag, rate
-from judge.serve.api.results import cancel_submission, withdraw_submission
+from judge.serve.api.results import (
+    cancel_submission,
+    is_finished,
+    seen,
+    submission_view,
+    verdicts_view,
+    withdraw_submission,
+)
 from judge.serve.api.submissions import Claims, accept_body, kind_of_file
-from judge.serve.api.views import is_finished, seen, submission_view, verdicts_view
 from judge.serve.boards.telling import is_bounded_for
 from judge.serve.context import Server, ThisServer, session_of
-from judge.serve.intake.bodies import LIMITS, LINES, PROGRAM
-from judge.serve.intake.submitting import admit, quota_left
-from judge.serve.pages.boards import VERDICT_WORDS
+from judge.serve.intake import LIMITS, LINES, PROGRAM, admit
+from judge.serve.pages.boards import VERDICT_WORDS, evidence_page
 from judge.serve.pages.frame import (
     MAX_FORM_BYTES,
     Posted,
@@ -32,10 +38,10 @@ from judge.serve.pages.frame import (
     read_form,
     show,
 )
-from judge.serve.problems import Problem
+from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import Level, PhaseState
+from judge.serve.store.words import Level
 
 router = APIRouter()
 
@@ -60,16 +66,7 @@ def _form(
 ) -> Response:
     request.state.page_viewer = viewer
     with server.database.reading() as connection:
-        now = str(connection.scalar(sa.select(t.Now())))
-        phases = []
-        for row in all_rows(
-            connection,
-            sa.select(t.phase).where(visible_to(viewer, t.phase)).order_by(t.phase.c.name),
-        ):
-            if phase_state(row, now) is PhaseState.OPEN:
-                own = sorted(viewer.teams - {str(viewer.account)}) or [str(viewer.account)]
-                left = min(min(quota_left(connection, row, one).values()) for one in own)
-                phases.append({"name": row["name"], "left": left, "closes": row["closes"]})
+        phases = open_phases(connection, viewer)
         teams = all_rows(
             connection,
             sa.select(t.account.c.id, t.account.c.name)
@@ -189,12 +186,19 @@ def submission_page(
             ),
         )
         verdicts = verdicts_view(connection, judging, level, bounded=bounded)
+        all_boards = all_rows(
+            connection,
+            sa.select(t.board.c.name, t.board.c.title)
+            .where(t.board.c.phase == phase["id"], visible_to(viewer, t.board))
+            .order_by(t.board.c.name),
+        )
     return show(
         request,
         viewer,
         "submission.html",
-        "Submission",
+        row["system"] or f"Submission to {phase['name']}",
         sub=view,
+        boards=all_boards,
         verdicts=verdicts,
         boards_of_choice=boards,
         is_own=row["account"] in viewer.teams,
@@ -204,6 +208,28 @@ def submission_page(
         words=VERDICT_WORDS,
         etag=entity_tag(view["version"], view["level"]),
     )
+
+
+@router.get("/submissions/{submission}/tasks/{task}")
+def submission_task_page(
+    request: Request, submission: str, task: str, server: ThisServer, viewer: SignedIn
+) -> Response:
+    """A task of a submission: its verdicts, and program and cells where the level shows them."""
+    with server.database.reading() as connection:
+        row = find(connection, viewer, t.submission, submission)
+        judging, level, phase = seen(connection, viewer, row)
+        bounded = is_bounded_for(connection, viewer, phase)
+        verdicts = verdicts_view(connection, judging, level, bounded=bounded)
+        suite = find(connection, viewer, t.suite, phase["suite"])
+    cases = [one for one in verdicts if one["task"] == task]
+    if not cases or not level.shows(Level.VERDICTS):
+        raise not_found()
+    crumbs = [
+        ("/submissions", "Submissions"),
+        (f"/submissions/{submission}", row["system"] or f"Submission to {phase['name']}"),
+    ]
+    about = {"submission": submission, "judging": judging["id"], "suite": suite["name"]}
+    return evidence_page(request, viewer, about, {"task": task, "cases": cases}, level, crumbs)
 
 
 @router.post("/submissions/{submission}/{act}")

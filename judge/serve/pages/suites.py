@@ -9,16 +9,19 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from judge.errors import JudgeError
-from judge.serve.access.rights import find, in_lists
+from judge.serve.access.rights import Viewer, find, in_lists
 from judge.serve.api.boards import list_boards
 from judge.serve.api.suites import SuiteName, get_suite, get_task, list_revisions, list_suites
 from judge.serve.api.suites import status as server_status
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
-from judge.serve.pages.frame import Looker, show
+from judge.serve.disputes.review import groups
+from judge.serve.disputes.routes import shown_group
+from judge.serve.pages.frame import Looker, counted, show
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
+from judge.serve.store.words import AccountState, RejudgingState
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 
@@ -38,7 +41,43 @@ def home(request: Request, server: ThisServer, looker: Looker) -> Response:
         suites=list_suites(looker, server)["suites"],
         boards=list_boards(looker, server)["boards"],
         load=server_status(server),
+        waiting=_waiting(server, looker),
     )
+
+
+def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:
+    """Addresses and names of what waits for somebody to do something."""
+    if viewer.account is None:
+        return []
+    waiting: list[tuple[str, str]] = []
+    with server.database.reading() as connection:
+        undecided = [
+            group
+            for group in groups(connection, viewer)
+            if shown_group(connection, group, viewer.account)["mine"] is None
+        ]
+        if undecided:
+            waiting.append(("/review", f"{counted(len(undecided), 'disputed case')} to decide"))
+        authored = [suite for suite in viewer.authored if viewer.authors(suite)]
+        for row in all_rows(
+            connection,
+            sa.select(t.rejudging.c.id, t.rejudging.c.state, t.suite.c.title)
+            .join(t.suite, t.suite.c.id == t.rejudging.c.suite)
+            .where(
+                t.suite.c.id.in_(authored),
+                t.rejudging.c.state.in_((RejudgingState.DRAFT, RejudgingState.READY)),
+            ),
+        ):
+            what = "start" if row["state"] == RejudgingState.DRAFT else "look at and apply"
+            text = f"A rejudging of {row['title']} to {what}"
+            waiting.append((f"/rejudgings/{row['id']}", text))
+        if viewer.is_operator:
+            pending = connection.scalar(
+                sa.select(sa.func.count()).where(t.account.c.state == AccountState.PENDING)
+            )
+            if pending:
+                waiting.append(("/admin", f"{counted(pending, 'account')} to approve"))
+    return waiting
 
 
 @router.get("/suites/{suite}")

@@ -76,12 +76,20 @@ def score_options(options: dict[str, Any], **others: Any) -> ScoreOptions:
 
 
 def document_of(
-    revision: dict[str, Any], options: dict[str, Any], environment: dict[str, Any]
+    suite: str, revision: dict[str, Any], options: dict[str, Any], environment: dict[str, Any]
 ) -> dict[str, Any]:
-    """The conditions of judging by a revision, as a document."""
+    """The conditions of judging by a revision of a suite with a name, as a document.
+
+    Two suites can have the same files, and other splits of them: their conditions differ.
+    """
     made = score_options(options)
     return {
-        "suite": {"digest": revision["digest"], "corrections": revision["corrections"]},
+        "suite": {
+            "name": suite,
+            "revision": revision["number"],
+            "digest": revision["digest"],
+            "corrections": revision["corrections"],
+        },
         "profile": made.profile,
         "style": list(made.style),
         "checker": dict(made.checker),
@@ -113,7 +121,9 @@ def ensure_conditions(
         options: of suite and phase together: :func:`options_of`.
         environment: see :func:`environment_of`.
     """
-    document = document_of(revision, options, environment)
+    suite = transaction.one(sa.select(t.suite.c.name).where(t.suite.c.id == revision["suite"]))
+    assert suite is not None, "a foreign key names it"
+    document = document_of(suite["name"], revision, options, environment)
     digest = digest_of(document)
     row = transaction.one(sa.select(t.conditions.c.digest).where(t.conditions.c.digest == digest))
     if row is None:

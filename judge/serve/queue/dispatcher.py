@@ -379,7 +379,7 @@ class Dispatcher:
             self._conclude(taken, judged)
 
     def _conclude(self, taken: Claim, judged: Judged) -> None:
-        errors = sum(row.verdict == Verdict.JE.value for row in judged.verdicts)
+        errors = sum(row["verdict"] == Verdict.JE.value for row in judged.verdicts)
         if judged.problem is not None or errors:
             reason = judged.problem or f"{errors} cases hold judge errors (JE)"
             self._record(lambda transaction: fail(transaction, taken, reason, retry=True))

@@ -32,7 +32,7 @@ from judge.grading.batch import Event
 from judge.grading.store import CASES_FILE, REPORT_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.sandbox.contract import Sandbox
 from judge.serve.queue.conditions import corrections_place, score_options, suite_place
-from judge.serve.queue.leases import Claim, VerdictRow
+from judge.serve.queue.leases import Claim
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, first_row
 from judge.serve.store.folder import DataFolder
@@ -75,7 +75,7 @@ class Judged:
         problem: why it is incomplete; None if it is not.
     """
 
-    verdicts: list[VerdictRow]
+    verdicts: list[t.VerdictRow]
     report_sha256: str
     scores: dict[str, Any]
     problem: str | None
@@ -288,9 +288,9 @@ def _figures(report: ReportDocument) -> dict[str, ShareReport]:
 
 def _verdicts(
     results: Path, judged: Mapping[tuple[str, int, int], float | None]
-) -> list[VerdictRow]:
+) -> list[t.VerdictRow]:
     """The last record of each case that the report is about, with what it earned if not all."""
-    rows: dict[tuple[str, int, int], VerdictRow] = {}
+    rows: dict[tuple[str, int, int], t.VerdictRow] = {}
     with RunDirectory(results) as store:
         for record in store.read_records(CASES_FILE):
             key = (str(record["task"]), int(str(record["sample"])), int(str(record["case"])))
@@ -299,13 +299,15 @@ def _verdicts(
             run = record.get("run")
             output = run.get("output_sha256") if isinstance(run, dict) else None
             run_key, comparison_key = record.get("run_key"), record.get("comparison_key")
-            rows[key] = VerdictRow(
-                *key,
-                str(record["verdict"]),
-                run_key if isinstance(run_key, str) else None,
-                comparison_key if isinstance(comparison_key, str) else None,
-                output if isinstance(output, str) else None,
-                judged[key],
+            rows[key] = t.VerdictRow(
+                task=key[0],
+                sample=key[1],
+                case=key[2],
+                verdict=str(record["verdict"]),
+                run_key=run_key if isinstance(run_key, str) else None,
+                comparison_key=comparison_key if isinstance(comparison_key, str) else None,
+                output_sha256=output if isinstance(output, str) else None,
+                earned=judged[key],
             )
     return [rows[key] for key in sorted(rows)]
 

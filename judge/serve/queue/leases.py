@@ -55,20 +55,6 @@ class Claim:
         return str(self.judging["id"])
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictRow:
-    """One verdict, as the table has it."""
-
-    task: str
-    sample: int
-    case: int
-    verdict: str
-    run_key: str | None
-    comparison_key: str | None
-    output_sha256: str | None
-    earned: float | None = None
-
-
 def lane_of(cases: int, rejudging: str | None) -> Lane:
     """The lane in which a judging waits."""
     if rejudging is not None:
@@ -232,7 +218,7 @@ def beat(
 def finish(
     transaction: Transaction,
     taken: Claim,
-    verdicts: Sequence[VerdictRow],
+    verdicts: Sequence[t.VerdictRow],
     *,
     report_sha256: str,
     scores: Mapping[str, Any],
@@ -250,21 +236,8 @@ def finish(
         report_sha256=report_sha256,
         scores=dict(scores),
     )
-    rows = [
-        {
-            "judging": taken.id,
-            "task": row.task,
-            "sample": row.sample,
-            "case": row.case,
-            "verdict": row.verdict,
-            "run_key": row.run_key,
-            "comparison_key": row.comparison_key,
-            "output_sha256": row.output_sha256,
-            "earned": row.earned,
-        }
-        for row in verdicts
-    ]
-    if rows:
+    if verdicts:
+        rows = [{"judging": taken.id, **row} for row in verdicts]
         transaction.execute(sa.insert(t.verdict), rows)
 
 

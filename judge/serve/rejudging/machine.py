@@ -395,7 +395,7 @@ def make_ready(
     Args:
         transaction: the transaction.
         rejudging: its id.
-        diff: what it would change, see :mod:`judge.serve.rejudging.diff`.
+        diff: what it would change, see :mod:`judge.serve.rejudging.service`.
         members: how many members the diff is about.
 
     Returns:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
-from judge.serve.access.rights import Viewer, find
+from judge.serve.access.rights import Viewer, find, in_lists
 from judge.serve.context import Server, ThisServer
 from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
 from judge.serve.problems import Problem
@@ -24,10 +24,20 @@ from judge.serve.rejudging.routes import (
 )
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
+from judge.serve.store.words import RejudgingState
 
 router = APIRouter()
 
 _Id = Annotated[str, Path(max_length=80)]
+NEXT = {
+    RejudgingState.DRAFT: "Nothing is judged yet; an author of the suite starts it.",
+    RejudgingState.RUNNING: "Its submissions are judged again; results stay as they are.",
+    RejudgingState.READY: "Look at what would change, and apply it, or cancel it.",
+    RejudgingState.APPLIED: "Its judgings count, and the boards have new versions.",
+    RejudgingState.CANCELLED: "Nothing was changed; its judgings are kept.",
+}
+"""What a state means, for its page."""
+
 _LISTED = 100
 _SHOWN = 300
 """Changed verdicts on a page; the API has up to 5,000."""
@@ -82,6 +92,12 @@ def rejudging_page(
         row = find(connection, looker, t.rejudging, rejudging)
         document = shown(connection, looker, row)
         names = _accounts(connection, rejudging)
+        boards = all_rows(
+            connection,
+            sa.select(t.board.c.name, t.board.c.title, t.board.c.latest)
+            .where(t.board.c.suite == row["suite"], in_lists(looker, t.board))
+            .order_by(t.board.c.name),
+        )
     is_author = looker.authors(row["suite"])
     diff = row["diff"] if is_author and row["diff"] and "verdicts" in row["diff"] else None
     return show(
@@ -96,6 +112,8 @@ def rejudging_page(
         inside=_verdicts(diff, outside=False),
         accounts=names,
         most=_SHOWN,
+        next=NEXT[RejudgingState(row["state"])],
+        boards=boards,
     )
 
 

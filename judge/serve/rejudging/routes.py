@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from judge.serve.access.rights import Viewer, find, require, require_suite_role, visible_to
-from judge.serve.api.limits import rate
+from judge.serve.api.limits import Paging, rate
 from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import revision_of, revisions_of
 from judge.serve.context import Caller, Server, ThisServer
@@ -29,7 +29,6 @@ _PLAIN = r"^[^\x00]*$"
 _Ids = Annotated[
     list[Annotated[str, Field(max_length=200, pattern=_PLAIN)]], Field(max_length=1_000)
 ]
-_Before = Annotated[str, Query(max_length=31, pattern=r"^([a-z]+_[0-9A-Z]+)?$")]
 _MAX_CHANGED = 2**53
 
 
@@ -89,14 +88,11 @@ def post_rejudging(asked: NewRejudging, caller: Caller, server: ThisServer) -> d
 
 
 @router.get("/rejudgings", dependencies=[rate("read")])
-def get_rejudgings(
-    caller: Caller,
-    server: ThisServer,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    before: _Before = "",
-) -> dict[str, Any]:
-    """Rejudgings, the newest first; ``before`` is the last id of a page."""
-    return {"rejudgings": listed(server, caller, limit=limit, before=before)}
+def get_rejudgings(caller: Caller, server: ThisServer, page: Paging) -> dict[str, Any]:
+    """Rejudgings, the newest first."""
+    last = page.since("rejudgings") or ""
+    rows = listed(server, caller, limit=page.limit + 1, before=last)
+    return {"rejudgings": page.cut("rejudgings", rows, "id")}
 
 
 def listed(server: Server, viewer: Viewer, *, limit: int, before: str = "") -> list[dict[str, Any]]:

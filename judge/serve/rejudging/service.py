@@ -1,4 +1,4 @@
-"""Rejudgings of a running server: opened with their cost, moved on, and applied.
+"""Rejudgings of a running server: what one costs, what it would change, opened and moved on.
 
 What takes time (loading suites, comparing verdicts) is done outside of transactions; the state
 machine then takes the result only if nothing has happened since.
@@ -6,24 +6,29 @@ machine then takes the result only if nothing has happened since.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
 
 import sqlalchemy as sa
 
+from judge.compare.profiles import get_profile
+from judge.core.task import LEFT_OUT_CASES_OPTION, LEFT_OUT_OPTION, CheckerSpec, Task
+from judge.grading.case import GradingRules, known_fault
+from judge.grading.keys import FileDigests, comparison_key
+from judge.serve.boards.telling import verdicts_of
 from judge.serve.boards.versions import compare_boards
 from judge.serve.catalog import LoadedSuites, revision_of
 from judge.serve.context import Server
 from judge.serve.problems import Problem
 from judge.serve.queue.conditions import checked_options, ensure_conditions, environment_of
 from judge.serve.rejudging import machine
-from judge.serve.rejudging.cost import Change, change_between, cost_of
-from judge.serve.rejudging.diff import diff_of
-from judge.serve.rejudging.machine import Opening, Scope
+from judge.serve.rejudging.machine import Opening, Scope, in_scope
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Transaction, all_rows, first_row
-from judge.serve.store.words import RejudgingState
+from judge.serve.store.words import JudgingState, RejudgingState
+from judge.suites.suite import Suite
 
 _ACTOR = Actor("rejudging")
 _OF_RUNS = ("limits", "sandbox")
@@ -90,7 +95,7 @@ def reckon(server: Server, rejudging: str) -> dict[str, Any]:
     """Says what a draft will cost, and records it.
 
     Returns:
-        See :func:`judge.serve.rejudging.cost.cost_of`.
+        See :func:`cost_of`.
 
     Raises:
         JudgeError: the files of a revision are gone.
@@ -174,3 +179,305 @@ def _row(connection: sa.Connection, rejudging: str) -> dict[str, Any]:
     row = first_row(connection, sa.select(t.rejudging).where(t.rejudging.c.id == rejudging))
     assert row is not None, "the caller has seen it"
     return row
+
+
+CaseName = tuple[str, int]
+"""Task and number of a case."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """What the keys of a case take from a suite.
+
+    Attributes:
+        inputs: hash of what the run depends on.
+        comparison: hash of what the comparison depends on: golds, checker, options.
+        rule: the same without what is left out in other cases of the task: two revisions in which
+            it differs want another thing of this case.
+    """
+
+    inputs: str
+    comparison: str
+    rule: str
+
+
+def case_facts(suite: Suite) -> dict[CaseName, CaseFacts]:
+    """The facts of every case of a suite, corrections applied."""
+    digests, rules = FileDigests(), GradingRules(get_profile("standard"))
+    facts: dict[CaseName, CaseFacts] = {}
+    for task in suite.tasks:
+        for case in task.cases:
+            # Any run does: only the part that the suite decides is compared.
+            key = comparison_key("", task, case, rules, digests)
+            fault = known_fault(task, case.number) or ""
+            rule = comparison_key(fault, _without_left_out(task), case, rules, digests)
+            inputs = digests.of_inputs(case.question) if task.answer.is_file else ""
+            facts[task.id, case.number] = CaseFacts(inputs, key, rule)
+    return facts
+
+
+def _without_left_out(task: Task) -> Task:
+    spec = task.checker
+    left = {LEFT_OUT_OPTION, LEFT_OUT_CASES_OPTION}
+    options = {name: value for name, value in spec.options.items() if name not in left}
+    return replace(task, checker=CheckerSpec(spec.name, options))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs between the conditions that submissions were judged under and the new ones.
+
+    Attributes:
+        runs: whether every run depends on something that has changed (limits, sandbox).
+        comparisons: whether every comparison does (profile, engines, version of the judge).
+        inputs: cases whose input files have changed.
+        compared: cases whose golds, checker or options have changed.
+        corrected: those of them of which the suite wants another thing now, and no other cases of
+            their tasks.
+    """
+
+    runs: bool
+    comparisons: bool
+    inputs: frozenset[CaseName]
+    compared: frozenset[CaseName]
+    corrected: frozenset[CaseName]
+
+
+def change_between(before: Suite, after: Suite, *, runs: bool, comparisons: bool) -> Change:
+    """What differs between two revisions; ``runs`` and ``comparisons`` as in :class:`Change`."""
+    old, new = case_facts(before), case_facts(after)
+
+    def differing(fact: Callable[[CaseFacts], str]) -> frozenset[CaseName]:
+        return frozenset(
+            name for name, facts in new.items() if name not in old or fact(old[name]) != fact(facts)
+        )
+
+    return Change(
+        runs,
+        comparisons,
+        inputs=differing(lambda facts: facts.inputs),
+        compared=differing(lambda facts: facts.comparison),
+        corrected=differing(lambda facts: facts.rule),
+    )
+
+
+def cost_of(
+    connection: sa.Connection, suite: str, scope: Scope, changes: Mapping[str, Change]
+) -> dict[str, Any]:
+    """What a rejudging would cost, before it is started.
+
+    Args:
+        connection: a connection.
+        suite: id of the suite.
+        scope: what is judged again.
+        changes: what changes for submissions that were judged under conditions, by their digest.
+
+    Returns:
+        ``submissions``; ``cases`` by what happens to them: ``copied``, ``compared`` and ``run``;
+        ``corrected``: [task, case] of each case that the suite's change is about.
+    """
+    cases = {"copied": 0, "compared": 0, "run": 0}
+    submissions = all_rows(connection, in_scope(suite, scope))
+    for digest, change in changes.items():
+        rows = [row for row in submissions if row["conditions"] == digest]
+        on_record = _cases_on_record(connection, [row["current_judging"] for row in rows])
+        for (task, case), count in on_record.items():
+            name = (task, case)
+            if change.runs or name in change.inputs or scope.judges_anew(task):
+                cases["run"] += count
+            elif change.comparisons or name in change.compared:
+                cases["compared"] += count
+            else:
+                cases["copied"] += count
+        expected = sum(row["cases"] for row in rows)
+        cases["run"] += max(expected - sum(on_record.values()), 0)
+    corrected = frozenset().union(*(change.corrected for change in changes.values()))
+    return {
+        "submissions": len(submissions),
+        "cases": cases,
+        "corrected": sorted([task, case] for task, case in corrected),
+    }
+
+
+_AT_ONCE = 500
+
+
+def _cases_on_record(connection: sa.Connection, judgings: list[str]) -> dict[CaseName, int]:
+    counts: dict[CaseName, int] = {}
+    for first in range(0, len(judgings), _AT_ONCE):
+        rows = connection.execute(
+            sa.select(t.verdict.c.task, t.verdict.c.case, sa.func.count())
+            .where(t.verdict.c.judging.in_(judgings[first : first + _AT_ONCE]))
+            .group_by(t.verdict.c.task, t.verdict.c.case)
+        )
+        for task, case, count in rows:
+            counts[task, case] = counts.get((task, case), 0) + count
+    return counts
+
+
+def corrected_cases(diff: Mapping[str, Any] | None) -> frozenset[CaseName]:
+    """The cases that the change of the suite is about, from a rejudging's column ``diff``."""
+    entries: Iterable[Any] = (diff or {}).get("cost", {}).get("corrected", ())
+    return frozenset((str(task), int(case)) for task, case in entries)
+
+
+MAX_LISTED = 5_000
+"""Changed verdicts that are listed; all of them are counted."""
+
+_NONE = "none"
+
+
+class ChangedVerdict(TypedDict):
+    """A case whose verdict changes."""
+
+    submission: str
+    task: str
+    sample: int
+    case: int
+    before: str
+    after: str
+    outside: bool
+
+
+class ChangedScore(TypedDict):
+    """A submission whose scores change."""
+
+    submission: str
+    before: dict[str, Any] | None
+    after: dict[str, Any] | None
+
+
+class Diff(TypedDict):
+    """What a rejudging would change.
+
+    ``changed`` and ``outside`` count verdicts; ``transitions`` says how many change from what to
+    what (``WA → AC``); ``work`` says what was done with the cases: ``copied``, ``compared`` and
+    ``run``; ``boards`` has the entries and pairs of each board before and after.
+    """
+
+    members: int
+    cases: int
+    changed: int
+    outside: int
+    transitions: dict[str, int]
+    verdicts: list[ChangedVerdict]
+    scores: list[ChangedScore]
+    work: dict[str, int]
+    boards: list[dict[str, Any]]
+
+
+BoardDiff = Callable[[sa.Connection, Mapping[str, str]], list[dict[str, Any]]]
+"""From the judging of each member, by submission, to the boards before and after."""
+
+
+def diff_of(connection: sa.Connection, row: Mapping[str, Any], boards: BoardDiff) -> Diff:
+    """What applying a rejudging would change.
+
+    Args:
+        connection: a connection that sees one state of the database.
+        row: the rejudging's row; all of its members are judged.
+        boards: compares boards.
+    """
+    corrected = corrected_cases(row["diff"])
+    verdicts: list[ChangedVerdict] = []
+    scores: list[ChangedScore] = []
+    transitions: Counter[str] = Counter()
+    work = {"copied": 0, "compared": 0, "run": 0}
+    cases = 0
+    members = _members(connection, row["id"])
+    for member in members:
+        before = _verdicts(connection, member["judging_before"])
+        after = _verdicts(connection, member["judging"])
+        cases += len(after)
+        for name, now in after.items():
+            was = before.get(name)
+            work[_work(was, now)] += 1
+            if was is not None and was["verdict"] == now["verdict"]:
+                continue
+            verdicts.append(_changed(member["submission"], name, was, now, corrected))
+        verdicts.extend(
+            _changed(member["submission"], name, before[name], None, corrected)
+            for name in before.keys() - after.keys()
+        )
+        if member["scores_before"] != member["scores"]:
+            scores.append(
+                {
+                    "submission": member["submission"],
+                    "before": member["scores_before"],
+                    "after": member["scores"],
+                }
+            )
+    transitions.update(f"{change['before']} → {change['after']}" for change in verdicts)
+    order = {member["submission"]: place for place, member in enumerate(members)}
+
+    def place(change: ChangedVerdict) -> tuple[bool, str, int, int, int]:
+        submission = order[change["submission"]]
+        return not change["outside"], change["task"], change["case"], submission, change["sample"]
+
+    verdicts.sort(key=place)
+    return {
+        "members": len(members),
+        "cases": cases,
+        "changed": len(verdicts),
+        "outside": sum(change["outside"] for change in verdicts),
+        "transitions": dict(transitions.most_common()),
+        "verdicts": verdicts[:MAX_LISTED],
+        "scores": scores,
+        "work": work,
+        "boards": boards(connection, {row["submission"]: row["judging"] for row in members}),
+    }
+
+
+def _members(connection: sa.Connection, rejudging: str) -> list[Mapping[str, Any]]:
+    before = t.judging.alias("before")
+    statement = (
+        sa.select(
+            t.rejudging_member.c.submission,
+            t.rejudging_member.c.judging,
+            t.submission.c.current_judging.label("judging_before"),
+            t.judging.c.scores,
+            before.c.scores.label("scores_before"),
+        )
+        .join(t.submission, t.submission.c.id == t.rejudging_member.c.submission)
+        .join(t.judging, t.judging.c.id == t.rejudging_member.c.judging)
+        .join(before, before.c.id == t.submission.c.current_judging)
+        .where(
+            t.rejudging_member.c.rejudging == rejudging,
+            t.judging.c.state == JudgingState.DONE,
+        )
+        .order_by(t.submission.c.seq)
+    )
+    return [dict(row) for row in connection.execute(statement).mappings()]
+
+
+_Name = tuple[str, int, int]
+
+
+def _verdicts(connection: sa.Connection, judging: str) -> dict[_Name, t.VerdictRow]:
+    rows = verdicts_of(connection, judging)
+    return {(row["task"], row["sample"], row["case"]): row for row in rows}
+
+
+def _work(was: t.VerdictRow | None, now: t.VerdictRow) -> str:
+    if was is None or was["run_key"] != now["run_key"]:
+        return "run"
+    return "copied" if was["comparison_key"] == now["comparison_key"] else "compared"
+
+
+def _changed(
+    submission: str,
+    name: _Name,
+    was: t.VerdictRow | None,
+    now: t.VerdictRow | None,
+    corrected: frozenset[CaseName],
+) -> ChangedVerdict:
+    task, sample, case = name
+    return {
+        "submission": submission,
+        "task": task,
+        "sample": sample,
+        "case": case,
+        "before": _NONE if was is None else was["verdict"],
+        "after": _NONE if now is None else now["verdict"],
+        "outside": (task, case) not in corrected,
+    }

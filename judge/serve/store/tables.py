@@ -7,7 +7,7 @@ count by beats. Feedback levels, states and lanes are words of :mod:`judge.serve
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypedDict
 
 from sqlalchemy import (
     JSON,
@@ -289,6 +289,23 @@ verdict = Table(
     Column("output_sha256", _SHA256),
     Column("earned", Float),  # share of its points that a case earned which is not accepted
 )
+
+
+class VerdictRow(TypedDict):
+    """A verdict as its table has it, without the judging."""
+
+    task: str
+    sample: int
+    case: int
+    verdict: str
+    run_key: str | None
+    comparison_key: str | None
+    output_sha256: str | None
+    earned: float | None
+
+
+OF_VERDICT = tuple(verdict.c[name] for name in VerdictRow.__annotations__)
+"""The columns of a verdict's row."""
 
 rejudging = Table(  # rej
     "rejudging",

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from judge.core.submission import Origin
 from judge.errors import RecalcError
 from judge.recalc.agreement import same_value
 from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, Question
@@ -30,6 +31,7 @@ from judge.recalc.contract import (
     OutOfTimeError,
 )
 from judge.recalc.ground import Reads
+from judge.recalc.policy import Recalculator
 from judge.recalc.service import read_answer
 from judge.recalc.services.children import ReadyChild
 from judge.recalc.services.common import Answer, Request
@@ -37,7 +39,7 @@ from judge.recalc.services.folders import TemporaryFolder
 from judge.recalc.trust import TrustTable, read_table
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies
-from tests.unit.recalc.fakes import SHEET, ScriptedEngine, package, ref
+from tests.unit.recalc.fakes import ALL, SHEET, ScriptedEngine, package, ref, workbook
 
 SURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [9, 9]}
 UNSURE = {"libreoffice": [9, 9], "ironcalc": [9, 9], "formualizer": [9, 9], "pair": [5, 9]}
@@ -303,6 +305,40 @@ def test_an_unknown_name_is_a_gap_of_the_engine_unless_excel_does_not_know_it() 
     assert value == NAME
 
 
+def test_a_name_that_one_engine_knows_is_a_gap_of_the_others() -> None:
+    assert ask("=Rates+1", libreoffice=4, ironcalc=NAME, formualizer=NAME)[0] == 4
+    _, outcome, _ = ask("=ROT13(A2)", libreoffice="n", ironcalc=NAME, formualizer=NAME)
+    assert outcome.values == {}
+
+
+def test_the_error_of_an_unknown_name_may_be_what_a_cell_holds() -> None:
+    value, _, _ = ask("=SUM(#NAME?,1)", libreoffice=NAME, ironcalc=NAME, formualizer=NAME)
+    assert value == NAME
+    cells = {"A1": "=B1+1", "B1": "#NAME?", "A2": "=LOG(B2)", "B2": 5}
+    words = {ref(1): NAME, ref(2): NAME}
+    engines = [ScriptedEngine(each, words) for each in ("libreoffice", "ironcalc", "formualizer")]
+    book = workbook(cells)
+    result = Recalculator(engines, trust=TRUST).fill(book, [ALL], origin=Origin.SOLUTION)
+    assert result.values == {ref(1): NAME}
+    assert list(result.not_calculated) == [ref(2)]
+
+
+def test_an_array_without_elements_is_the_error_that_files_have() -> None:
+    calc = ErrorValue("#CALC!")
+    formula = "=_xlfn._xlws.FILTER(A2:A9,A2:A9>9)"
+    assert ask(formula, ironcalc=calc, formualizer=calc)[0] == VALUE
+    assert ask("=SUM(A2)", ironcalc=calc, formualizer=calc)[1].values == {}
+
+
+def test_a_quick_engine_alone_is_less_than_libreoffice_with_arrays() -> None:
+    formula = "=IFERROR(SUMPRODUCT(A2:A9/B2:B9),0)"
+    better = {"libreoffice": [9, 9], "ironcalc": [99, 99]}
+    functions = dict.fromkeys(("/[]", "SUMPRODUCT[]", "IFERROR"), better)
+    trust = read_table({"measured_with": {}, "functions": functions})
+    assert ask(formula, trust=trust, libreoffice=7, ironcalc=9)[0] == 7
+    assert ask("=DAY(A2)", trust=TRUST, libreoffice=7, formualizer=9)[0] == 9
+
+
 def test_a_broken_reference_is_ref() -> None:
     value, _, _ = ask("=TEXT(#REF!,1)", libreoffice=NAME, ironcalc=REF, formualizer=VALUE)
     assert value == REF
@@ -331,6 +367,21 @@ def test_where_excel_intersects_the_quick_engines_are_not_believed() -> None:
     assert value == 7
     value, _, _ = ask("=TEXT(A2:A3,1)", intersects=True, libreoffice=VALUE, formualizer=1)
     assert value == VALUE
+    quick_right = {"libreoffice": [1, 99], "ironcalc": [99, 99], "formualizer": [99, 99]}
+    trust = read_table({"measured_with": {}, "functions": {"MATCH": quick_right}})
+    for formula, intersects, taken in (
+        ("=MATCH(1,A2:A9,0)", False, 3),
+        ("=MATCH(1,A2:A9&C1,0)", True, VALUE),
+    ):
+        value, _, _ = ask(
+            formula,
+            trust=trust,
+            intersects=intersects,
+            libreoffice=VALUE,
+            ironcalc=3,
+            formualizer=3,
+        )
+        assert value == taken
 
 
 def test_an_engine_alone_is_taken_at_its_word() -> None:

@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.conversions import Conversion, computed, conversions, is_right
-from judge.recalc.conversions import UnsureError, general_text, number_text, text_number
+from judge.recalc.conversions import (
+    UnsureError,
+    date_serial,
+    general_text,
+    number_text,
+    text_number,
+)
 from judge.recalc.criteria import Cells, Scalar, criterion, fits, matches
 from judge.recalc.formats import formatted
 from judge.workbook.cell import ErrorValue
@@ -72,7 +78,7 @@ def test_some_text_is_certainly_no_number(text: str) -> None:
 
 def test_an_evaluation_leaves_what_it_does_not_know() -> None:
     for formula in (
-        "=SUM(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")', '=TEXT(-1,"yyyy")',
+        "=MEDIAN(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")', '=TEXT(-1,"yyyy")',
         '=0.3-0.1-0.2&""', '="b"<"é"', "=COUNTIF(A1:A3,A1:A3)", '=[1]S!A1&""',
         "=" + "(" * 200 + "1" + ")" * 200, '=SUMIFS(A1:A3,A1:A3,">a*")',
     ):  # fmt: skip
@@ -127,3 +133,56 @@ def test_a_pattern_takes_its_length_times_the_text() -> None:
 def test_a_long_format_is_refused() -> None:
     with pytest.raises(UnsureError):
         formatted(1.0, "0" * 300)
+
+
+def test_days_of_1900_are_counted_as_excel_does() -> None:
+    for parts, serial in (
+        ((1900, 1, 1), 1), ((1900, 1, 0), 0), ((1900, 2, 29), 60), ((1900, 3, 0), 60),
+        ((1900, 3, 1), 61), ((1900, 1, -1), None), ((0, 0, 0), None), ((1900, 0, 1), None),
+    ):  # fmt: skip
+        assert date_serial(*parts) == serial
+    with pytest.raises(UnsureError):
+        date_serial(1900, 0, 32)
+
+
+def test_functions_of_the_former_add_in_refuse_logical_values() -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): True, (2, 1): 3.0, (3, 1): "x"}
+    for formula in (
+        "=EOMONTH(A2,A1)",
+        "=GCD(A2:A2,A1)",
+        "=MULTINOMIAL(A1:A2)",
+        "=QUOTIENT(TRUE,2)",
+    ):
+        assert computed(Conversion(formula, None, "", data)) == ErrorValue("#VALUE!")
+    for formula in ("=GESTEP(A2,A2)", "=GESTEP(A3,A1)", "=_xlfn.BITAND(A2,A1)", "=SQRT(A1)"):
+        with pytest.raises(UnsureError):
+            computed(Conversion(formula, None, "", data))
+
+
+def test_ranks() -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 4.0, (2, 1): 7.0, (3, 1): 4.0, (4, 1): "-"}
+    for formula, value in (
+        ("=RANK(A1,A1:A4)", 2),
+        ("=_xlfn.RANK.EQ(A1,A1:A4,1)", 1),
+        ("=RANK(A4,A1:A4)", ErrorValue("#VALUE!")),
+        ("=RANK(5,A1:A4)", ErrorValue("#N/A")),
+    ):
+        assert computed(Conversion(f'{formula}&""', None, "", data)) == (
+            value if isinstance(value, ErrorValue) else str(value)
+        )
+
+
+def test_sums_have_the_rounding_errors_of_adding_in_turn() -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 0.1, (2, 1): 0.2, (3, 1): 0.3, (4, 1): 1e15}
+    assert computed(Conversion("=SUM(A1:A3)", None, "", data)) == 0.1 + 0.2 + 0.3 != 0.6
+    assert computed(Conversion("=AVERAGE(A1:A3)", None, "", data)) == (0.1 + 0.2 + 0.3) / 3
+
+
+def test_months_away_in_the_first_year() -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 0.0, (2, 1): 44_000.0}
+    for formula, value in (
+        ("=EDATE(A1,1)", 31), ("=EDATE(A1,0)", 0), ("=EOMONTH(A1,0)", 31), ("=EDATE(31,1)", 60),
+        ("=EOMONTH(A1,1)", 60), ("=EDATE(1,-5)", ErrorValue("#NUM!")), ("=EDATE(A2,12)", 44_365),
+        ("=EOMONTH(A2,-1.9)", 43_982), ("=EDATE(A2,97199)", ErrorValue("#NUM!")),
+    ):  # fmt: skip
+        assert computed(Conversion(formula, None, "", data)) == value

@@ -15,6 +15,7 @@ from judge.core.submission import Origin
 from judge.recalc import own
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.policy import Recalculator
+from judge.recalc.rewrite import with_constants
 from judge.recalc.trust import read_table
 from judge.workbook.cell import CellRange, CellValue
 from judge.workbook.reader import open_workbook
@@ -129,3 +130,51 @@ def test_days_from_1904_are_left_to_engines(epoch: datetime, values: list[str]) 
     recalculator = Recalculator(engines, trust=NO_TRUST)
     result = recalculator.fill(open_workbook(stream.getvalue()), [ALL], origin=Origin.SOLUTION)
     assert list(result.values.values()) == values
+
+
+def test_what_reads_a_corrected_cell_is_computed_again() -> None:
+    cells = {"A1": "=PI()", "A2": '=A1&""', "A3": "=LEN(A2)", "A4": "=REPT(A2,1)", "A5": "=PI()*2"}
+    office: dict[int, CellValue] = {1: 3.14159265358979312, 2: "3.1415926535897931", 3: 18, 5: 6.5}
+    values, engine, _ = computed(cells, {**office, 4: "3.1415926535897931"})
+    assert [values[2], values[3], values[5]] == ["3.14159265358979", 16, 6.5]
+    assert len(engine.asked) == 2
+    seen = open_workbook(engine.opened).cells(ALL)
+    assert (seen[2, 1].formula, seen[2, 1].value) == (None, "3.14159265358979")
+    assert seen[4, 1].formula == "=REPT(A2,1)"
+
+
+def test_last_digits_are_those_of_adding_in_turn() -> None:
+    cells = {"A1": "=SUM(B1:B3)", "A2": "=A1*PI()", "A3": "=A1*2", "B1": 0.1, "B2": 0.2, "B3": 0.3}
+    office = ScriptedEngine("libreoffice", {ref(1): 0.6, ref(2): 1.9, ref(3): 1.2})
+    recalculator = Recalculator([office, ScriptedEngine("ironcalc", {})], trust=RIGHT)
+    result = recalculator.fill(workbook(cells), [ALL], origin=Origin.SOLUTION)
+    assert result.values == {ref(1): 0.1 + 0.2 + 0.3, ref(2): 1.9, ref(3): (0.1 + 0.2 + 0.3) * 2}
+    assert len(office.asked) == 1
+
+
+RIGHT = read_table(
+    {
+        "measured_with": {},
+        "functions": {name: {"libreoffice": [99, 99]} for name in ("SUM", "PI", "*", "CHAR")},
+    }
+)
+
+
+def test_formulas_that_cells_share_become_constants_too() -> None:
+    first = b'<c r="A1"><f t="shared" ref="A1:A3" si="0">CHAR(B1)</f><v>a</v></c>'
+    rest = b'<c r="A2" t="str"><f t="shared" si="0"/></c><c r="A3"><f t="shared" si="0"/></c>'
+    known = {b"A1": "x", b"A2": "y", b"A3": "z"}
+    new = with_constants(first + rest, known)
+    assert new.count(b"<f") == 0
+    assert b'<c r="A2" t="str"><v>y</v></c>' in new
+    del known[b"A3"]
+    new = with_constants(first + rest, known)
+    assert new.startswith(first)
+    assert b'<c r="A2" t="str"><v>y</v></c><c r="A3"><f t="shared" si="0"/></c>' in new
+
+
+def test_a_formula_that_is_shown_stays_one() -> None:
+    cells = {"A1": '=TEXT(1.25,"0.0")', "A2": "=_xlfn.FORMULATEXT(A1)"}
+    values, engine, _ = computed(cells, {1: "1.3", 2: '=TEXT(1.25,"0.0")'})
+    assert values[1] == "1.3"
+    assert open_workbook(engine.opened).cells(ALL)[1, 1].formula == '=TEXT(1.25,"0.0")'

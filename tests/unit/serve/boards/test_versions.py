@@ -13,10 +13,9 @@ from click.testing import CliRunner
 
 from judge.cli.verify_result import verify_result as verify_result_command
 from judge.errors import JudgeError, UsageError
-from judge.serve.boards.results import CaseRow, result_of
+from judge.serve.boards.results import result_of, verify_result
 from judge.serve.boards.signing import SigningKeys, canonical, envelope_of, sha256_of
 from judge.serve.boards.ties import Metric
-from judge.serve.boards.verify import verify_result
 from judge.serve.boards.versions import NewBoard, compare_boards
 from judge.serve.catalog import set_phase_state
 from judge.serve.store import tables as t
@@ -374,7 +373,7 @@ def test_the_command_says_which_level_holds_and_which_is_broken(
 def test_levels_three_and_four_with_the_suite_and_the_outputs(tmp_path: Path) -> None:
     """A result of finished workbooks of the sample suite, signed by hand."""
     suite = load_suite(SAMPLE)
-    rows: list[CaseRow] = []
+    rows: list[t.VerdictRow] = []
     for task in suite.tasks[:2]:
         for number, case in enumerate(task.cases, 1):
             data = case.gold_path.read_bytes()
@@ -389,10 +388,10 @@ def test_levels_three_and_four_with_the_suite_and_the_outputs(tmp_path: Path) ->
             )  # fmt: skip
     tasks = [task.id for task in suite.tasks[:2]]
 
-    def signed(verdicts: list[CaseRow], digest: str) -> Path:
+    def signed(verdicts: list[t.VerdictRow], digest: str) -> Path:
         conditions = {"suite": {"digest": digest}, "options": {"recalc": "never"}}
         head = {"split": {}, "judging": "j", "conditions": {"document": conditions}}
-        body, _ = result_of(head, verdicts, tasks, Level.CELLS, b"")
+        body, _ = result_of(head, verdicts, verdicts, tasks, Level.CELLS, b"")
         data = canonical({**body, "signed": "2026-05-01T00:00:00Z"})
         keys = SigningKeys(tmp_path)
         file = tmp_path / "result.json"

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from judge.errors import UsageError
 from judge.serve.problems import Problem
 from judge.serve.rejudging import machine
-from judge.serve.rejudging.diff import diff_of
 from judge.serve.rejudging.machine import Applying, Of, Opening, Scope
+from judge.serve.rejudging.service import diff_of
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
 from judge.serve.store.ids import new_id

@@ -15,7 +15,6 @@ from judge.serve.queue.leases import (
     RETRIES,
     Claim,
     FencedError,
-    VerdictRow,
     beat,
     cancel,
     claim,
@@ -336,4 +335,4 @@ def test_events_of_a_transaction_that_failed_are_not_there(world: World) -> None
 
 
 def test_a_verdict_row_has_the_columns_of_the_table() -> None:
-    assert set(VerdictRow.__slots__) == set(t.verdict.columns.keys()) - {"judging"}
+    assert {column.name for column in t.OF_VERDICT} == set(t.verdict.columns.keys()) - {"judging"}

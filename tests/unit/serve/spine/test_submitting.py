@@ -13,8 +13,8 @@ import pytest
 import sqlalchemy as sa
 from starlette.testclient import TestClient
 
+from judge.serve import intake
 from judge.serve.api.limits import Rates
-from judge.serve.intake import bodies
 from judge.serve.queue.checking import faults_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
@@ -159,8 +159,8 @@ def packed(**files: bytes) -> bytes:
 def test_archives_are_unpacked_with_bounds(
     small_world: World, archive: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bodies, "MAX_MEMBERS", 10)
-    monkeypatch.setattr(bodies, "MAX_UNPACKED_BYTES", 2000)
+    monkeypatch.setattr(intake, "MAX_MEMBERS", 10)
+    monkeypatch.setattr(intake, "MAX_UNPACKED_BYTES", 2000)
     headers = {**small_world.headers("contestant"), "content-type": "application/zip"}
     answer = small_world.client().post(SUBMIT, headers=headers, content=archive)
     assert answer.status_code == 422, answer.text
@@ -170,7 +170,7 @@ def test_archives_are_unpacked_with_bounds(
 def test_a_body_is_cut_at_its_limit_without_reading_on(
     small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(bodies.LIMITS, bodies.LINES, 1000)
+    monkeypatch.setitem(intake.LIMITS, intake.LINES, 1000)
     read: list[int] = []
 
     def pieces() -> Any:

@@ -12,18 +12,35 @@ from fastapi.testclient import TestClient
 from judge.serve.access.accounts import add_member, create_account, create_token
 from judge.serve.api.limits import Rates
 from judge.serve.app import make_app
-from judge.serve.boards.versions import Boards
-from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision, name_role
+from judge.serve.boards.versions import Boards, NewBoard, boards_of
+from judge.serve.catalog import (
+    NewPhase,
+    NewSuite,
+    add_phase,
+    add_revision,
+    name_role,
+    suite_named,
+)
 from judge.serve.context import Server
 from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
-from judge.serve.queue.leases import Claim, VerdictRow, claim, finish
+from judge.serve.queue.leases import Claim, claim, finish
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import AccountKind, Lane, Level, Role, Scope, SuiteRole
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import (
+    AccountKind,
+    Lane,
+    Level,
+    Role,
+    Scope,
+    SuiteRole,
+    Visibility,
+)
 
 ACTOR = Actor("test")
-ROLES = ("visitor", "contestant", "rival", "author", "reviewer", "operator")
+ROLES = ("visitor", "contestant", "rival", "author", "other", "reviewer", "operator")
+"""``author`` has the suites; ``other`` is an author of none of them."""
 TYPED = Path(__file__).parents[4] / "dataset" / "sample-typed" / "answers.jsonl"
 LINES = {"content-type": "application/x-ndjson"}
 FREE = dict.fromkeys(("submit", "read", "change", "sign-in"), 10**9)
@@ -78,11 +95,20 @@ class World:
             return all_rows(connection, sa.select(table))
 
 
-def verdicts_of(database: Database, taken: Claim, verdict: str) -> list[VerdictRow]:
+def verdicts_of(database: Database, taken: Claim, verdict: str) -> list[t.VerdictRow]:
     """As many verdicts as a judging has cases."""
     del database
     return [
-        VerdictRow("task", 0, case + 1, verdict, None, None, None)
+        t.VerdictRow(
+            task="task",
+            sample=0,
+            case=case + 1,
+            verdict=verdict,
+            run_key=None,
+            comparison_key=None,
+            output_sha256=None,
+            earned=None,
+        )
         for case in range(int(taken.judging["cases"]))
     ]
 
@@ -98,7 +124,9 @@ def make_world(database: Database, folder: Path, *, per_day: int = 10**6) -> Wor
     with database.writing(ACTOR) as transaction:
         set_setting(transaction, ENVIRONMENT, make_environment("image", ["engine 1"]))
         for role in ROLES[1:]:
-            roles = {"operator": (Role.OPERATOR,), "author": (Role.AUTHOR,)}.get(role, ())
+            roles = {"operator": (Role.OPERATOR,)}.get(role, ())
+            if role in {"author", "other"}:
+                roles = (Role.AUTHOR,)
             account = create_account(transaction, role, roles=roles)
             _, token = create_token(transaction, account, "test", list(Scope))
             world.accounts[role], world.tokens[role] = account, token
@@ -113,6 +141,70 @@ def make_world(database: Database, folder: Path, *, per_day: int = 10**6) -> Wor
         for name, split in (("open", "public"), ("secret", "hidden")):
             add_phase(transaction, NewPhase(name, name, split, per_day=per_day, in_total=10**6))
     return world
+
+
+def furnish(world: World) -> dict[str, dict[str, str]]:
+    """One object of each kind for the public suite, and one for a suite that is hidden by then.
+
+    Returns:
+        For ``open`` and ``secret``: the ids and names that fill the parameters of all paths. What
+        belongs to an account belongs to the contestant.
+    """
+    server, client, made = world.server, world.client(), {}
+    contestant = world.accounts["contestant"]
+    with server.database.writing(ACTOR) as transaction:
+        for name in ("open", "secret"):
+            boards_of(server).add(transaction, NewBoard(name, name))
+    for name, tasks in (("open", ()), ("secret", ("bars", "cards"))):
+        answer = client.post(
+            f"/v1/submissions?phase={name}",
+            headers={**world.headers("contestant"), **LINES},
+            content=typed_lines(*tasks),
+        )
+        submission = answer.json()["id"]
+        taken = world.claim()
+        assert taken is not None
+        world.finish(taken)
+        with server.database.writing(ACTOR) as transaction:
+            suite = suite_named(transaction.connection, name)
+            phase = transaction.one(sa.select(t.phase).where(t.phase.c.name == name))
+            assert phase is not None
+            boards_of(server).renew(transaction, phase["id"], "a submission was judged")
+            ids = {"dispute": new_id("dis")}
+            transaction.execute(
+                sa.insert(t.dispute).values(
+                    id=ids["dispute"], suite=suite["id"], account=contestant, task="bars", case=1,
+                    kind="question", claim="claimed", state="open",
+                )
+            )  # fmt: skip
+        asked = {"suite": name, "reason": "a reason"}
+        drafted = client.post("/v1/rejudgings", headers=world.headers("author"), json=asked)
+        ids["rejudging"] = drafted.json()["id"]
+        made[name] = ids | {
+            "account": contestant,
+            "submission": submission, "entry": submission, "suite": name, "board": name,
+            "task": "trips" if name == "open" else "bars", "number": "1",
+        }  # fmt: skip
+    with server.database.writing(ACTOR) as transaction:
+        hidden = sa.update(t.suite).where(t.suite.c.name == "secret")
+        transaction.execute(hidden.values(visibility=Visibility.HIDDEN))
+        event = transaction.execute(sa.select(sa.func.max(t.event.c.seq))).scalar_one()
+        for name in made:
+            webhook, delivery = new_id("whk"), new_id("dlv")
+            transaction.execute(
+                sa.insert(t.webhook).values(
+                    id=webhook, account=contestant, url="https://ci.example.org/", secret="whsec_A",
+                    kinds=["board.changed"], state="active", since=0,
+                )
+            )  # fmt: skip
+            transaction.execute(
+                sa.insert(t.delivery).values(
+                    id=delivery, webhook=webhook, event=event, state="waiting"
+                )
+            )
+            token, _ = create_token(transaction, contestant, "spare", [Scope.READ])
+            made[name] |= {"webhook": webhook, "delivery": delivery, "token": token}
+    return made
 
 
 def add_team(world: World, name: str, *roles: str) -> str:

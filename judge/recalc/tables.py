@@ -1,0 +1,209 @@
+"""Structured references written out as the rectangles that they mean.
+
+``SUM(Sales[Amount])`` and ``Sales[[#This Row],[Amount]]`` name cells through a table. Two of the
+engines lack some forms of them, and what a formula depends on is only known once they are written
+as ``$C$2:$C$9`` and ``$C$4``. Source of the grammar: ECMA-376 part 1, 18.17.6.1.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from xml.sax.saxutils import escape
+
+from judge.errors import WorkbookError
+from judge.formulas.lexer import Kind, is_too_long, tokens
+from judge.workbook.address import Window, cell_name, folded, parse_window
+from judge.workbook.cell import Cell
+from judge.workbook.reader import Workbook
+from judge.workbook.xml_parts import linked_parts, scan_part, whole_number
+
+_ITEM = re.compile(r"\[((?:'.|[^\[\]'])*)\]")
+_ESCAPED = re.compile(r"'(.)", re.DOTALL)
+_WHOLE = frozenset(("#all", "#data", "#headers", "#totals", "#this row"))
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a sheet.
+
+    Attributes:
+        sheet: the sheet.
+        window: its cells, with headings and totals.
+        headings: rows of headings, 0 or 1.
+        totals: rows of totals, 0 or 1.
+        columns: name of a column, folded -> its number on the sheet.
+    """
+
+    sheet: str
+    window: Window
+    headings: int
+    totals: int
+    columns: Mapping[str, int]
+
+    def rows(self, items: Iterable[str], row: int) -> tuple[int, int] | None:
+        """The first and the last row of what some items such as ``#headers`` name.
+
+        Args:
+            items: the items, in lower case; none for the data.
+            row: the row of the formula.
+        """
+        top, bottom = self.window.min_row, self.window.max_row
+        first, last = top + self.headings, bottom - self.totals
+        parts = {
+            "#all": (top, bottom),
+            "#data": (first, last),
+            "#headers": (top, top + self.headings - 1),
+            "#totals": (bottom - self.totals + 1, bottom),
+            "#this row": (row, row) if first <= row <= last else (1, 0),
+        }
+        named = [parts[item] for item in items] or [parts["#data"]]
+        if any(start > end for start, end in named):
+            return None
+        return min(start for start, _ in named), max(end for _, end in named)
+
+
+class Tables:
+    """The tables of a workbook; its parts are read when the first formula may name one.
+
+    Args:
+        workbook: an open workbook.
+    """
+
+    def __init__(self, workbook: Workbook) -> None:
+        self._workbook = workbook
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Table]:
+        """Name, folded -> table; none if a part cannot be read."""
+        try:
+            return dict(self._read())
+        except WorkbookError:
+            return {}
+
+    def _read(self) -> Iterable[tuple[str, Table]]:
+        for tab in self._workbook.tabs:
+            if tab.is_worksheet:
+                for part in linked_parts(self._workbook.package, tab.part, "table"):
+                    yield from self._of_part(part, tab.name)
+
+    def _of_part(self, part: str, sheet: str) -> Iterable[tuple[str, Table]]:
+        found: list[tuple[str, Mapping[str, str]]] = []
+        scan_part(
+            self._workbook.package, part, lambda tag, values: found.append((tag, dict(values)))
+        )
+        root = next((values for tag, values in found if tag == "table"), {})
+        window = parse_window(root.get("ref", ""))
+        name = root.get("displayName") or root.get("name")
+        if window is None or not name:
+            return
+        names = [values.get("name", "") for tag, values in found if tag == "tableColumn"]
+        columns = {folded(each): window.min_column + at for at, each in enumerate(names)}
+        if len(names) != window.max_column - window.min_column + 1 or len(columns) != len(names):
+            return
+        headings = whole_number(root.get("headerRowCount", "1"))
+        totals = whole_number(root.get("totalsRowCount", "0"))
+        if headings is not None and totals is not None:
+            yield folded(name), Table(sheet, window, headings, totals, columns)
+
+    def written_out(self, formula: str, sheet: str, row: int) -> str:
+        """A formula whose structured references are rectangles; what is not understood stays.
+
+        Args:
+            formula: with or without its leading ``=``.
+            sheet: the sheet of the formula.
+            row: its row.
+        """
+        if "[" not in formula or is_too_long(formula) or not self.by_name:
+            return formula
+        words = tokens(formula)
+        pieces: list[str] = []
+        at = 0
+        while at < len(words):
+            word, behind = words[at], words[at + 1] if at + 1 < len(words) else None
+            is_named = word.kind in (Kind.NAME, Kind.CELL) and not (
+                at and words[at - 1].kind is Kind.SHEET
+            )
+            table = self.by_name.get(folded(word.text)) if is_named else None
+            if table is not None and behind is not None and behind.kind is Kind.BRACKETS:
+                area = _area(table, behind.text, row)
+                if area is None:
+                    return formula
+                pieces.append(_as_text(area, None if table.sheet == sheet else table.sheet))
+                at += 2
+                continue
+            if word.kind is Kind.BRACKETS:
+                return formula
+            pieces.append(word.text)
+            at += 1
+        new = "".join(pieces)
+        return formula if is_too_long(new) else new
+
+    def cell(self, cell: Cell, sheet: str) -> Cell:
+        """A formula cell with its formula written out."""
+        if cell.formula is None or "[" not in cell.formula:
+            return cell
+        new = self.written_out(cell.formula, sheet, cell.row)
+        return cell if new == cell.formula else replace(cell, formula=new)
+
+    def sheet_written_out(self, xml: bytes, sheet: str) -> bytes:
+        """A sheet with the formulas of its cells written out; those that cells share stay."""
+
+        def changed(found: re.Match[bytes]) -> bytes:
+            text = html.unescape(found["text"].decode("utf-8", "surrogateescape"))
+            new = self.written_out(text, sheet, int(found["row"]))
+            if new == text:
+                return found[0]
+            return found["start"] + escape(new).encode("utf-8", "surrogateescape")
+
+        return _FORMULA.sub(changed, xml) if self.by_name else xml
+
+
+_FORMULA = re.compile(
+    rb"""(?P<start><c r="[A-Z]{1,3}(?P<row>\d{1,7})"[^<>]*+>"""
+    rb"""<f(?![^<>]*? t="shared")(?:\s[^<>]*+)?+(?<!/)>)(?P<text>[^<]*\[[^<]*+)(?=</f>)"""
+)
+
+
+def _area(table: Table, brackets: str, row: int) -> Window | None:
+    """What the brackets behind the name of a table mean."""
+    inner = brackets[1:-1]
+    if "[" not in inner:
+        items, columns = ([], []) if not inner.strip() else _sorted_out([inner])
+    else:
+        between = _ITEM.sub("", inner)
+        items, columns = _sorted_out(_ITEM.findall(inner))
+        if between.strip(" ,:") or len(columns) != min(len(columns), 1) + between.count(":"):
+            return None
+    rows = table.rows(items, row)
+    numbers = [table.columns.get(folded(_ESCAPED.sub(r"\1", name))) for name in columns]
+    if rows is None or None in numbers:
+        return None
+    known = [number for number in numbers if number is not None]
+    left = min(known, default=table.window.min_column)
+    right = max(known, default=table.window.max_column)
+    return Window(rows[0], left, rows[1], right)
+
+
+def _sorted_out(specs: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Items such as ``#headers``, and names of columns."""
+    items: list[str] = []
+    columns: list[str] = []
+    for spec in specs:
+        if spec.lower() in _WHOLE:
+            items.append(spec.lower())
+        else:
+            columns.append(spec)
+    return items, columns
+
+
+def _as_text(area: Window, sheet: str | None) -> str:
+    prefix = "" if sheet is None else "'" + sheet.replace("'", "''") + "'!"
+    first, last = (
+        "$" + re.sub(r"(?=\d)", "$", cell_name(row, column), count=1)
+        for row, column in ((area.min_row, area.min_column), (area.max_row, area.max_column))
+    )
+    return prefix + (first if first == last else f"{first}:{last}")

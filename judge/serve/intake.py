@@ -1,0 +1,600 @@
+"""Taking a submission in: its body onto the disk and checked, then into the queue with the quota.
+
+JSON lines and programs become one file of solutions; archives of workbooks are unpacked next to it.
+All readers are the library's own. What the messages say has no path of the server in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.errors import JudgeError, StoreError, SubmissionError
+from judge.files.json_lines import read_placed_json_lines
+from judge.files.writing import folder_beside, naming_what_is_written, sync_folder
+from judge.serve.access.rights import (
+    HIDDEN_SPLIT,
+    Viewer,
+    find,
+    phase_state,
+    require,
+    require_suite_role,
+)
+from judge.serve.catalog import (
+    NewSuite,
+    add_revision,
+    check_name,
+    check_suite,
+    current_conditions,
+    revision_of,
+    split_of,
+)
+from judge.serve.context import Server
+from judge.serve.problems import Problem, not_found
+from judge.serve.queue.conditions import digest_of
+from judge.serve.queue.dispatcher import MAINTENANCE
+from judge.serve.queue.leases import enqueue, lock_account
+from judge.serve.store import tables as t
+from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
+from judge.serve.store.ids import new_id
+from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
+from judge.suites.archive import ZipRefusedError, extract_zip
+from judge.suites.load import load_suite
+from judge.suites.outputs import find_outputs
+from judge.suites.submissions import iterate_submissions
+from judge.suites.suite import Suite
+
+MAX_LINES_BYTES = 64 << 20
+MAX_LINE_BYTES = 1 << 20
+MAX_LINES = 10_000
+MAX_PROGRAM_BYTES = 1 << 20
+_MAX_SAMPLE = 2**31 - 1
+MAX_ARCHIVE_BYTES = 512 << 20
+MAX_UNPACKED_BYTES = 2 << 30
+MAX_MEMBERS = 20_000
+_NESTED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz")
+_SHOWN = 2_000
+_MOST_ERRORS = 20
+
+LINES = "application/x-ndjson"
+PROGRAM = "text/x-python"
+ARCHIVE = "application/zip"
+LIMITS = {LINES: MAX_LINES_BYTES, PROGRAM: MAX_PROGRAM_BYTES, ARCHIVE: MAX_ARCHIVE_BYTES}
+"""The content types of bodies, and how many bytes each may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A body that can be judged.
+
+    Attributes:
+        kind: what it holds.
+        body: where it is kept.
+        cases: how many cases there are to judge.
+        samples: how many answers of a task there are at most.
+    """
+
+    kind: Kind
+    body: StoredBody
+    cases: int
+    samples: int
+
+
+def take_in(
+    folder: DataFolder,
+    received: ReceivedBody,
+    content_type: str,
+    suite: Suite,
+    tasks: Collection[str],
+    task: str | None,
+) -> Checked:
+    """Checks a body that has arrived, and keeps it.
+
+    Args:
+        folder: the data folder.
+        received: the body.
+        content_type: one of :data:`LIMITS`.
+        suite: which it answers.
+        tasks: ids of the tasks that may be answered.
+        task: which a single program answers.
+
+    Raises:
+        Problem: 422, it cannot be judged; the errors say in which line.
+        StoreError: it cannot be kept.
+    """
+    received.flush()
+    if content_type == ARCHIVE:
+        return _archive(folder, received, suite, tasks)
+    if content_type == PROGRAM:
+        line = _line_of_program(received.path.read_bytes(), suite, tasks, task)
+        with folder.receiving() as lines:
+            lines.write(line)
+            lines.flush()
+            return _lines(lines, suite, tasks)
+    return _lines(received, suite, tasks)
+
+
+def _lines(received: ReceivedBody, suite: Suite, tasks: Collection[str]) -> Checked:
+    _check_lines(received.path)
+    cases, samples, count = 0, 0, 0
+    per_task: dict[str, int] = {}
+    errors: list[dict[str, Any]] = []
+    with _telling(received.path):
+        for _, _, submission in iterate_submissions(received.path, suite):
+            count += 1
+            if submission.task_id not in tasks:
+                errors.append({"detail": f"task {submission.task_id} is not in this phase"})
+                continue
+            cases += len(suite.task(submission.task_id).cases)
+            number = per_task.get(submission.task_id, 0) + 1
+            per_task[submission.task_id] = number
+            samples = max(samples, number)
+    if errors:
+        raise Problem("invalid", f"{len(errors)} lines answer other tasks", errors[:20])
+    if not count:
+        raise Problem("invalid", "The file holds no solution of a task of this suite.")
+    is_typed = not any(suite.task(task).answer.is_file for task in per_task)
+    kind = Kind.ANSWERS if is_typed else Kind.PROGRAMS
+    return Checked(kind, received.keep(), cases, samples)
+
+
+def _check_lines(path: Path) -> None:
+    """Bounds on lines, and no files of another results directory."""
+    with _telling(path):
+        for number, _, length, record in read_placed_json_lines(path, SubmissionError):
+            if number > MAX_LINES:
+                raise Problem("invalid", f"The file has more than {MAX_LINES:,} lines.")
+            if length > MAX_LINE_BYTES:
+                raise _at_line(number, f"the line is longer than {MAX_LINE_BYTES >> 20} MiB")
+            if "outputs" in record:
+                raise _at_line(number, "finished workbooks are sent as a ZIP archive")
+            sample = record.get("sample")
+            if isinstance(sample, int) and sample > _MAX_SAMPLE:
+                raise _at_line(number, f"a sample has a number up to {_MAX_SAMPLE}")
+
+
+def _at_line(number: int, detail: str) -> Problem:
+    return Problem("invalid", f"Line {number}: {detail}.", [{"line": number, "detail": detail}])
+
+
+def _line_of_program(data: bytes, suite: Suite, tasks: Collection[str], task: str | None) -> bytes:
+    if task is None:
+        raise Problem("invalid", "A program needs `task`, the id of the task that it solves.")
+    if task not in suite or task not in tasks:
+        raise Problem("invalid", f"There is no task {task[:80]!r} in this phase.")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Problem("invalid", f"The program is not UTF-8 at byte {error.start}.") from error
+    record = {"id": suite.task(task).written_id, "solution": text}
+    return json.dumps(record).encode() + b"\n"
+
+
+def _archive(
+    folder: DataFolder, received: ReceivedBody, suite: Suite, tasks: Collection[str]
+) -> Checked:
+    with received.path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    target = folder.unpacked(digest)
+    with naming_what_is_written(target, StoreError), folder_beside(target, ".new-") as scratch:
+        inside = scratch / "files"
+        inside.mkdir()
+        _unpack(received, inside)
+        with _telling(inside):
+            outputs = find_outputs(inside, suite)
+        others = sorted(outputs.attempted - set(tasks))
+        if others:
+            raise Problem("invalid", f"Task {others[0]} is not in this phase.")
+        samples = max(len(outputs.samples_of(task) or [0]) for task in outputs.attempted)
+        cases = sum(
+            len(suite.task(task).cases) * len(outputs.samples_of(task) or [0])
+            for task in outputs.attempted
+        )
+        body = received.keep()
+        if not target.exists():
+            _put(inside, target)
+    return Checked(Kind.WORKBOOKS, body, cases, samples)
+
+
+def _unpack(received: ReceivedBody, inside: Path) -> None:
+    """Unpacks an archive that has arrived, with bounds, into an empty folder.
+
+    Raises:
+        Problem: 422, it cannot be trusted.
+    """
+    try:
+        with received.path.open("rb") as file:
+            extract_zip(file, inside, most_bytes=MAX_UNPACKED_BYTES, most_members=MAX_MEMBERS)
+    except (ZipRefusedError, zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+        raise Problem("invalid", f"The archive is refused: {error}"[:_SHOWN]) from error
+    nested = next((p for p in inside.rglob("*") if p.suffix.lower() in _NESTED), None)
+    if nested is not None:
+        raise Problem("invalid", f"{nested.name[:100]!r} is an archive in the archive.")
+
+
+def _put(inside: Path, target: Path) -> None:
+    try:
+        inside.rename(target)
+    except OSError:
+        if not target.is_dir():  # otherwise another request has just put the same files there
+            raise
+        shutil.rmtree(inside, ignore_errors=True)
+    sync_folder(target.parent)
+
+
+@contextmanager
+def _telling(path: Path) -> Iterator[None]:
+    """Raises what the library says of a body as a problem, without the server's paths."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except JudgeError as error:
+        text = error.message
+        for place in (str(path), str(path.resolve()), str(path.parent)):
+            text = text.replace(place, "the submission")
+        hint = "" if error.hint is None else f" ({error.hint})"
+        lines = re.findall(r"\bline (\d{1,6})\b:? ?([^\n]*)", text)[:_MOST_ERRORS]
+        errors = [{"line": int(line), "detail": detail[:300]} for line, detail in lines]
+        raise Problem("invalid", (text + hint)[:_SHOWN], errors) from error
+
+
+_J, _S, _I = t.judging.c, t.submission.c, t.idempotency.c
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a submitter says of a submission; all of it is a claim, and optional.
+
+    Attributes:
+        system: what made it, for boards.
+        model: the chat model.
+        setting: how it was used.
+        url: address of more information.
+        cost_usd: what it cost.
+        tokens: how many it took.
+        cutoff: the day up to which the model was trained, ``2026-01-31``.
+        note: anything else.
+    """
+
+    system: str = ""
+    model: str = ""
+    setting: str = ""
+    url: str = ""
+    cost_usd: float | None = None
+    tokens: int | None = None
+    cutoff: str | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """That somebody may submit to a phase now.
+
+    Attributes:
+        account: id of the team whose quota counts.
+        phase: its row.
+        suite: its row.
+        revision: the row of the suite's current revision.
+        tasks: ids of the tasks of the phase's split.
+    """
+
+    account: str
+    phase: dict[str, Any]
+    suite: dict[str, Any]
+    revision: dict[str, Any]
+    tasks: frozenset[str]
+
+
+def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> Admission:
+    """Checks what can be checked before a body is read.
+
+    Raises:
+        Problem: the caller may not, the phase is not open, or the server takes nothing in.
+    """
+    require(viewer, Scope.SUBMIT)
+    check_open(server)
+    with server.database.reading() as connection:
+        phase = find(connection, viewer, t.phase, phase_name)
+        now = str(connection.scalar(sa.select(t.Now())))
+        state = phase_state(phase, now)
+        if state is not PhaseState.OPEN:
+            raise Problem("conflict", f"The phase {phase['name']} is {state}.")
+        suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
+        assert suite is not None
+        revision = revision_of(connection, suite["current_revision"])
+        split = split_of(connection, revision["id"], phase["split"])
+        account = _team(connection, viewer, team)
+        waiting = connection.scalar(
+            sa.select(sa.func.coalesce(sa.func.sum(t.account.c.waiting), 0))
+        )
+    if int(waiting or 0) >= server.options.max_queue:
+        raise Problem("unavailable", "The queue is full.", headers={"Retry-After": "60"})
+    return Admission(account, phase, suite, revision, frozenset(split["tasks"]))
+
+
+def check_open(server: Server) -> None:
+    """Checks that the server takes something in.
+
+    Raises:
+        Problem: 503 in maintenance, 507 without space.
+    """
+    notice = server.setting(MAINTENANCE)
+    if notice is not None:
+        message = str(notice.get("message") or "Maintenance.")
+        raise Problem("unavailable", message, headers={"Retry-After": "300"})
+    if not server.folder.has_space():
+        raise Problem("no-space", headers={"Retry-After": "600"})
+
+
+def submit(
+    server: Server,
+    viewer: Viewer,
+    admission: Admission,
+    checked: Checked,
+    described: Described,
+    key: str | None,
+) -> tuple[dict[str, Any], bool]:
+    """Records a submission and queues its judging.
+
+    Args:
+        server: this one.
+        viewer: who submits.
+        admission: what :func:`admit` gave.
+        checked: the body, which is kept already.
+        described: the statements about it.
+        key: the idempotency key, if one was sent.
+
+    Returns:
+        The answer, and whether it is a replay.
+
+    Raises:
+        Problem: 429 beyond the quota, 422 for a key that was used for something else.
+    """
+    phase = admission.phase
+    fingerprint = digest_of(
+        [checked.body.sha256, checked.kind, phase["id"], admission.account, asdict(described)]
+    )
+    with server.database.writing(viewer.actor()) as transaction:
+        lock_account(transaction, admission.account)
+        if key is not None:
+            before = _replayed(transaction, admission.account, key, fingerprint)
+            if before is not None:
+                return before, True
+        _check_quota(transaction, admission)
+        conditions = current_conditions(transaction, phase)
+        if conditions is None:
+            raise Problem(
+                "unavailable",
+                "No dispatcher has started yet: nobody knows what would judge this.",
+                headers={"Retry-After": "15"},
+            )
+        submission = new_id("sub")
+        transaction.execute(
+            sa.insert(t.submission).values(
+                id=submission,
+                account=admission.account,
+                made_by=viewer.account,
+                phase=phase["id"],
+                kind=checked.kind,
+                sha256=checked.body.sha256,
+                bytes=checked.body.size,
+                samples=checked.samples,
+                idempotency_key=key,
+                **asdict(described),
+            )
+        )
+        judging = enqueue(
+            transaction,
+            submission=submission,
+            account=admission.account,
+            conditions=conditions,
+            cases=checked.cases,
+        )
+        transaction.execute(
+            sa.update(t.submission).where(_S.id == submission).values(current_judging=judging)
+        )
+        transaction.event("submission.accepted", submission, after=JudgingState.QUEUED)
+        answer = {
+            "id": submission,
+            "state": JudgingState.QUEUED.value,
+            **place_in_queue(transaction.connection, judging),
+            "cases": {"done": 0, "all": checked.cases},
+            "links": {"self": f"/v1/submissions/{submission}"},
+        }
+        if key is not None:
+            transaction.execute(
+                sa.insert(t.idempotency).values(
+                    account=admission.account,
+                    key=key,
+                    request="POST /v1/submissions",
+                    sha256=fingerprint,
+                    status=202,
+                    response=answer,
+                )
+            )
+    return answer, False
+
+
+def may_upload(server: Server, viewer: Viewer, name: str) -> None:
+    """Checks, before an archive is read, that somebody may give a suite a revision.
+
+    Raises:
+        Problem: 404 for a suite that is not for them, 403 for one that they only see, and for a new
+            one without the role; 503 or 507 if nothing is taken in.
+    """
+    with server.database.reading() as connection:
+        row = first_row(connection, sa.select(t.suite.c.id).where(t.suite.c.name == name))
+        if row is not None:
+            find(connection, viewer, t.suite, name)
+            require_suite_role(viewer, SuiteRole.AUTHOR, row["id"])
+        else:
+            if Role.AUTHOR not in viewer.roles:
+                raise not_found()
+            check_name(name, "suite")
+    check_open(server)
+
+
+def take_in_suite(
+    server: Server,
+    viewer: Viewer,
+    name: str,
+    received: ReceivedBody,
+    hidden: Collection[str] | None,
+    note: str,
+) -> tuple[dict[str, Any], bool]:
+    """Makes a revision of an archive that has arrived; :func:`may_upload` was asked.
+
+    Returns:
+        The revision's row, and whether it is new.
+
+    Raises:
+        Problem: 422, the archive or the suite in it cannot be used.
+        StoreError: it cannot be kept.
+    """
+    assert viewer.account is not None
+    received.flush()
+    with tempfile.TemporaryDirectory(dir=server.folder.temporary()) as scratch:
+        root = Path(scratch) / name
+        root.mkdir()
+        _unpack(received, root)
+        inside = sorted(root.iterdir())
+        if len(inside) == 1 and inside[0].is_dir():
+            root = inside[0]
+        with _telling(root):
+            before = _last_revision(server, name)
+            split = _hidden_of(server, before, root, hidden)
+            check_suite(str(root), None, split, verify=True)
+            with server.database.writing(viewer.actor()) as transaction:
+                new = NewSuite(name, str(root), viewer.account, hidden=split, note=note)
+                revision = add_revision(server, transaction, new)
+    return revision, before is None or revision["number"] > before["number"]
+
+
+def _last_revision(server: Server, name: str) -> dict[str, Any] | None:
+    with server.database.reading() as connection:
+        return first_row(
+            connection,
+            sa.select(t.revision)
+            .join(t.suite, t.suite.c.id == t.revision.c.suite)
+            .where(t.suite.c.name == name)
+            .order_by(t.revision.c.number.desc()),
+        )
+
+
+def _hidden_of(
+    server: Server, before: dict[str, Any] | None, root: Path, named: Collection[str] | None
+) -> tuple[str, ...]:
+    """The hidden tasks of a new revision: those that are named, or those of the one before.
+
+    Raises:
+        Problem: 422, a suite with a hidden split has a new task, and nobody says which it is.
+    """
+    if named is not None or before is None:
+        return tuple(named or ())
+    with server.database.reading() as connection:
+        splits = all_rows(connection, sa.select(t.split).where(t.split.c.revision == before["id"]))
+    by_name = {split["name"]: set(split["tasks"]) for split in splits}
+    hidden = by_name.get(HIDDEN_SPLIT, set())
+    tasks = [task.id for task in load_suite(root).tasks]
+    new = [task for task in tasks if task not in set().union(*by_name.values())]
+    if hidden and new:
+        raise Problem(
+            "invalid",
+            f"Task {new[0]} is new, and the suite has a hidden split: name all hidden tasks with "
+            "`hidden`.",
+        )
+    return tuple(task for task in tasks if task in hidden)
+
+
+def place_in_queue(connection: sa.Connection, judging: str) -> dict[str, int]:
+    """How many judgings wait before one, itself included, and how many cases they have."""
+    row = connection.execute(
+        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(_J.cases), 0)).where(
+            _J.state == JudgingState.QUEUED, _J.id < judging
+        )
+    ).one()
+    return {"position": int(row[0]) + 1, "ahead_cases": int(row[1])}
+
+
+def quota_left(connection: sa.Connection, phase: Mapping[str, Any], account: str) -> dict[str, int]:
+    """How many submissions of an account a phase still takes today, and in total."""
+    counted = sa.and_(_S.phase == phase["id"], _S.account == account, _S.counts.is_(True))
+    today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
+    row = connection.execute(
+        sa.select(
+            sa.func.count(), sa.func.coalesce(sa.func.sum(sa.case((today, 1), else_=0)), 0)
+        ).where(counted)
+    ).one()
+    return {
+        "today": max(0, phase["per_day"] - int(row[1])),
+        "in_total": max(0, phase["in_total"] - int(row[0])),
+    }
+
+
+def _check_quota(transaction: Transaction, admission: Admission) -> None:
+    left = quota_left(transaction.connection, admission.phase, admission.account)
+    if min(left.values()) <= 0:
+        which = "today" if left["in_total"] else "in total"
+        raise Problem(
+            "quota-exceeded",
+            f"The phase {admission.phase['name']} takes no more submissions of this team {which}.",
+            headers={"Retry-After": "3600"},
+        )
+    most = admission.suite["per_day"]
+    if most:
+        phases = sa.select(t.phase.c.id).where(t.phase.c.suite == admission.suite["id"])
+        today = sa.func.substr(_S.created, 1, 10) == sa.func.substr(t.Now(), 1, 10)
+        count = transaction.execute(
+            sa.select(sa.func.count()).select_from(t.submission).where(_S.phase.in_(phases), today)
+        ).scalar_one()
+        if count >= most:
+            raise Problem(
+                "quota-exceeded",
+                "The suite takes no more submissions today.",
+                headers={"Retry-After": "3600"},
+            )
+
+
+def _replayed(
+    transaction: Transaction, account: str, key: str, fingerprint: str
+) -> dict[str, Any] | None:
+    row = transaction.one(sa.select(t.idempotency).where(_I.account == account, _I.key == key))
+    if row is None:
+        return None
+    if row["sha256"] != fingerprint:
+        raise Problem("key-reused")
+    response: dict[str, Any] = row["response"]
+    return response
+
+
+def _team(connection: sa.Connection, viewer: Viewer, team: str | None) -> str:
+    """The account whose quota counts: the caller's team, if there is one."""
+    assert viewer.account is not None
+    others = sorted(viewer.teams - {viewer.account})
+    if team is None:
+        if len(others) > 1:
+            raise Problem("invalid", "You are in several teams: name one with `team`.")
+        return others[0] if others else viewer.account
+    row = first_row(
+        connection,
+        sa.select(t.account.c.id).where(
+            (t.account.c.id == team) | (t.account.c.name == team),
+            t.account.c.id.in_(others or [viewer.account]),
+        ),
+    )
+    if row is None:
+        raise Problem("invalid", "You are not a member of this team, or submit as your team.")
+    return str(row["id"])
