@@ -15,6 +15,7 @@ from judge.core.task import Task
 from judge.errors import StoreError, SubmissionError, UsageError
 from judge.files.documents import dump_json
 from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER
+from judge.files.paths import GivenPath, as_path
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites.layouts import trajectories_in
@@ -138,7 +139,7 @@ def _plus(one: float | None, other: float | None) -> float | None:
 # -- out ------------------------------------------------------------------------------------------
 
 
-def write_atif(run: Path, out: Path) -> int:
+def write_atif(run: GivenPath, out: GivenPath) -> int:
     """Writes the episodes of a run as ATIF: a file for each, and their pictures next to them.
 
     Args:
@@ -152,6 +153,7 @@ def write_atif(run: Path, out: Path) -> int:
         UsageError: the run has no episodes of tools.
         StoreError: an episode cannot be read, or a file cannot be written.
     """
+    run, out = as_path(run), as_path(out)
     store = RunDirectory(run)
     setting = (store.read_run() or {}).get("setting")
     if not has_tool_episodes(setting):
