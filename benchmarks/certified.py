@@ -3,6 +3,7 @@
     python -m benchmarks.certified                               figures
     python -m benchmarks.certified --suite FOLDER [FOLDER …]     and whether these files were read
     python -m benchmarks.certified --page                        docs/certified.md, from the file
+    python -m benchmarks.certified --suspects FILE [FILE …]      what readers say of an audit
 
 Agreement is that of the two readers of a task before they were reconciled: over the four grades,
 and over whether a verdict on the task can be trusted (sound or weak), with Cohen's kappa.
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from judge.core.statistics import Estimate, cohens_kappa
@@ -24,6 +25,7 @@ from judge.suites.certified import (
     certified_folder,
     read_certification,
 )
+from judge.suspects.model import Certainty, Suspect, read_suspects
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "certified.md"
 BEGIN = "<!-- made by python -m benchmarks.certified --page -->"
@@ -61,6 +63,22 @@ def figures(tasks: Iterable[GradedTask]) -> Iterator[str]:
         f"grade to {percent(same, len(pairs))}, and agreed on whether a verdict can be trusted in "
         f"{percent(alike, len(pairs))}, kappa {with_interval(cohens_kappa(trusted))}."
     )
+
+
+def suspected(tasks: Mapping[str, GradedTask], suspects: Iterable[Suspect]) -> Iterator[str]:
+    """The suspects of an audit by the grades of their tasks, as a table."""
+    counts: dict[tuple[str, str], Counter[Grade]] = {}
+    for suspect in suspects:
+        if (task := tasks.get(suspect.task)) is not None:
+            key = (suspect.sign, suspect.certainty.value)
+            counts.setdefault(key, Counter())[task["grade"]] += 1
+    yield "| sign | certainty | " + " | ".join(Grade) + " |"
+    yield "|---|---|" + "---|" * len(Grade)
+    order = [certainty.value for certainty in Certainty]
+    for sign, certainty in sorted(counts, key=lambda key: (key[0], order.index(key[1]))):
+        grades = counts[sign, certainty]
+        numbers = " | ".join(str(grades[grade]) for grade in Grade)
+        yield f"| {sign} | {certainty} | {numbers} |"
 
 
 def unsound(tasks: Iterable[GradedTask]) -> Iterator[str]:
@@ -102,6 +120,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--suite", type=Path, nargs="+", default=[], help="folders with the tasks")
     parser.add_argument("--page", action="store_true", help="write docs/certified.md")
+    parser.add_argument("--suspects", type=Path, nargs="+", default=[], help="of judge verify")
     options = parser.parse_args()
     for path in sorted(certified_folder().glob("*.yaml")):
         certification = read_certification(path)
@@ -112,6 +131,9 @@ def main() -> None:
             grades = certification.grades_of(suite)
             others = [task.id for task in suite.tasks if task.id not in grades]
             print(f"\n{folder}: {len(grades)} of {len(suite.tasks)} tasks are graded", *others[:20])
+        if options.suspects:
+            suspects = [each for path in options.suspects for each in read_suspects(path).suspects]
+            print("\n" + "\n".join(suspected(certification.tasks, suspects)))
         if options.page:
             write_page(certification)
 

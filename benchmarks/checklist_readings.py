@@ -1,17 +1,21 @@
 """Where ``standard`` differs from ``official`` on recorded outputs of checklist suites, by fault.
 
-    python -m benchmarks.checklist_readings DATA [--suite NAME] [--list FAULT]
+    python -m benchmarks.checklist_readings DATA [--suite NAME] [--list FAULT] [--engines]
 
 DATA is a folder as for ``benchmarks/checklists.py``. Each item of each output is judged in both
 readings. Printed per suite: the items that turn right and wrong, by the number of the fault
 (docs/checklists.md); items that turn from a published pass without a number are an error. For
-IB-bench, also the points of the published runs under ``official``, and the formulas without stored
-values that turn right.
+IB-bench, also the points of the published runs under ``official``.
+
+``--engines`` prints something else: the cells of IB-bench's published answers that hold a formula
+without a stored value, computed by each engine of the sandbox alone and by the judge's rule of
+belief, and which of them are right.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections import Counter
@@ -24,7 +28,14 @@ from benchmarks.checklists import SUITES, engines, jobs_in
 from judge.compare.cells.computing import Compute
 from judge.compare.checklists.items import Judged, State
 from judge.compare.checklists.tally import JudgedItem
+from judge.core.submission import Origin
 from judge.errors import JudgeError
+from judge.recalc.policy import Recalculator
+from judge.recalc.select import available_engines, open_recalculator
+from judge.sandbox import open_sandbox
+from judge.workbook.address import parse_cell
+from judge.workbook.cell import CellRange, CellRef
+from judge.workbook.reader import Workbook, open_workbook
 
 RIGHT, WRONG, OPEN = "turn right", "turn wrong", "are not judged"
 
@@ -101,12 +112,11 @@ def _order(fault: str) -> tuple[str, int]:
     return fault[:1], int(fault[1:] or 0)
 
 
-def published_points(data: Path, compute: Compute) -> dict[str, Points]:
-    """The programmatic points of each published run of IB-bench.
+def published_jobs(data: Path) -> Iterator[tuple[str, Job]]:
+    """The published answers of IB-bench by run, each as a job.
 
-    Responses that were blocked, or that could not be parsed, have no criteria.
+    Responses that were blocked, or that could not be parsed, are left out.
     """
-    points: dict[str, Points] = {}
     responses = data / "ib-bench/responses"
     for path in sorted(responses.glob("*/*/?-???.json")):
         response = json.loads(path.read_text(encoding="utf-8"))
@@ -118,9 +128,96 @@ def published_points(data: Path, compute: Compute) -> dict[str, Points]:
             if file.is_file()
         ]
         job = {"suite": "ib-bench", "task": path.stem, "files": files, "response": response}
-        run = path.parent.relative_to(responses).as_posix()
+        yield path.parent.relative_to(responses).as_posix(), job
+
+
+def published_points(data: Path, compute: Compute) -> dict[str, Points]:
+    """The programmatic points of each published run of IB-bench."""
+    points: dict[str, Points] = {}
+    for run, job in published_jobs(data):
         points.setdefault(run, Points()).add(items_of(data, job, compute))
     return points
+
+
+# -- formulas without stored values, engine by engine ----------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class UncachedCell:
+    """A cell of a criterion whose formula has no stored value.
+
+    Attributes:
+        name: run, task and cell.
+        workbook: the workbook.
+        cell: the cell.
+        expected: the right number.
+        tolerance: how far from it a right value may be.
+    """
+
+    name: str
+    workbook: Workbook
+    cell: CellRange
+    expected: float
+    tolerance: float
+
+    def value(self, recalculator: Recalculator) -> object:
+        """What an engine, or the rule of belief, computes; None if nothing does."""
+        try:
+            computed = recalculator.fill(self.workbook, [self.cell], origin=Origin.SOLUTION)
+        except JudgeError:
+            return None
+        key = CellRef(self.cell.sheet, self.cell.min_row, self.cell.min_column)
+        return computed.values.get(key)
+
+    def is_right(self, value: object) -> bool:
+        """Whether a value is the expected number."""
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return False
+        return abs(value - self.expected) <= self.tolerance
+
+
+def uncached_cells(data: Path) -> Iterator[UncachedCell]:
+    """The cells of criteria in published answers that hold a formula without a stored value."""
+    for run, job in published_jobs(data):
+        rubric = json.loads((data / "ib-bench/tasks" / job["task"] / "rubric.json").read_text())
+        first = next((file for file in job["files"] if file["name"].endswith(".xlsx")), None)
+        if first is None:
+            continue
+        workbook = open_workbook(data / first["path"])
+        for criterion in rubric["criteria"].values():
+            if criterion.get("match_type") != "excel_cell_value":
+                continue
+            sheet = criterion.get("sheet") or workbook.active_sheet
+            place = parse_cell(criterion["cell"])
+            if sheet not in workbook.sheet_names or place is None:
+                continue
+            area = CellRange(sheet, *place, *place)
+            cell = workbook.cells(area).get(place)
+            if cell is not None and cell.formula is not None and not cell.has_cached_value:
+                name = f"{run} {job['task']} {sheet}!{criterion['cell']}"
+                tolerance = float(criterion.get("tolerance") or 0)
+                yield UncachedCell(name, workbook, area, float(criterion["expected"]), tolerance)
+
+
+def print_engines(data: Path) -> None:
+    """Which uncached cells are right, by each engine alone and by the rule of belief."""
+    cells = list(uncached_cells(data))
+    print(f"{len(cells)} cells hold a formula without a stored value")
+    values: dict[str, list[object]] = {}
+    with contextlib.closing(open_sandbox()) as sandbox:
+        for engine in [*available_engines(sandbox), "auto"]:
+            recalculator = open_recalculator(sandbox, mode="always", engine=engine)
+            values[engine] = [cell.value(recalculator) for cell in cells]
+    for engine, computed in values.items():
+        known = sum(isinstance(value, int | float) for value in computed)
+        right = sum(cell.is_right(value) for cell, value in zip(cells, computed, strict=True))
+        name = "rule of belief" if engine == "auto" else engine
+        print(f"{name:16}{right} right, {known - right} wrong numbers, {len(cells) - known} others")
+    for number, cell in enumerate(cells):
+        by_engine = {engine: computed[number] for engine, computed in values.items()}
+        if any(map(cell.is_right, by_engine.values())):
+            said = ", ".join(f"{engine} {value}" for engine, value in by_engine.items())
+            print(f"right: {cell.name} = {cell.expected:g}: {said}")
 
 
 def print_points(points: Mapping[str, Points]) -> None:
@@ -139,7 +236,11 @@ def main() -> int:
     parser.add_argument("data", type=Path)
     parser.add_argument("--suite", choices=sorted(SUITES), action="append")
     parser.add_argument("--list", metavar="FAULT", dest="listed")
+    parser.add_argument("--engines", action="store_true", help="formulas without values instead")
     arguments = parser.parse_args()
+    if arguments.engines:
+        print_engines(arguments.data)
+        return 0
     compute = engines()
     unnumbered = 0
     for suite in arguments.suite or sorted(SUITES):

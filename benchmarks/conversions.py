@@ -65,6 +65,7 @@ class Table:
     """The cells of one sheet as the evaluation reads them."""
 
     charset = "cp1252"
+    date_1904 = False
 
     def __init__(self, data: Mapping[tuple[int, int], Scalar]) -> None:
         self._data = data

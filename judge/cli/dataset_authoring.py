@@ -138,7 +138,7 @@ class Choice:
             click.echo(f"{self.propose}: {len(listed)} {noun}; edit it and give it as --{noun}")
             return None
         for line in proposals.unsaid:
-            click.echo(f"no rule says: {line}")
+            click.echo(f"no {proposals.noun.removesuffix('s')} says: {line}")
         asks = terminal and not self.yes and self.keep is None
         kept = tuple(
             item

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from judge.core.conversation import Picture
+from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, FileKind, InputFile, TaskQuestion
 from judge.errors import InferenceError, SuiteError, UsageError, WorkbookError
 from judge.files.documents import MIB, read_regular, read_text
@@ -198,7 +199,7 @@ def build_prompt(
     text = template.fill(
         {
             "instruction": question.instruction,
-            "spreadsheet_path": fields.input_path,
+            "spreadsheet_path": _input_words(fields.input_path, question),
             "spreadsheet_content": content,
             "instruction_type": question.kind,
             "answer_position": question.details.get("answer_position", ""),
@@ -212,6 +213,23 @@ def build_prompt(
         }
     )
     return writable(text)
+
+
+_MAX_NAMED = 40
+"""Files of a task that a prompt names; of others, it says how many there are."""
+
+
+def _input_words(path: str, question: TaskQuestion) -> str:
+    """The input path; of a task over several files with the names of the others."""
+    files = question.inputs[0].files if question.inputs else ()
+    if question.answer is not AnswerForm.FILES or len(files) == 1:
+        return path
+    if not files:
+        return "(none)"
+    folder = path.removesuffix(files[0].name)
+    names = ", ".join(file.name for file in files[1 : _MAX_NAMED + 1])
+    more = f" and {len(files) - 1 - _MAX_NAMED} more" if len(files) - 1 > _MAX_NAMED else ""
+    return f"{path} (other files below {folder}: {names}{more})"
 
 
 def _output_words(path: str, question: TaskQuestion) -> str:

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from judge.core.conversation import Content, content_of, plain_text
-from judge.core.task import CaseInput, TaskQuestion
+from judge.core.submission import AnswerForm
+from judge.core.task import CaseInput, FileKind, TaskQuestion
 from judge.inference.calls import TaskClient, file_digest
 from judge.inference.chat import ChatReply, Message, writable
 from judge.inference.content import rows_needed
@@ -281,7 +282,7 @@ class Solver:
             return "\n\n".join(plain_text(message["content"]) for message in opening)
         key = (question.id, case.number)
         sheets: tuple[SheetPreview, ...] = ()
-        if plan.template.wants("spreadsheet_content"):
+        if plan.template.wants("spreadsheet_content") and _has_preview(question, case):
             rows = rows_needed(plan.setting.content, plan.content.rows)
             cached = self._previews.get(key)
             sheets = cached if cached is not None else read_preview(case.path, rows)
@@ -297,6 +298,13 @@ class Solver:
         if self._plan.session:
             return SessionRunner(self._sandbox, workbook, *paths, self._plan.limits)
         return FreshProcessRunner(self._sandbox, workbook, *paths, self._plan.limits, self._slots)
+
+
+def _has_preview(question: TaskQuestion, case: CaseInput) -> bool:
+    """Whether the first file can be shown as sheets; of a task over files it need not be one."""
+    if question.answer is not AnswerForm.FILES:
+        return True
+    return bool(case.files) and case.files[0].kind is FileKind.WORKBOOK
 
 
 def _distinct(question: TaskQuestion) -> Iterator[tuple[str, CaseInput]]:

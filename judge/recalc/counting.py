@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -18,7 +19,7 @@ from judge.recalc.criteria import (
     numbers_of,
     table_rows,
 )
-from judge.recalc.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function
+from judge.recalc.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function, compared
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -176,6 +177,104 @@ def _rank(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return 1 + sum(each < number if ascending else each > number for each in numbers)
 
 
+# -- looking up -----------------------------------------------------------------------------------
+
+
+def _line(cells: Cells) -> list[Scalar]:
+    """The values of a row or a column."""
+    if cells.rows > 1 and cells.columns > 1:
+        raise UnsureError
+    return [
+        cells.values.get((at, 0) if cells.columns == 1 else (0, at)) for at in range(cells.size)
+    ]
+
+
+def _mode(evaluation: Evaluation, arguments: Sequence[Node], at: int, default: int) -> int:
+    """A mode of matching or searching."""
+    if len(arguments) <= at or isinstance(arguments[at], Missing):
+        return default
+    value = evaluation.scalar(arguments[at])
+    if isinstance(value, (bool, str, ErrorValue)) or value is None or value != int(value):
+        raise UnsureError
+    return int(value)
+
+
+def _place(
+    evaluation: Evaluation, arguments: Sequence[Node], sought: Scalar, modes_at: int
+) -> int | None:
+    """Where XLOOKUP and XMATCH find a value, from 0; None if nowhere.
+
+    Numbers come before text, and text before logical values; a nearest value may be of another
+    kind than the one that is sought.
+    """
+    match, search = (
+        _mode(evaluation, arguments, modes_at, 0),
+        _mode(evaluation, arguments, modes_at + 1, 1),
+    )
+    if sought is None or match not in (-1, 0, 1) or search not in (1, -1, 2, -2):
+        raise UnsureError
+    line = _line(_area(evaluation, arguments[1]))
+    if len(line) > MOST_LOOKED_AT or any(isinstance(value, ErrorValue) for value in line):
+        raise UnsureError
+    filled = [(at, value) for at, value in enumerate(line) if value is not None]
+    if abs(search) == 2 and not _is_sorted([value for _, value in filled], search < 0):
+        raise UnsureError
+    evaluation.converted = evaluation.converted or match != 0
+    nearest: tuple[int, Scalar] | None = None
+    for at, value in filled if search > 0 else filled[::-1]:
+        if compared(value, sought, "="):
+            return at
+        if match and compared(value, sought, "<" if match < 0 else ">"):
+            nearer = ">" if match < 0 else "<"
+            if nearest is None or compared(value, nearest[1], nearer):
+                nearest = at, value
+    return None if nearest is None else nearest[0]
+
+
+def _is_sorted(values: Sequence[Scalar], descending: bool) -> bool:
+    order = ">" if descending else "<"
+    return all(compared(one, two, order) for one, two in itertools.pairwise(values))
+
+
+MOST_LOOKED_AT = 2_000
+"""Values among which a nearest one is searched; engines agree on large tables."""
+
+
+def _xlookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if not 3 <= len(arguments) <= 6 or not isinstance(arguments[2], Reference):
+        raise UnsureError
+    sought = evaluation.scalar(arguments[0])
+    if isinstance(sought, ErrorValue):
+        return sought
+    if _mode(evaluation, arguments, 4, 0) == 0:
+        raise UnsureError  # engines look up equal values as Excel does
+    at = _place(evaluation, arguments, sought, 4)
+    if at is None:
+        is_given = len(arguments) > 3 and not isinstance(arguments[3], Missing)
+        return evaluation.scalar(arguments[3]) if is_given else NA
+    results = evaluation.values.cells(arguments[2])
+    if results.size != evaluation.values.cells(_reference(arguments[1])).size:
+        raise UnsureError
+    value = _line(results)[at]
+    return 0 if value is None else value
+
+
+def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if not 2 <= len(arguments) <= 4 or _mode(evaluation, arguments, 2, 0) == 0:
+        raise UnsureError
+    sought = evaluation.scalar(arguments[0])
+    if isinstance(sought, ErrorValue):
+        return sought
+    at = _place(evaluation, arguments, sought, 2)
+    return NA if at is None else at + 1
+
+
+def _reference(node: Node) -> Reference:
+    if not isinstance(node, Reference):
+        raise UnsureError
+    return node
+
+
 # -- databases -------------------------------------------------------------------------------------
 
 
@@ -265,6 +364,8 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "AVERAGEIFS": _by_several(_average),
     "_XLFN.MAXIFS": _by_several(_greatest),
     "_XLFN.MINIFS": _by_several(_least),
+    "_XLFN.XLOOKUP": _xlookup,
+    "_XLFN.XMATCH": _xmatch,
     "RANK": _rank,
     "_XLFN.RANK.EQ": _rank,
     "DSUM": _of_table(_of_numbers(_total)),

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 
 from judge.errors import WorkbookError
+from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
@@ -28,7 +29,7 @@ from judge.recalc.scalars import ADD_IN, SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
-from judge.workbook.number_formats import to_serial
+from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
@@ -46,10 +47,24 @@ DEEPEST = 40
 CONVERTS = re.compile(
     r"&|\b(?:TEXT|VALUE|NUMBERVALUE|DATEVALUE|TIMEVALUE|FIXED|DOLLAR|DATE|YEAR|MONTH|DAY|COUNTIFS?|"
     r"SUMIFS?|AVERAGEIFS?|MAXIFS|MINIFS|D(?:SUM|AVERAGE|MAX|MIN|PRODUCT|VARP?|STDEVP?|COUNTA?|GET)"
-    r"|CONCATENATE|CONCAT|CHAR|CODE|RANK(?:\.EQ)?)\s*\(",
+    r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?)\s*\(",
     re.IGNORECASE,
 )
 """Formulas without any of these are not looked at before engines were asked."""
+
+
+_OF_DAYS = frozenset(
+    ("DATE", "YEAR", "MONTH", "DAY", "DATEVALUE", "TIMEVALUE", "EDATE", "EOMONTH", "VALUE")
+)
+_MAY_BE_DATE = re.compile(
+    r"\d.*[/:-]|[/:-].*\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec", re.IGNORECASE
+)
+
+
+def _may_count_days(formula: str) -> bool:
+    """Whether a formula has to do with days, or has a text that may be a date."""
+    functions = traits(formula).functions
+    return not functions.isdisjoint(_OF_DAYS) or any(map(_MAY_BE_DATE.search, texts_of(formula)))
 
 
 def _may_convert(formula: str) -> bool:
@@ -60,7 +75,7 @@ class OwnValues:
     """Computes cells of one workbook here.
 
     Args:
-        workbook: an open workbook that counts its days from 1900.
+        workbook: an open workbook. If it counts its days from 1904, nothing is computed of days.
         index: its formulas.
         believed: values of formula cells that are known from elsewhere.
     """
@@ -82,6 +97,7 @@ class OwnValues:
         self._depth = 0
         self._corrected: dict[CellRef, Scalar] = {}
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
+        self.date_1904 = workbook.date_1904
         self.charset = "mac_roman" if on_mac else "cp1252"
         self.cells_left = MOST_CELLS
         self.compared_left = MOST_COMPARED
@@ -139,6 +155,8 @@ class OwnValues:
     def _evaluated(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
         if cell.formula is None or cell.array_range is not None or self._depth > DEEPEST:
             raise UnsureError
+        if self.date_1904 and _may_count_days(cell.formula):
+            raise UnsureError
         node: Node | None = tree(cell.formula)
         if node is None or isinstance(node, Reference):
             raise UnsureError
@@ -161,7 +179,18 @@ class OwnValues:
         here = Reference(ref.sheet, ref.row, ref.column, ref.row, ref.column)
         if any(True for _ in self._index.sheet(ref.sheet).filled_in(here)):
             raise UnsureError
-        return plain_scalar(stored.get(key))
+        return self._plain(stored.get(key))
+
+    def _plain(self, value: CellValue) -> Scalar:
+        """A constant as a formula sees it."""
+        scalar = plain_scalar(value)
+        if not self.date_1904:
+            return scalar
+        if isinstance(scalar, str) and _MAY_BE_DATE.search(scalar):
+            raise UnsureError
+        if isinstance(value, (dt.datetime, dt.date)) and isinstance(scalar, (int, float)):
+            return scalar - DAYS_BETWEEN_SYSTEMS
+        return scalar
 
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
@@ -255,6 +284,10 @@ class _Values:
     def charset(self) -> str:
         return self._own.charset
 
+    @property
+    def date_1904(self) -> bool:
+        return self._own.date_1904
+
     def value(self, reference: Reference) -> Scalar:
         area = self._own.named(reference, self._home)
         if area.size != 1:
@@ -321,8 +354,6 @@ def own_values(
     Returns:
         Cell -> value, dates and times as serial numbers.
     """
-    if workbook.date_1904:
-        return {}
     own = OwnValues(workbook, index, believed)
     values: dict[CellRef, CellValue] = {}
     for ref, cell in cells.items():

@@ -507,8 +507,8 @@ class Recalculator:
         if self._computes_itself:
             alone = {cell.ref: cell.source for cell in cells if _is_alone(cell)}
             known, is_read = followed_values(workbook, index, alone, rests_on.walk)
-            if is_read and _SHOWS_FORMULAS.isdisjoint(rests_on.functions):
-                package = with_known(package, parts, known)
+            if is_read:
+                package = with_known(package, parts, _hidden(known, rests_on))
         slim = with_sheets(slimmed(package), parts, tables.sheet_written_out)
         question = Question(
             workbook=package,
@@ -638,6 +638,33 @@ def _is_alone(cell: WantedCell) -> bool:
 
 _NO_VALUE = ErrorValue("#VALUE!")
 """Stands for a missing value where errors are searched."""
+
+
+def _hidden(
+    known: Mapping[CellRef, CellValue], rests_on: Dependencies
+) -> Mapping[CellRef, CellValue]:
+    """The cells, out of some, whose formula no other formula shows."""
+    if _SHOWS_FORMULAS.isdisjoint(rests_on.functions):
+        return known
+    if rests_on.walk is None:
+        return {}
+    index = rests_on.walk.index
+    seen = [
+        (step.ref.sheet if read.sheet is None else index.named(read.sheet), read)
+        for step in rests_on.walk.steps
+        if not _SHOWS_FORMULAS.isdisjoint(step.said.functions)
+        for read in step.reads
+    ]
+    return {
+        ref: value
+        for ref, value in known.items()
+        if not any(
+            sheet == ref.sheet
+            and read.min_row <= ref.row <= read.max_row
+            and read.min_column <= ref.column <= read.max_column
+            for sheet, read in seen
+        )
+    }
 
 
 _SHOWS_FORMULAS = frozenset(("FORMULATEXT", "ISFORMULA"))

@@ -117,8 +117,8 @@ def without_formulas(xml: bytes, kept: AbstractSet[bytes], *, filling: bool = Fa
 def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
     """A sheet in which some formula cells hold values as constants.
 
-    Cells that are written unusually keep their formula, and so does the first cell of a shared
-    formula unless all cells that share it have values.
+    Cells that are written unusually, or whose value has control characters, keep their formula, and
+    so does the first cell of a shared formula unless all cells that share it have values.
 
     Args:
         xml: the sheet.
@@ -126,7 +126,7 @@ def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
     """
 
     def replaced(found: re.Match[bytes]) -> bytes:
-        if found["name"] not in values:
+        if not _is_writable(values.get(found["name"], _ABSENT)):
             return found[0]
         kind, value = _as_xml(values[found["name"]], date_1904=False)
         head = found["start"] + _TYPE.sub(b"", found["rest"]) + kind
@@ -140,10 +140,18 @@ def with_constants(xml: bytes, values: Mapping[bytes, CellValue]) -> bytes:
     needed = {
         _shared_by(found["formula"])
         for found in _SHARED_CELL.finditer(xml)
-        if found["name"] not in values
+        if not _is_writable(values.get(found["name"], _ABSENT))
     }
     xml = _SHARED_CELL.sub(replaced_shared, xml)
     return _USUAL_CELL.sub(replaced, xml)
+
+
+_ABSENT = "\0"
+
+
+def _is_writable(value: CellValue) -> bool:
+    """Whether engines read a constant as it is meant; control characters they do not."""
+    return not (isinstance(value, str) and NOT_XML.search(value))
 
 
 def _shared_by(attributes: bytes) -> bytes:

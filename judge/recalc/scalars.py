@@ -28,6 +28,7 @@ from judge.recalc.conversions import (
 from judge.recalc.criteria import Cells, Scalar, text_order
 from judge.recalc.formats import fixed, formatted
 from judge.workbook.cell import ErrorValue
+from judge.workbook.number_formats import is_date_format
 
 VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
 
@@ -40,6 +41,11 @@ class Values(Protocol):
     @property
     def charset(self) -> str:
         """Python's name of the character set that CHAR and CODE count by."""
+        ...
+
+    @property
+    def date_1904(self) -> bool:
+        """Whether days are counted from 1904."""
         ...
 
     def value(self, reference: Reference) -> Scalar:
@@ -258,6 +264,8 @@ def _text(evaluation: Evaluation, value: Scalar, code: Scalar) -> Scalar:
     if isinstance(code, (bool, int, float)) or code is None:
         code = evaluation.text(code)
     if not isinstance(code, str):
+        raise UnsureError
+    if evaluation.values.date_1904 and is_date_format(code):
         raise UnsureError
     if isinstance(value, bool):
         return evaluation.text(value)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,6 +161,9 @@ def marks_of_sheet(
 
 # -- scores that a suite published -----------------------------------------------------------------
 
+_SCORE = re.compile(r"(?:Human score|Score): [\d.]+ - ")
+"""What the published scorer writes before a reason."""
+
 _MARKED = frozenset({"llm_judge", "human_judge"})
 
 
@@ -215,7 +219,7 @@ def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[Mark
                     at=at,
                     score=score,
                     output_sha256=item.output_sha256,
-                    why=str(criterion.get("details") or "")[:500],
+                    why=_SCORE.sub("", str(criterion.get("details") or ""))[:500],
                 )
             )
     return marks, notes

@@ -26,7 +26,7 @@ class BeyondPosition:
         "headings that the gold adds above the answer are not asked for, and are left out",
         "whether the question asks for the cells that are not compared, only a reader can say",
         "work on other sheets, or apart from the answer, is only possible",
-        "rows that the gold deletes beyond the position are not seen",
+        "rows that the gold deletes further down are not seen",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
@@ -36,9 +36,10 @@ class BeyondPosition:
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         written = [address for address in case.differences if _is_written(case, address)]
-        if not written or not case.answer_addresses:
+        emptied = [address for address in case.differences if _is_emptied_below(case, address)]
+        if not (written or emptied) or not case.answer_addresses:
             return
-        adjoining = [address for address in written if _adjoins(case, address)]
+        adjoining = emptied + [address for address in written if _adjoins(case, address)]
         cells = adjoining or written
         first = cells[0]
         certainty = Certainty.LIKELY if adjoining else Certainty.POSSIBLE
@@ -52,9 +53,8 @@ class BeyondPosition:
             case.number,
             self,
             certainty,
-            f"the gold writes {shown(case.gold.value(first))} in {address_in(case.gold, first)}, "
-            f"outside the answer position{and_more(len(cells))}",
-            f"{why} ({counted(len(written), 'cell')} outside in all)",
+            f"{_work(case, first)}, outside the answer position{and_more(len(cells))}",
+            f"{why} ({counted(len(written) + len(emptied), 'cell')} outside in all)",
             [
                 evidence(
                     EvidenceFile.GOLD,
@@ -76,6 +76,30 @@ def _is_written(case: CaseMaterial, address: CellAddress) -> bool:
     if case.gold.formula(address) != case.input.formula(address):
         return True
     return not same_constant(value, case.input.value(address))
+
+
+def _is_emptied_below(case: CaseMaterial, address: CellAddress) -> bool:
+    """Whether the gold emptied a cell directly below the answer, whose last row it changed too.
+
+    Rows that were deleted leave such cells behind.
+    """
+    if case.gold.value(address) is not None or case.gold.formula(address) is not None:
+        return False
+    above = CellAddress(address.sheet, (address.row - 1) << COLUMN_BITS | address.column)
+    return any(
+        area.sheet == address.sheet
+        and area.min_column <= address.column <= area.max_column
+        and address.row == area.max_row + 1
+        for area in case.ranges
+    ) and not same_constant(case.gold.value(above), case.input.value(above))
+
+
+def _work(case: CaseMaterial, address: CellAddress) -> str:
+    """What the gold did to a cell."""
+    name = address_in(case.gold, address)
+    if case.gold.value(address) is None:
+        return f"the gold empties {name}"
+    return f"the gold writes {shown(case.gold.value(address))} in {name}"
 
 
 def _adjoins(case: CaseMaterial, address: CellAddress) -> bool:

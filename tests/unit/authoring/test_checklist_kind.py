@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import openpyxl
 import pytest
 from click.testing import CliRunner, Result
 
@@ -41,6 +42,15 @@ def test_items_are_proposed_for_what_differs() -> None:
 def test_a_formula_is_only_required_where_the_instruction_asks_for_one() -> None:
     proposals = propose_items(INPUT, GOLD, "Put the totals into row 6.")
     assert "formula" not in {proposal.rules[0]["kind"] for proposal in proposals.listed}
+
+
+def test_values_that_the_gold_does_not_store_are_named(tmp_path: Path) -> None:
+    book = openpyxl.load_workbook(GOLD)
+    book.save(tmp_path / "gold.xlsx")  # without the values of its formulas
+    proposals = propose_items(INPUT, tmp_path / "gold.xlsx", QUESTION)
+    assert proposals.unsaid[0].startswith("values of 3 formulas of the sheet 'Budget' (from B6 on)")
+    complete = propose_items(INPUT, GOLD, QUESTION)
+    assert not any(line.startswith("values of") for line in complete.unsaid)
 
 
 @pytest.fixture

@@ -186,3 +186,39 @@ def test_months_away_in_the_first_year() -> None:
         ("=EOMONTH(A2,-1.9)", 43_982), ("=EDATE(A2,97199)", ErrorValue("#NUM!")),
     ):  # fmt: skip
         assert computed(Conversion(formula, None, "", data)) == value
+
+
+MIXED: tuple[Scalar, ...] = (2.0, 5.0, 4.0, 5.0, 3.0, True, "ala")
+"""A4:A10 of calc_tests/LOOKUP_AND_REFERENCE/XLOOKUP.xlsx, sheet ReturnSmaller."""
+
+
+@pytest.mark.parametrize(
+    ("sought", "modes", "result"),
+    [
+        ("FALSE", "-1", "g"), ("FALSE", "-1,-1", "g"), ('"qwerty"', "1", "f"), ("4.5", "-1", "c"),
+        ("4.5", "1", "b"), ("4.5", "1,-1", "d"), ("9", "-1", "b"), ("1", "-1", None),
+        ("TRUE", "1", "f"),
+    ],
+)  # fmt: skip
+def test_the_nearest_value_may_be_of_another_kind(
+    sought: str, modes: str, result: str | None
+) -> None:
+    data: dict[tuple[int, int], Scalar] = {(row, 1): each for row, each in enumerate(MIXED, 1)}
+    data |= {(row, 2): letter for row, letter in enumerate("abcdefg", 1)}
+    formula = f"=_xlfn.XLOOKUP({sought},A1:A7,B1:B7,,{modes})"
+    expected = ErrorValue("#N/A") if result is None else result
+    assert computed(Conversion(formula, None, "", data)) == expected
+    if result is not None:
+        place = computed(Conversion(f"=_xlfn.XMATCH({sought},A1:A7,{modes})", None, "", data))
+        assert place == "abcdefg".index(result) + 1
+
+
+def test_what_is_looked_up_otherwise_is_left_to_engines() -> None:
+    data: dict[tuple[int, int], Scalar] = {(1, 1): 3.0, (2, 1): 2.0, (3, 1): 1.0, (1, 2): "x"}
+    assert computed(Conversion("=_xlfn.XMATCH(2.5,A1:A3,1,-2)", None, "", data)) == 1
+    for formula in (
+        "=_xlfn.XLOOKUP(2,A1:A3,B1:B3)", "=_xlfn.XMATCH(2,A1:A3,1,2)", "=_xlfn.XMATCH(2,A1:B3,1)",
+        "=_xlfn.XLOOKUP(2,A1:A3,B1:B2,,1)", '=_xlfn.XMATCH("b*",A1:A3,2)',
+    ):  # fmt: skip
+        with pytest.raises(UnsureError):
+            computed(Conversion(formula, None, "", data))

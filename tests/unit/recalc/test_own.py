@@ -17,11 +17,14 @@ from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_constants
 from judge.recalc.trust import read_table
-from judge.workbook.cell import CellRange, CellValue
+from judge.workbook.cell import CellRange, CellValue, ErrorValue
 from judge.workbook.reader import open_workbook
 from tests.unit.recalc.fakes import ALL, ScriptedEngine, ref, workbook
 
 NO_TRUST = read_table({"measured_with": {}, "functions": {}})
+
+
+VALUE = ErrorValue("#VALUE!")
 
 
 class Reading(ScriptedEngine):
@@ -117,19 +120,33 @@ def test_control_characters_are_as_the_reader_has_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epoch", "values"), [(CALENDAR_WINDOWS_1900, ["1.3"]), (CALENDAR_MAC_1904, [])]
+    ("epoch", "values"),
+    [
+        (CALENDAR_WINDOWS_1900, ["1.3", "Sun", 43_832, 1, 43_833]),
+        (CALENDAR_MAC_1904, ["1.3", None, VALUE, 1, None]),
+    ],
 )
-def test_days_from_1904_are_left_to_engines(epoch: datetime, values: list[str]) -> None:
+def test_days_from_1904_are_left_to_engines(epoch: datetime, values: list[CellValue]) -> None:
     book = openpyxl.Workbook()
     book.epoch = epoch
-    book.worksheets[0].title = "S"
-    book.worksheets[0]["A1"] = '=TEXT(1.25,"0.0")'
+    sheet = book.worksheets[0]
+    sheet.title = "S"
+    sheet["A1"] = '=TEXT(1.25,"0.0")'
+    sheet["A2"] = '=TEXT(1.25,"ddd")'
+    sheet["A3"] = "=B1*1"
+    sheet["A4"] = "=COUNTIF(C1:C9,C2)"
+    sheet["A5"] = '=DATEVALUE("1/3/2020")'
+    sheet["B1"] = "1/2/2020"
+    for address, day in (("C1", 43_832), ("C2", 44_198)):
+        sheet[address] = day
+        sheet[address].number_format = "yyyy-mm-dd"
     stream = io.BytesIO()
     book.save(stream)
-    engines = [ScriptedEngine(name, {}) for name in ("libreoffice", "ironcalc")]
+    unknown = {ref(3): VALUE}
+    engines = [ScriptedEngine(name, unknown) for name in ("libreoffice", "ironcalc")]
     recalculator = Recalculator(engines, trust=NO_TRUST)
     result = recalculator.fill(open_workbook(stream.getvalue()), [ALL], origin=Origin.SOLUTION)
-    assert list(result.values.values()) == values
+    assert [result.values.get(ref(row)) for row in range(1, 6)] == values
 
 
 def test_what_reads_a_corrected_cell_is_computed_again() -> None:
@@ -167,14 +184,15 @@ def test_formulas_that_cells_share_become_constants_too() -> None:
     new = with_constants(first + rest, known)
     assert new.count(b"<f") == 0
     assert b'<c r="A2" t="str"><v>y</v></c>' in new
-    del known[b"A3"]
+    known[b"A3"] = "\x01"
     new = with_constants(first + rest, known)
     assert new.startswith(first)
     assert b'<c r="A2" t="str"><v>y</v></c><c r="A3"><f t="shared" si="0"/></c>' in new
 
 
 def test_a_formula_that_is_shown_stays_one() -> None:
-    cells = {"A1": '=TEXT(1.25,"0.0")', "A2": "=_xlfn.FORMULATEXT(A1)"}
-    values, engine, _ = computed(cells, {1: "1.3", 2: '=TEXT(1.25,"0.0")'})
-    assert values[1] == "1.3"
-    assert open_workbook(engine.opened).cells(ALL)[1, 1].formula == '=TEXT(1.25,"0.0")'
+    cells = {"A1": '=TEXT(1,"0.0")', "A2": "=_xlfn.FORMULATEXT(A1)", "A3": '=TEXT(2,"0.0")'}
+    values, engine, _ = computed({**cells, "A4": "=LEN(A3)"}, {2: '=TEXT(1,"0.0")', 4: 3})
+    assert (values[1], values[3]) == ("1.0", "2.0")
+    seen = open_workbook(engine.opened).cells(ALL)
+    assert (seen[1, 1].formula, seen[3, 1].formula) == ('=TEXT(1,"0.0")', None)

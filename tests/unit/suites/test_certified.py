@@ -21,6 +21,7 @@ from judge.report.report import Report
 from judge.suites import Suite, certified, load_suite
 from judge.suites.certified import Grade, read_certification
 from judge.suites.corrections import corrected_suite
+from judge.suites.locate import certified_files
 from tests.unit.annotate.books import table, values
 from tests.unit.suites.conftest import WriteSuite, task_record
 
@@ -135,6 +136,18 @@ def test_a_fault_of_the_file_is_named(
     entries[0].update(change)
     with pytest.raises(SuiteError, match=message):
         read_certification(write(entries))
+
+
+@pytest.mark.data
+def test_the_grades_that_ship_are_of_the_published_workbooks(judge_data: Path) -> None:
+    (path,) = certified_files("spreadsheetbench-verified")
+    certification = read_certification(path)
+    graded: set[str] = set()
+    for name in ("spreadsheetbench_verified_dev128", "spreadsheetbench_verified_rest"):
+        suite = load_suite(judge_data / name)
+        graded |= certification.grades_of(suite).keys()
+        assert corrected_suite(suite, path).unfit == ()
+    assert graded == certification.tasks.keys()
 
 
 def score(suite: Suite, folder: Path, **options: Any) -> ReportDocument:

@@ -56,6 +56,24 @@ def test_odd_jobs_are_named_and_the_others_judged(
     assert "no suite 'nobody'" in said
 
 
+def test_another_list_of_jobs_has_its_outputs_next_to_it_or_with_the_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = folder(tmp_path / "data")
+    listed = tmp_path / "kept" / "others.jsonl"
+    listed.parent.mkdir()
+    (listed.parent / "b.csv").write_bytes(b"b\n")
+    own = [{"name": "a.csv", "path": "b.csv"}]
+    lines = [json.dumps(job("with")), json.dumps(job("beside", files=own)), "no json", "[]"]
+    listed.write_text("\n".join(lines))
+    run = Run(data, NoEngines(), listed=listed)
+    assert [line.job for line in run.lines(["opencomputer"]) if line.passed] == ["with", "beside"]
+    assert run.not_judged == 0
+    said = capsys.readouterr().err
+    assert "line 3: not a job" in said
+    assert "line 4: not a job" in said
+
+
 def test_a_check_that_raises_fails_and_a_skipped_test_is_no_failure() -> None:
     assert agree(None, False)
     assert agree("error", "failure")

@@ -19,7 +19,9 @@ from judge.core.task import LEFT_OUT_OPTION
 from judge.errors import SandboxError, SubmissionError, SuiteError, UsageError
 from judge.files.packed_folder import packed, unpacked
 from judge.grading.running import run_case
+from judge.inference.content import ContentLimits
 from judge.inference.desktop.setting import desktop_task
+from judge.inference.prompt import PromptFields, Template, build_prompt
 from judge.sandbox.contract import OutputStatus, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
 from judge.suites.answer_files import read_answer
@@ -210,6 +212,22 @@ def test_officebench(tmp_path: Path) -> None:
     assert [gold.name for gold in case.golds] == ["gold.xlsx"]
     paths = suite.conventions.default_paths(suite.task("1-2-0").question)
     assert paths == SolutionPaths("/mnt/data/testbed/data/old.xlsx", "/mnt/data/testbed/")
+
+
+def test_a_prompt_names_the_files_of_a_workspace_and_the_folder_that_is_judged(
+    tmp_path: Path,
+) -> None:
+    root = officebench(tmp_path)
+    (root / "tasks/1-2/testbed/data/note.txt").write_text("x")
+    suite = load_suite(root)
+    question = suite.task("1-2-0").question
+    paths = suite.conventions.default_paths(question)
+    fields = PromptFields(paths.input_path, paths.output_path, 1, "", ContentLimits())
+    template = Template("own", "{spreadsheet_path} | {output_path}")
+    assert build_prompt(template, question, (), fields) == (
+        "/mnt/data/testbed/data/old.xlsx (other files below /mnt/data/testbed/: data/note.txt) | "
+        "/mnt/data/testbed/ (a folder: all files in it when the program has ended are the answer)"
+    )
 
 
 def _ran(output: bytes) -> RunResult:

@@ -413,6 +413,15 @@ def test_a_heading_or_a_helper_column_is_only_possible(tmp_path: Path) -> None:
     assert suspect.certainty is Certainty.POSSIBLE
 
 
+def test_a_row_that_the_gold_empties_below_the_answer(tmp_path: Path) -> None:
+    given = book(("a",), ("b",), ("c",), ("d",))
+    gold = book(("a",), ("d",))
+    (suspect,) = examined(BEYOND, task_of(tmp_path, "A1:A3", (given, gold)))
+    assert suspect.certainty is Certainty.LIKELY
+    assert suspect.summary == "the gold empties A4, outside the answer position"
+    assert examined(BEYOND, task_of(tmp_path, "A1:A4", (given, gold))) == []
+
+
 def test_a_formula_that_is_filled_on_to_the_side(tmp_path: Path) -> None:
     given = book((None, None, None), (1, 5, None))
     gold = excel_book(

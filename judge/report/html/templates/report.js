@@ -293,7 +293,8 @@ function itemsPart(items) {
 }
 
 function itemRow(item) {
-  const [text, css] = STATES_OF_ITEMS[item.state];
+  const [state, css] = STATES_OF_ITEMS[item.state];
+  const text = item.marks.length && item.state === "not_judged" ? "marked" : state;
   const value = (found) => (found === undefined ? [h("span", { class: "quiet" }, "none")] : visible(found, { lines: true }));
   const notes = [item.place, item.detail, item.gated_by && `behind the gate ${item.gated_by}`].filter(Boolean).join(": ");
   const marks = item.marks.map((mark) => `${mark.by}: ${Math.round(mark.score * 100) / 100}${mark.why ? `, ${mark.why}` : ""}`);
