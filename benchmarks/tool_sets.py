@@ -61,7 +61,7 @@ class Answer:
 def answer_of(task: Task, number: int) -> Answer | None:
     """The cells of a gold; None if a tool for cells could not write them."""
     case = task.cases[number - 1]
-    gold = open_workbook(case.golds[0].path)
+    gold = open_workbook(case.golds[0].read())
     position = str(task.question.details.get("answer_position", ""))
     sheet = task.question.details.get("answer_sheet")
     if sheet and "!" not in position:
@@ -216,11 +216,11 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     errors: Counter[str] = Counter()
     for end in ends:
         errors.update(end["errors"])
-    start = statistics.median(episode.head["start_s"] for episode in episodes)
+    start = statistics.median(episode.head["start_s"] or 0.0 for episode in episodes)
     work = statistics.median(end["tools_s"] for end in ends)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return (
-        f"{asked} | {report['overall']['hard_restriction'] * len(tasks):.0f} of {len(tasks)} | "
+        f"{asked} | {(report['overall']['hard_restriction'] or 0.0) * len(tasks):.0f} of {len(tasks)} | "
         f"{dict(Counter(end['ended'] for end in ends))} | {sum(end['calls'] for end in ends)} | "
         f"{dict(errors)} | {start:.2f} | {work:.2f} | {seconds / max(len(ends), 1):.2f} | "
         f"{memory / 1e6:.0f} | {plan.tool_tokens:,} | {peak:.0f}"
