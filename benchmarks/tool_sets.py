@@ -187,7 +187,8 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     planned = make_plan(
         resume(
             InferOptions(
-                model="scripted", base_url="http://scripted/v1", dataset=options.suite, mode="tools",
+                model="scripted", base_url="http://scripted/v1",
+                dataset=options.suite, mode="tools",
                 tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
             )
         )
@@ -219,8 +220,9 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     start = statistics.median(episode.head["start_s"] or 0.0 for episode in episodes)
     work = statistics.median(end["tools_s"] for end in ends)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    solved = (report["overall"]["hard_restriction"] or 0.0) * len(tasks)
     return (
-        f"{asked} | {(report['overall']['hard_restriction'] or 0.0) * len(tasks):.0f} of {len(tasks)} | "
+        f"{asked} | {solved:.0f} of {len(tasks)} | "
         f"{dict(Counter(end['ended'] for end in ends))} | {sum(end['calls'] for end in ends)} | "
         f"{dict(errors)} | {start:.2f} | {work:.2f} | {seconds / max(len(ends), 1):.2f} | "
         f"{memory / 1e6:.0f} | {plan.tool_tokens:,} | {peak:.0f}"
