@@ -61,7 +61,10 @@ class Answer:
 def answer_of(task: Task, number: int) -> Answer | None:
     """The cells of a gold; None if a tool for cells could not write them."""
     case = task.cases[number - 1]
-    gold = open_workbook(case.golds[0].read())
+    path = case.golds[0].path
+    if path is None:
+        return None
+    gold = open_workbook(path)
     position = str(task.question.details.get("answer_position", ""))
     sheet = task.question.details.get("answer_sheet")
     if sheet and "!" not in position:
@@ -187,9 +190,8 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     planned = make_plan(
         resume(
             InferOptions(
-                model="scripted", base_url="http://scripted/v1",
-                dataset=options.suite, mode="tools",
-                tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
+                model="scripted", base_url="http://scripted/v1", dataset=options.suite,
+                mode="tools", tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
             )
         )
     )  # fmt: skip
@@ -220,7 +222,7 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     start = statistics.median(episode.head["start_s"] or 0.0 for episode in episodes)
     work = statistics.median(end["tools_s"] for end in ends)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    solved = (report["overall"]["hard_restriction"] or 0.0) * len(tasks)
+    solved = (report["overall"]["hard_restriction"] or 0) * len(tasks)
     return (
         f"{asked} | {solved:.0f} of {len(tasks)} | "
         f"{dict(Counter(end['ended'] for end in ends))} | {sum(end['calls'] for end in ends)} | "

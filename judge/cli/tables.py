@@ -320,9 +320,8 @@ def _differing(episode: ReplayedEpisode) -> str:
     causes = []
     for turn in episode.differing[:_MAX_TURNS]:
         parts = [f"{turn.lines} lines of the tree"] if turn.lines else []
+        parts += [f"{turn.workbooks} other workbooks"] if turn.workbooks else []
         parts += [f"action {number}" for number in turn.outcomes]
-        parts += [f"result {number}" for number in turn.results]
-        parts += [f"workbook after call {number}" for number in turn.workbooks]
         causes.append(f"turn {turn.number}: {', '.join(parts)}")
     if len(episode.differing) > _MAX_TURNS:
         causes.append(f"and {len(episode.differing) - _MAX_TURNS} more turns")

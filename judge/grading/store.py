@@ -328,7 +328,7 @@ class RunDirectory(Closable):
                 cache.
 
         Raises:
-            StoreError: it is longer than a record may be that is read, or cannot be written.
+            StoreError: the record is longer than readers accept, or cannot be written.
         """
         line = self._line(name, record)
         with self._writing(name):
@@ -344,7 +344,7 @@ class RunDirectory(Closable):
                 appender.sync()
 
     def sync(self, name: str) -> None:
-        """Has the records that were appended to a file so far on the disk when this returns."""
+        """Waits until all records that were appended to a file are on the disk."""
         if (appender := self._appenders.get(name)) is not None:
             with self._writing(name):
                 appender.sync()
