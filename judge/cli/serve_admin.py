@@ -375,9 +375,10 @@ def maintenance(state: str, message: str, **options: Any) -> None:
 def check(**options: Any) -> None:
     """Check what must always hold, and list what does not; exit code 1 if there is anything."""
     with server_of(options) as server:
-        from judge.serve.queue.checking import faults_of  # noqa: PLC0415  as above
+        from judge.serve.queue.checking import changed_revisions, faults_of  # noqa: PLC0415
 
         faults = faults_of(server.database, server.folder)
+        faults += changed_revisions(server.database, server.folder)
     for fault in faults:
         click.echo(fault)
     click.echo("all in order" if not faults else f"{len(faults)} faults")

@@ -74,6 +74,10 @@ MAX_WORKBOOK_BYTES = 256 * MIB
 _FILE_MODE = 0o644
 
 
+class HeldRunError(StoreError):
+    """Another process is writing to the results directory."""
+
+
 def kept_workbook(run: Path, digest: str) -> bytes | None:
     """An output workbook of a results directory; None where it is not there or damaged.
 
@@ -413,7 +417,7 @@ class RunDirectory(Closable):
                 self._make()
                 self._lock = take_lock(self.path / LOCK_FILE)
         except HeldError as error:
-            raise StoreError(
+            raise HeldRunError(
                 f"{self.path}: another judge is writing to this results directory",
                 hint="Wait for it to end, or give another --out.",
             ) from error
