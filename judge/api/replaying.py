@@ -369,6 +369,7 @@ _NOT_HERE = {
     "reference": "an action has the time that it had",
     "outputs": "the files are those of the episodes",
     "programs": "the files are those of the episodes",
+    "trajectories": "the episodes are those of the run",
     "every_task": "the files are those of the episodes",
     "best_of": "each episode is compared with itself",
 }

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from judge.core.conversation import plain_text
 from judge.core.records.runs import LayoutRecord
 from judge.core.task import Task
-from judge.errors import SubmissionError, UsageError
+from judge.errors import StoreError, SubmissionError, UsageError
 from judge.files.documents import dump_json
 from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER
+from judge.files.paths import GivenPath, as_path
 from judge.files.writing import naming_what_is_written, write_whole
-from judge.grading.store import RunDirectory
+from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites.layouts import trajectories_in
 from judge.suites.outputs import FoundOutputs
 from judge.suites.suite import Suite
@@ -32,6 +35,7 @@ from judge.tools.trajectories import (
     to_atif,
 )
 
+_TALKS = "conversations/"
 _MAX_WORKBOOK_BYTES = 256 * 2**20
 
 
@@ -135,7 +139,7 @@ def _plus(one: float | None, other: float | None) -> float | None:
 # -- out ------------------------------------------------------------------------------------------
 
 
-def write_atif(run: Path, out: Path) -> int:
+def write_atif(run: GivenPath, out: GivenPath) -> int:
     """Writes the episodes of a run as ATIF: a file for each, and their pictures next to them.
 
     Args:
@@ -149,6 +153,7 @@ def write_atif(run: Path, out: Path) -> int:
         UsageError: the run has no episodes of tools.
         StoreError: an episode cannot be read, or a file cannot be written.
     """
+    run, out = as_path(run), as_path(out)
     store = RunDirectory(run)
     setting = (store.read_run() or {}).get("setting")
     if not has_tool_episodes(setting):
@@ -158,17 +163,49 @@ def write_atif(run: Path, out: Path) -> int:
         )
     verdicts = {
         (str(record["task"]), record["sample"], record["case"]): record["verdict"]
-        for record in (store.read_records("cases.jsonl") if (run / "cases.jsonl").exists() else ())
+        for record in (store.read_records(CASES_FILE) if (run / CASES_FILE).exists() else ())
+    }
+    talks = {
+        (str(record["id"]), record.get("sample") or 0): str(record["conversation"])
+        for record in (
+            store.read_records(SUBMISSIONS_FILE) if (run / SUBMISSIONS_FILE).exists() else ()
+        )
+        if isinstance(record.get("conversation"), str)
     }
     count = 0
     for episode in read_tool_episodes(run):
         count += 1
-        _write_episode(run, out, episode, verdicts)
+        task_id, sample, _ = episode.key
+        system = _system_message(store, talks.get((task_id, sample)), episode)
+        _write_episode(run, out, episode, verdicts, system)
     return count
 
 
+def _system_message(store: RunDirectory, name: str | None, episode: ToolEpisode) -> str:
+    """The system message of an episode; empty where the run has none."""
+    talk = None
+    if name is not None and name.startswith(_TALKS) and "/" not in name[len(_TALKS) :]:
+        with contextlib.suppress(StoreError):
+            talk = store.read_document(name)
+    messages = None if talk is None else talk.get("messages")
+    parts = None if talk is None else talk.get("parts")
+    first = 0
+    for part in parts if isinstance(parts, list) else ():
+        if isinstance(part, list) and part[:1] == [episode.key[2]]:
+            first = int(part[1])
+    if not isinstance(messages, list) or not 0 <= first < len(messages):
+        return ""
+    message = messages[first]
+    is_system = isinstance(message, dict) and message.get("role") == "system"
+    return plain_text(message.get("content") or "") if is_system else ""
+
+
 def _write_episode(
-    run: Path, out: Path, episode: ToolEpisode, verdicts: Mapping[tuple[Any, ...], object]
+    run: Path,
+    out: Path,
+    episode: ToolEpisode,
+    verdicts: Mapping[tuple[Any, ...], object],
+    system: str,
 ) -> None:
     def picture(sha256: str) -> tuple[str, str] | None:
         for media_type, suffix in PICTURE_SUFFIXES.items():
@@ -183,6 +220,7 @@ def _write_episode(
     document = to_atif(
         episode,
         read_definitions(run, episode.head["tools"]),
+        system=system,
         facts={} if verdict is None else {"verdict": verdict},
         picture=picture,
     )

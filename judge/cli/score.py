@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--replay",
     is_flag=True,
     section=Section.JUDGED,
-    help="Perform the episodes of a desktop run again, and show what differs; write nothing.",
+    help="Perform the episodes of a run again, and show what differs; write nothing.",
 )
 @json_option("the report")
 @option(
@@ -70,9 +70,9 @@ def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: An
     answers, each line has a response instead of a solution, and nothing is run either. A jobs
     folder of Harbor is a folder of finished workbooks as well.
 
-    A run of `judge infer --mode desktop` holds the files that its episodes left, which are judged
-    without running anything; --replay performs their actions again, and exits with 11 if a verdict
-    differs.
+    A run of `judge infer --mode desktop` or --mode tools holds the files that its episodes left,
+    which are judged without running anything; --replay performs their actions or calls again, and
+    exits with 11 if a verdict differs.
 
     The same command again continues what was interrupted and judges nothing twice.
     """

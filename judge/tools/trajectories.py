@@ -217,6 +217,7 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
         cost=_amount(metrics.get("cost_usd")),
         latency_s=_amount(extra.get("latency_s")),
         cut=extra.get("cut") is True,
+        told="",
         calls=calls,
         seconds=_amount(extra.get("seconds")),
     )
@@ -244,10 +245,11 @@ def _call_line(
         arguments=dict(arguments),
         ok=known.get("ok") is not False,
         text=_result_text(text, known),
-        pictures=pictures.taken(),
         seconds=_amount(known.get("seconds")),
         workbook=_text(known, "workbook") or None,
     )
+    if shown := pictures.taken():
+        line["pictures"] = shown
     if not line["ok"]:
         line["error"] = _text(known, "error") or "tool"
     return line
@@ -704,6 +706,7 @@ def _turn(
         cost=None,
         latency_s=None,
         cut=False,
+        told="",
         calls=calls,
         seconds=None,
     )

@@ -25,6 +25,7 @@ from judge.tools.episodes import (
     read_tool_episodes,
 )
 from judge.tools.trajectories import of_atif, of_inspect, of_swe_agent, read_trajectory, to_atif
+from tests.harbor_jobs import MadeTrial, make_job
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -41,7 +42,6 @@ def line(identifier: str, shown: str, **fields: Any) -> ToolCallLine:
         "arguments": {"command": "ls"},
         "ok": "error" not in fields,
         "text": {**text, "shown": shown},
-        "pictures": [],
         "seconds": 0.25,
         "workbook": None,
         **fields,
@@ -69,6 +69,7 @@ def turn(number: int, *calls: ToolCallLine, **fields: Any) -> ToolTurn:
         "cost": 0.01,
         "latency_s": 1.5,
         "cut": False,
+        "told": "",
         "calls": list(calls),
         "seconds": 0.5,
         **fields,
@@ -209,7 +210,7 @@ def test_copied_steps_are_left_out_and_words_of_the_user_belong_to_the_turn_befo
     ]
     found = of_atif({"steps": steps}, Path())
     assert [turn["reply"]["text"] for turn in found.turns] == ["b", "b"]
-    assert [turn.get("told") for turn in found.turns] == ["go on", None]
+    assert [turn.get("told") for turn in found.turns] == ["go on", ""]
     assert found.opening == (("user", "task"),)
 
 
@@ -227,7 +228,8 @@ def test_pictures_are_read_from_the_folder_of_the_trajectory_alone(
         "observation": {"results": [{"source_call_id": "1", "content": content}]},
     }
     found = of_atif({"steps": [step]}, tmp_path / "in")
-    assert (found.pictures, found.turns[0]["calls"][0]["pictures"]) == ({}, [])
+    assert found.pictures == {}
+    assert "pictures" not in found.turns[0]["calls"][0]
 
 
 @pytest.mark.parametrize(
@@ -410,6 +412,33 @@ def test_an_agent_with_its_own_harness_gets_the_figures_of_its_trajectory(folder
     overall: Any = report_of["overall"]
     assert overall["tasks"] == 2
     assert overall["soft_restriction"] == 0.5
+
+
+def test_trials_of_harbor_keep_what_harbor_counted(tmp_path: Path) -> None:
+    make_suite(tmp_path / "suite", [TaskSpec("101", cases=1)])
+    left = {
+        "artifacts/1_101_output.xlsx": book(TABLE),
+        "agent/trajectory.json": json.dumps(document_of()).encode(),
+    }
+    trials = [MadeTrial("101", f"101__{minute}", minute, left) for minute in (1, 2)]
+    job = make_job(tmp_path / "job", *trials)
+    options = ScoreOptions(
+        dataset=tmp_path / "suite",
+        out=tmp_path / "run",
+        recalc="never",
+        trajectories="agent/trajectory.json",
+    )
+    api.score(job, options)
+    episodes = list(read_tool_episodes(tmp_path / "run"))
+    assert [(each.key, len(each.turns)) for each in episodes] == [
+        (("101", 0, 1), 6),
+        (("101", 1, 1), 6),
+    ]
+    with RunDirectory(tmp_path / "run") as store:
+        attempts = list(store.read_records("attempts.jsonl"))
+        setting = (store.read_run() or {}).get("setting")
+    assert attempts[0]["tokens"] == {"prompt": 1000, "completion": 50}
+    assert setting == "tools/some-agent 1.2"
 
 
 def test_a_log_of_inspect_is_named_by_itself(folder: Path) -> None:

@@ -12,7 +12,7 @@ from openpyxl.styles import Font
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
-from openpyxl.worksheet.formula import ArrayFormula
+from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 from openpyxl.worksheet.table import Table
 
 from judge.compare.cells.collateral import find_collateral
@@ -323,6 +323,19 @@ def test_golds_that_may_depend_on_themselves_are_left_out(cells: Cells) -> None:
 def test_golds_on_what_is_not_recomputed_are_left_out(formula: str, reason: Reason) -> None:
     found = follow(GOLD, {**BEFORE, "C1": formula}, before=BEFORE)
     assert (found.kind, found.reason) == (Dynamic.NOT_MEASURABLE, reason)
+
+
+@pytest.mark.parametrize("formula", ["=SUM(E2:E3)", "=A1+E3"])
+def test_golds_on_a_data_table_are_left_out(formula: str) -> None:
+    def tabled(made: openpyxl.Workbook) -> None:
+        made["S"]["E1"] = "=A1*2"
+        made["S"]["E2"] = DataTableFormula("E2:E3", dt2D=False, dtr=False, r1="A1")
+        made["S"]["E3"] = 60
+
+    found = measured(
+        changed(BEFORE, tabled), changed({**BEFORE, "C1": formula}, tabled), book(GOLD)
+    )
+    assert (found.kind, found.reason) == (Dynamic.NOT_MEASURABLE, Reason.NOT_RECALCULATED)
 
 
 def test_a_helper_that_changes_by_itself_spoils_only_what_reads_it() -> None:
