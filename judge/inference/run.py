@@ -45,8 +45,8 @@ from judge.inference.run_records import (
     submission_of_conversation,
 )
 from judge.inference.solver import Solver, prompt_paths
-from judge.inference.tools.episode import ToolSolver
 from judge.inference.tools.setting import tool_paths
+from judge.inference.tools.solver import ToolSolver
 from judge.sandbox.contract import RunRequest, Sandbox
 from judge.tools.sets import SharedCalculator
 

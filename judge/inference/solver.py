@@ -48,7 +48,7 @@ from judge.inference.prompt import (
     question_files,
 )
 from judge.inference.text_answers import Answer, answer_program, read_answers
-from judge.inference.tools.episode import opening_messages
+from judge.inference.tools.solver import opening_messages
 from judge.sandbox.contract import Sandbox
 from judge.suites.formats import DATA_FOLDER, format_named
 from judge.workbook.preview import SheetPreview, read_preview

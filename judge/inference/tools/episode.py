@@ -1,4 +1,4 @@
-"""Episodes in which a chat model calls tools, until it or a limit ends the episode.
+"""An episode in which a chat model calls tools, until it or a limit ends it.
 
 A turn sends the conversation, and does the calls of the reply one after the other. Each case of a
 task has an episode of its own; if the answer is a program, there is one, on the first case. An
@@ -7,7 +7,6 @@ episode that is on record is not repeated; one whose sandbox breaks at its start
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 import time
@@ -18,26 +17,18 @@ from functools import partial
 from typing import Any, cast
 
 from judge.core.conversation import Content, Picture, content_of
-from judge.core.limits import Limits
 from judge.core.records.tool_episodes import (
     ResultText,
     ToolCallLine,
     ToolEpisodeEnd,
-    ToolEpisodeHead,
     ToolTurn,
 )
-from judge.core.task import CaseInput, TaskQuestion
-from judge.desktop.episodes import EPISODES_FOLDER, episode_path
-from judge.errors import StoreError
-from judge.files.documents import utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.calls import TaskClient
 from judge.inference.chat import ChatReply, Message, estimate_content_tokens, writable
-from judge.inference.conversation import Conversation, Environment, converse, execution_record
-from judge.inference.episodes import EpisodePart, EpisodeSolver, asking, part_of
-from judge.inference.execution import Execution, FreshProcessRunner
+from judge.inference.conversation import Conversation, Environment, execution_record
+from judge.inference.execution import Execution
 from judge.inference.pictures import PictureStore
-from judge.inference.plan import Assignment, InferencePlan
 from judge.inference.prompt import Template
 from judge.inference.tools.calls import (
     CallIds,
@@ -48,13 +39,12 @@ from judge.inference.tools.calls import (
     text_calls_in,
 )
 from judge.inference.tools.published import why_refused
-from judge.inference.tools.setting import MODE, ToolMode, ToolTask, tool_paths, tool_task
-from judge.sandbox.contract import Sandbox
+from judge.inference.tools.setting import MODE, ToolMode
 from judge.tools.box import BoxFile
 from judge.tools.contract import ToolOutcome
-from judge.tools.episodes import ToolEpisodeWriter, keep_definitions, read_tool_episode
+from judge.tools.episodes import ToolEpisodeWriter
 from judge.tools.native import MARKER, SUBMIT
-from judge.tools.sets import EpisodeTools, SharedCalculator
+from judge.tools.sets import EpisodeTools
 
 MAX_KEPT = 60
 """How many states of the workbook that counts are kept of an episode."""
@@ -561,239 +551,3 @@ _CALLS_AS_TEXT = re.compile(r"<tool_call>.*</tool_call>", re.DOTALL)
 def _plain_text(reply: ChatReply) -> str:
     """The text of a reply without calls that servers put in its place."""
     return "" if _CALLS_AS_TEXT.fullmatch(reply.text.strip()) else reply.text
-
-
-def opening_messages(plan: InferencePlan, question: TaskQuestion, case: CaseInput) -> list[Message]:
-    """The first messages of an episode: the system's, and the task.
-
-    Args:
-        plan: the run.
-        question: the task.
-        case: one of its cases.
-    """
-    way = plan.tools
-    assert way is not None, "only runs with tools have these messages"
-    opened, collected = tool_paths(question, case)
-    template = plan.template
-    if template.name == way.setting.prompt:
-        template = Template(template.name, way.prompt_text(question))
-    details = question.details
-    sheet = details.get("answer_sheet")
-    words = way.tools.instructions if way.instructions else ""
-    values = {
-        **plan.background.fields(template, question, question.instruction),
-        "input_path": opened,
-        "output_path": collected,
-        "spreadsheet_path": opened,
-        "instruction_type": question.kind or "",
-        "answer_position": details.get("answer_position", ""),
-        "answer_sheet": f" (on the sheet {sheet})" if sheet else "",
-        "rounds": str(way.setting.rounds),
-        "max_turn_num": str(way.setting.rounds),
-        "shows": way.shows,
-        "instructions": f"\n\n{words}" if words else "",
-    }
-    system = Template("system", way.preset.system).fill(values).strip()
-    return [
-        {"role": "system", "content": writable(system)},
-        {"role": "user", "content": writable(template.fill(values)).strip()},
-    ]
-
-
-class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
-    """Has a chat model solve tasks with tools, with a bound on episodes at a time.
-
-    Args:
-        plan: the run.
-        sandbox: where the tools run.
-        calculator: computes formulas for all episodes.
-        store: the results directory.
-        pictures: keeps the pictures of messages.
-        threads: run what blocks.
-        jobs: episodes at a time.
-    """
-
-    def __init__(
-        self,
-        plan: InferencePlan,
-        sandbox: Sandbox,
-        calculator: SharedCalculator,
-        store: RunDirectory,
-        pictures: PictureStore,
-        threads: Executor,
-        *,
-        jobs: int = 1,
-    ) -> None:
-        assert plan.tools is not None, "only runs with tools have these episodes"
-        super().__init__(plan, store, jobs)
-        self._way: ToolMode = plan.tools
-        self._sandbox = sandbox
-        self._calculator = calculator
-        self._pictures = pictures
-        self._threads = threads
-        self._definitions = ""
-
-    def cases(self, assignment: Assignment) -> tuple[CaseInput, ...]:
-        """All cases; the first one if the answer is a program."""
-        inputs = assignment.question.inputs
-        return inputs if self._way.answer == "workbook" else inputs[:1]
-
-    async def check(self) -> None:
-        """Checks that the sandbox of the tools can be opened at all."""
-        tools = self._tools(ToolTask({}, "", "/home/agent/out/none.xlsx"))
-        try:
-            await asyncio.to_thread(tools.start)
-        finally:
-            await asyncio.to_thread(tools.close)
-
-    def _tools(self, task: ToolTask) -> EpisodeTools:
-        way = self._way
-        return EpisodeTools(
-            way.tools,
-            self._sandbox,
-            task.files,
-            task.opened,
-            task.collected,
-            self._calculator,
-            call_s=way.setting.call_s,
-            slow_call_s=way.setting.slow_call_s,
-            marker="marker" in way.as_published,
-            shifted="shifted-arguments" in way.as_published,
-        )
-
-    async def once(
-        self,
-        assignment: Assignment,
-        case: CaseInput,
-        conversation: Conversation,
-        client: TaskClient,
-        keep: Callable[[], None],
-        attempt: int,
-    ) -> ToolEpisodeEnd:
-        """Has an episode."""
-        plan, way, question = self._plan, self._way, assignment.question
-        task = tool_task(question, case, copied=way.begins_with_copy)
-        tools = self._tools(task)
-        began = time.monotonic()
-        run = asyncio.get_running_loop().run_in_executor
-        try:
-            await asyncio.shield(run(self._threads, tools.start))
-            head: ToolEpisodeHead = {
-                "line": "head",
-                "id": assignment.raw_id,
-                "sample": client.sample,
-                "case": case.number,
-                "model": plan.model.name,
-                "setting": way.setting.name,
-                "instruction": question.instruction,
-                "answer": way.answer,
-                "tools": self._kept_definitions(),
-                "servers": tools.servers,
-                "image": tools.image,
-                "files": {
-                    path: hashlib.sha256(data).hexdigest() for path, data in task.files.items()
-                },
-                "collected": task.collected,
-                "limits": way.setting.limits,
-                "started": utc_now(),
-                "start_s": round(time.monotonic() - began, _TIMES),
-                "attempt": attempt,
-            }
-            with ToolEpisodeWriter(self._store.path, head) as writer:
-                conversation.parts.append((case.number, len(conversation.messages)))
-                episode = ToolEnvironment(
-                    way,
-                    tools,
-                    conversation,
-                    case.number,
-                    opening_messages(plan, question, case),
-                    writer=writer,
-                    store=self._store,
-                    pictures=self._pictures,
-                    client=client,
-                    threads=self._threads,
-                    program=self._program(question, case),
-                    most_tokens=plan.request_params.get("max_tokens"),
-                    before=task.files.get(task.collected),
-                )
-                await converse(episode, asking(client, case))
-                found = await episode.blocking(tools.collect)
-                if found.data is not None:
-                    self._store.put_workbook(found.data)
-                # An episode is finished with its last line: everything else is there by then.
-                keep()
-                end = episode.end(found, task.files.get(task.opened))
-                if end.get("fault"):
-                    conversation.notes.append(str(end["fault"]))
-                writer.append(end)
-                return end
-        finally:
-            # Not on a thread of the run's: all of them may wait for tools that hang.
-            await asyncio.shield(asyncio.to_thread(tools.close))
-
-    def _kept_definitions(self) -> str:
-        if not self._definitions:
-            definitions = self._way.tools.definitions
-            self._definitions = keep_definitions(self._store.path, definitions)
-        return self._definitions
-
-    def _program(
-        self, question: TaskQuestion, case: CaseInput
-    ) -> Callable[[str], Execution] | None:
-        """Runs a program that is submitted as the judge will; None if a workbook is the answer."""
-        if self._way.answer != "program":
-            return None
-        limits: Limits = self._plan.limits
-        paths = tool_paths(question, case)
-        runner = FreshProcessRunner(self._sandbox, case.path, *paths, limits)
-        return runner.execute_alone
-
-    def recorded(
-        self,
-        assignment: Assignment,
-        sample: int,
-        case: CaseInput,
-        before: Mapping[str, Any] | None,
-    ) -> EpisodePart[ToolEpisodeEnd] | None:
-        """The finished episode of a case; None if it is not on record, or cannot be read.
-
-        One that handed in a program is had again from the recorded replies.
-        """
-        path = episode_path(self._store.path, assignment.question.id, sample, case.number)
-        try:
-            episode = read_tool_episode(path)
-        except StoreError:
-            return None
-        end = episode.end
-        if end is None or episode.head["model"] != self._plan.model.name or before is None:
-            return None
-        if self._way.answer == "program" or not self.has_output(end["output"]):
-            return None
-        return part_of(end, len(episode.turns), case.number, before)
-
-    def note_end(
-        self,
-        assignment: Assignment,
-        sample: int,
-        case: CaseInput,
-        conversation: Conversation,
-        end: ToolEpisodeEnd,
-    ) -> None:
-        """The record of an episode in its submission."""
-        if self._way.answer == "program":
-            return
-        question = assignment.question
-        path = episode_path(self._store.path, question.id, sample, case.number)
-        conversation.outputs[case.number] = {
-            "sha256": end["output"],
-            "bytes": end["output_bytes"],
-            "name": tool_paths(question, case)[1].rpartition("/")[2],
-            "ended": end["ended"],
-            "gui_only": False,
-            "changed": end["changed"],
-            "problem": end["problem"],
-            "turns": end["turns"],
-            "steps": end["calls"],
-            "seconds": end["seconds"],
-            "episode": f"{EPISODES_FOLDER}/{path.name}",
-        }
