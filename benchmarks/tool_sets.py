@@ -61,7 +61,10 @@ class Answer:
 def answer_of(task: Task, number: int) -> Answer | None:
     """The cells of a gold; None if a tool for cells could not write them."""
     case = task.cases[number - 1]
-    gold = open_workbook(case.golds[0].path)
+    path = case.golds[0].path
+    if path is None:
+        return None
+    gold = open_workbook(path)
     position = str(task.question.details.get("answer_position", ""))
     sheet = task.question.details.get("answer_sheet")
     if sheet and "!" not in position:
@@ -187,8 +190,8 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     planned = make_plan(
         resume(
             InferOptions(
-                model="scripted", base_url="http://scripted/v1", dataset=options.suite, mode="tools",
-                tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
+                model="scripted", base_url="http://scripted/v1", dataset=options.suite,
+                mode="tools", tools=asked, ids=tuple(tasks), out=out, sandbox=options.sandbox,
             )
         )
     )  # fmt: skip
@@ -216,11 +219,12 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     errors: Counter[str] = Counter()
     for end in ends:
         errors.update(end["errors"])
-    start = statistics.median(episode.head["start_s"] for episode in episodes)
+    start = statistics.median(episode.head["start_s"] or 0.0 for episode in episodes)
     work = statistics.median(end["tools_s"] for end in ends)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    solved = (report["overall"]["hard_restriction"] or 0) * len(tasks)
     return (
-        f"{asked} | {report['overall']['hard_restriction'] * len(tasks):.0f} of {len(tasks)} | "
+        f"{asked} | {solved:.0f} of {len(tasks)} | "
         f"{dict(Counter(end['ended'] for end in ends))} | {sum(end['calls'] for end in ends)} | "
         f"{dict(errors)} | {start:.2f} | {work:.2f} | {seconds / max(len(ends), 1):.2f} | "
         f"{memory / 1e6:.0f} | {plan.tool_tokens:,} | {peak:.0f}"

@@ -58,6 +58,7 @@ LONGEST = (
     "tests/conformance/test_desktop_leaks",
     "tests/conformance/test_leaks",
     "tests/browser/test_annotate",
+    "tests/unit/recalc/test_cascade",
     "tests/unit/recalc/test_golds",
     "tests/unit/recalc/test_engines",
     "tests/cluster/",
@@ -66,8 +67,13 @@ LONGEST = (
     "tests/browser/",
     "tests/parity/",
     "tests/inspect/",
+    "tests/unit/compare/rules/test_hostile",
     "tests/unit/replies/test_hostile_replies",
+    "tests/unit/compare/cells/test_hostile",
+    "tests/unit/compare/files/test_hostile_pdfs",
+    "tests/unit/serve/spine/",
     "tests/unit/report/test_malformed",
+    "tests/unit/serve/rejudging/",
 )
 """What comes first, so that nobody waits for it at the end.
 

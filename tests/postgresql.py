@@ -6,8 +6,10 @@ import contextlib
 import functools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,33 +25,116 @@ def _program(name: str) -> str | None:
     return str(debian[-1]) if debian else shutil.which(name)
 
 
+class PostgreSQL:
+    """A server on a socket of its own; as root, under the account that the package made.
+
+    Args:
+        folder: a new folder, for its data and its socket.
+        durable: whether it waits for the disk, as it does outside tests.
+    """
+
+    def __init__(self, folder: Path, *, durable: bool = False) -> None:
+        initdb, control = _program("initdb"), _program("pg_ctl")
+        if initdb is None or control is None:
+            pytest.skip("needs PostgreSQL (apt-get install postgresql)")
+        self._control, self._folder, self.data = control, folder, folder / "data"
+        self._account = _USER if os.getuid() == 0 else None
+        self._options = "" if durable else " -c fsync=off"
+        if self._account is not None:
+            shutil.chown(folder, self._account)
+        self._run(initdb, "-D", self.data, "-A", "trust", "-U", _USER, "-N")
+
+    @classmethod
+    @contextlib.contextmanager
+    def running(cls, folder: Path | None = None, *, durable: bool = False) -> Iterator[PostgreSQL]:
+        """One that runs, in a temporary folder or in one that is empty."""
+        with tempfile.TemporaryDirectory(prefix="judge-pg-") as name:
+            made = cls(folder or Path(name), durable=durable)
+            made.start()
+            try:
+                yield made
+            finally:
+                made.stop()
+
+    @property
+    def url(self) -> str:
+        """The URL of its databases, with ``{name}`` at the end."""
+        return f"postgresql://{_USER}@/{{name}}?host={self._folder}"
+
+    @property
+    def pid(self) -> int:
+        """The process that started the others; 0 if it does not run."""
+        try:
+            return int((self.data / "postmaster.pid").read_text().splitlines()[0])
+        except (OSError, ValueError, IndexError):
+            return 0
+
+    def start(self) -> None:
+        """Starts it, and waits until it answers."""
+        server = f"-k {self._folder} -c listen_addresses= -c max_connections=200{self._options}"
+        log = self._folder / "log"
+        command: list[str | Path] = [self._control, "-D", self.data, "-w", "-t", "120", "-l", log]
+        command += ["-o", server]
+        for tries in range(10):  # what it left behind when it was killed may still be in use
+            try:
+                self._run(*command, "start")
+            except subprocess.CalledProcessError:
+                if tries == 9:
+                    raise
+                time.sleep(0.5)
+            else:
+                return
+
+    def stop(self) -> None:
+        """Ends it."""
+        self._run(self._control, "-D", self.data, "-m", "immediate", "-w", "stop")
+
+    def kill(self) -> None:
+        """Kills it and its processes, as a fault of the machine would."""
+        first = self.pid
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        for pid in (first, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        while any(_runs(pid) for pid in (first, *map(int, children))):
+            time.sleep(0.02)
+
+    def answers(self) -> bool:
+        """Whether it runs and answers."""
+        command: list[str | Path] = [self._control, "-D", self.data, "status"]
+        code = subprocess.run(
+            command, check=False, stdout=subprocess.DEVNULL, cwd=self._folder, user=self._account
+        ).returncode
+        return code == 0
+
+    def new_database(self) -> str:
+        """The URL of a new and empty database."""
+        return self.url.format(name=new_postgresql_name(self.url))
+
+    def _run(self, *command: str | Path) -> None:
+        subprocess.run(
+            command, cwd=self._folder, check=True, stdout=subprocess.DEVNULL, user=self._account
+        )
+
+
+def _runs(pid: int) -> bool:
+    with contextlib.suppress(ChildProcessError):  # it is ours where orphans come to this process
+        os.waitpid(pid, os.WNOHANG)
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 @contextlib.contextmanager
 def running_postgresql() -> Iterator[str]:
-    """Runs a server on a socket of its own; as root, under the account that the package made.
+    """Runs a server for a while.
 
     Yields:
         The URL of its databases, without a name at the end.
     """
-    initdb, control = _program("initdb"), _program("pg_ctl")
-    if initdb is None or control is None:
-        pytest.skip("needs PostgreSQL (apt-get install postgresql)")
-    account = _USER if os.getuid() == 0 else None
-    with tempfile.TemporaryDirectory(prefix="judge-pg-") as name:
-        folder = Path(name)
-        if account is not None:
-            shutil.chown(folder, account)
-        data = folder / "data"
-
-        def run(*command: str | Path) -> None:
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, user=account)
-
-        run(initdb, "-D", data, "-A", "trust", "-U", _USER, "-N")
-        server = f"-k {folder} -c listen_addresses= -c max_connections=200 -c fsync=off"
-        run(control, "-D", data, "-w", "-l", folder / "log", "-o", server, "start")
-        try:
-            yield f"postgresql://{_USER}@/{{name}}?host={folder}"
-        finally:
-            run(control, "-D", data, "-m", "immediate", "-w", "stop")
+    with PostgreSQL.running() as server:
+        yield server.url
 
 
 def new_postgresql_name(postgresql: str, template: str = "template1") -> str:

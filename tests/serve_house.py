@@ -79,6 +79,7 @@ class House:
             row = transaction.one(sa.select(t.phase))
             assert row is not None
             self.conditions = current_conditions(transaction, row)
+            self.cases = int(transaction.execute(sa.select(t.revision.c.cases)).scalar_one())
             boards_of(self.server).add(transaction, NewBoard("main", "spring"))
 
     def call(self, who: str, method: str, path: str, **body: Any) -> Any:
@@ -107,7 +108,7 @@ class House:
             )  # fmt: skip
             judging = enqueue(
                 transaction, submission=submission, account=account,
-                conditions=str(self.conditions), cases=6,
+                conditions=str(self.conditions), cases=self.cases,
             )  # fmt: skip
             transaction.execute(
                 sa.update(t.submission)

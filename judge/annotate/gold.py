@@ -267,15 +267,15 @@ class GoldMaker:
             WorkbookError: the workbooks cannot be read or the edits do not fit.
             SandboxError: the sandbox failed.
         """
-        notes: list[str] = []
+        notes: tuple[str, ...] = ()
         if input_data is None:
             edited = apply_edits(base.input, edits, recalculator=self._recalculator)
-            input_data, notes = edited.data, list(edited.notes)
+            input_data, notes = edited.data, tuple(edited.notes)
         problem = self._problem_of_formulas(task, base, edits)
         if problem and not (references or answers or same_values):
-            return Proposal(input_data, None, (GoldSource(FORMULAS, problem),), notes=tuple(notes))
+            return Proposal(input_data, None, (GoldSource(FORMULAS, problem),), notes=notes)
         carried, kept_back = self._carry(base, edits)
-        notes += kept_back
+        notes += tuple(kept_back)
         sources = [GoldSource(FORMULAS, problem) if problem else self._by_formulas(task, carried)]
         if same_values:
             sources.append(GoldSource(SAME_VALUES, data=carried, voice=SAME_VALUES))
@@ -289,18 +289,16 @@ class GoldMaker:
                 carried if gold is None else gold, answers, recalculator=self._recalculator
             ).data
         if gold is None:
-            return Proposal(input_data, None, tuple(sources), notes=tuple(notes))
+            return Proposal(input_data, None, tuple(sources), notes=notes)
         first = winner[:1]
         order = [*first, *(number for number in range(len(sources)) if number not in first)]
-        judged = tuple(self._judged(task, gold, sources[number]) for number in order)
-        moved = moved_cells(task, base.gold_workbook, gold, self._recalculator)
         ordered = [winner, *(side for side in sides if side is not winner)] if winner else []
         return Proposal(
             input_data,
             gold,
-            judged,
-            moved,
-            tuple(notes),
+            tuple(self._judged(task, gold, sources[number]) for number in order),
+            moved_cells(task, base.gold_workbook, gold, self._recalculator),
+            notes,
             tuple(_side(source, sources) for source in ordered),
             decide,
         )

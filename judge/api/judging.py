@@ -45,7 +45,7 @@ from judge.workbook.reader import Workbook
 
 
 class Turns:
-    """Lets so many calls work at a time; safe to use from several threads.
+    """Limits how many calls work at a time; safe to use from several threads.
 
     Args:
         at_once: how many calls work at a time.

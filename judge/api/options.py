@@ -12,7 +12,7 @@ from judge.core.limits import Limits
 from judge.core.option import Option, Section, check_bounds
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
-from judge.grading.options import GradingOptions
+from judge.grading.options import ClusterName, GradingOptions, InsecureCluster
 from judge.recalc.names import Mode
 
 
@@ -47,17 +47,8 @@ class JudgingOptions(GradingOptions):
     ] = field(default_factory=cores)
     checker: Mapping[str, object] = field(default_factory=dict)
     corrections: GivenPath | None = None
-    cluster: Annotated[
-        str | None,
-        Option(
-            "Judge on workers: local:N, tcp://…, tls://… or FILE.yaml (docs/scaling.md).",
-            Section.ISOLATION,
-            metavar="CLUSTER",
-        ),
-    ] = None
-    insecure_cluster: Annotated[
-        bool, Option("Allow a cluster on other machines without TLS.", Section.ISOLATION)
-    ] = False
+    cluster: ClusterName = None
+    insecure_cluster: InsecureCluster = False
 
     def __post_init__(self) -> None:
         from judge.api.resources import check_judging  # noqa: PLC0415  help declares options without it

@@ -1,22 +1,25 @@
-"""Episodes performed again: the recorded actions in a fresh desktop, compared with the record."""
+"""Episodes performed again in a fresh sandbox, compared with the record: actions, or calls."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from judge.api.options import ScoreOptions
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of
+from judge.api.tools import named_set
 from judge.core.records.runs import RunDocument
+from judge.core.records.tool_episodes import ToolTurn
 from judge.core.submission import KeptOutput
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
-from judge.desktop.contract import Desktop, DesktopHost, DesktopTask, Signal
+from judge.desktop.contract import Desktop, DesktopHost, Signal
 from judge.desktop.episodes import (
     Episode,
     EpisodeFiles,
@@ -32,6 +35,7 @@ from judge.files.documents import MalformedError
 from judge.grading.case import CaseJudge
 from judge.grading.running import kept_outcome
 from judge.grading.store import RunDirectory
+from judge.inference.chat import writable
 from judge.inference.desktop.episode import look, table_of
 from judge.inference.desktop.setting import (
     MODE,
@@ -40,22 +44,32 @@ from judge.inference.desktop.setting import (
     load_desktop_setting,
     load_words,
 )
+from judge.inference.tools.setting import tool_task
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
 from judge.suites import Suite, load_suite
+from judge.tools.episodes import ToolEpisode, has_tool_episodes, read_tool_episodes
+from judge.tools.native import SUBMIT
+from judge.tools.sets import EpisodeTools, SharedCalculator, ToolSet
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedTurn:
-    """A turn that came out otherwise.
+    """A turn whose outcome differs from the record.
 
     Attributes:
         number: from 1.
         lines: lines of the table that only one of the two has; 0 if the tables are equal.
-        outcomes: numbers of the actions, from 1, that failed only once of the two times.
+        outcomes: numbers of the actions, from 1, that failed only once of the two times; with
+            tools, also of calls whose results differ.
+        workbooks: calls of tools after which the workbook has another hash; writers that store the
+            time make it so.
     """
 
     number: int
     lines: int
     outcomes: tuple[int, ...] = ()
+    workbooks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +81,10 @@ class ReplayedEpisode:
         sample: number of the submission among those of its task.
         case: number of the case.
         turns: how many turns were performed.
-        differing: those that came out otherwise.
-        before: the verdict on the file that was kept; None where there is none to judge.
+        differing: those whose outcome differs from the record.
+        before: the verdict on the file that was kept; None if there is no file to judge.
         after: that on the file that was left now.
-        same_file: whether both files are the same to the byte.
+        same_file: whether both files are the same, byte for byte.
         problem: why it could not be performed again; empty if it was.
     """
 
@@ -97,9 +111,125 @@ class _Replayer:
     run: RunDocument
     store: RunDirectory
     suite: Suite
-    host: DesktopHost
+    host: DesktopHost | None
     judge: CaseJudge
     trusts_values: bool = False
+
+    def _case(self, episode: Episode | ToolEpisode) -> tuple[Task, TestCase]:
+        task_id, _, number = episode.key
+        if task_id not in self.suite:
+            raise SuiteError(f"the suite has no task {task_id}")
+        task = self.suite.task(task_id)
+        case = next((candidate for candidate in task.cases if candidate.number == number), None)
+        if case is None:
+            raise SuiteError(f"task {task_id} has no case {number}")
+        return task, case
+
+    def _judged(
+        self,
+        replayed: ReplayedEpisode,
+        parts: tuple[Task, TestCase],
+        before: KeptOutput,
+        data: bytes | None,
+        problem: str,
+    ) -> ReplayedEpisode:
+        """The episode with the verdicts on both files."""
+        digest = None if data is None else hashlib.sha256(data).hexdigest()
+        after = replace(before, sha256=digest, problem=problem)
+        return replace(
+            replayed,
+            before=self._verdict(*parts, before, None),
+            after=self._verdict(*parts, after, data),
+            same_file=digest == before.sha256,
+        )
+
+    def _verdict(
+        self, task: Task, case: TestCase, output: KeptOutput, data: bytes | None
+    ) -> Verdict | None:
+        if not task.answer.is_file:
+            return None
+        outcome = kept_outcome(output, data, trusts_values=self.trusts_values)
+        return self.judge.conclude(task, 0, case, outcome).verdict
+
+
+@dataclass(frozen=True, slots=True)
+class _ToolReplayer(_Replayer):
+    """Does the calls of episodes of a run again."""
+
+    sandbox: Sandbox | None = None
+    tools: ToolSet | None = None
+    calculator: SharedCalculator | None = None
+
+    def replay(self, episode: ToolEpisode) -> ReplayedEpisode:
+        """Does the calls of an episode again; what prevents that is data."""
+        replayed = ReplayedEpisode(*episode.key)
+        try:
+            return self._done(replayed, episode)
+        except (MalformedError, JudgeError) as error:
+            return replace(replayed, problem=str(error))
+
+    def _done(self, replayed: ReplayedEpisode, episode: ToolEpisode) -> ReplayedEpisode:
+        assert self.sandbox is not None
+        assert self.tools is not None
+        assert self.calculator is not None
+        if episode.end is None or episode.head["answer"] != "workbook":
+            raise StoreError("the episode was interrupted, or left a program")
+        task, case = self._case(episode)
+        collected, limits = episode.head["collected"], episode.head["limits"]
+        copied = collected in episode.head["files"]
+        opened = tool_task(task.question, case.question, copied=copied)
+        _check_files(episode.head.get("files"), opened.files)
+        recorded = (self.run.get("inference") or {}).get("tools")
+        published = () if recorded is None else recorded.get("as_published", ())
+        tools = EpisodeTools(
+            self.tools,
+            self.sandbox,
+            opened.files,
+            opened.opened,
+            opened.collected,
+            self.calculator,
+            call_s=float(limits.get("call_s") or 60),
+            slow_call_s=float(limits.get("slow_call_s") or 120),
+            marker="marker" in published,
+            shifted="shifted-arguments" in published,
+        )
+        with tools:
+            tools.start()
+            turns = [turn for each in episode.turns for turn in _again(tools, each)]
+            left = tools.collect()
+        end = episode.end
+        before = KeptOutput(
+            self.store.path,
+            end["output"],
+            ended=end["ended"],
+            gui_only=False,
+            problem=end["problem"],
+        )
+        judged = self._judged(replayed, (task, case), before, left.data, left.problem)
+        return replace(judged, turns=len(episode.turns), differing=tuple(turns))
+
+
+def _again(tools: EpisodeTools, turn: ToolTurn) -> Iterator[ReplayedTurn]:
+    """Does the calls of a turn again, in the order in which they were done."""
+    outcomes, states = [], 0
+    numbered = list(enumerate(turn["calls"], start=1))
+    for number, line in sorted(numbered, key=lambda pair: pair[1]["tool"] == SUBMIT):
+        arguments = line.get("arguments")
+        if arguments is None or line.get("error") in {"limit", "argument"}:
+            continue
+        outcome = tools.call(line["tool"], arguments)
+        digest = hashlib.sha256(writable(outcome.text).encode()).hexdigest()
+        same = line["tool"] == SUBMIT or digest == line["text"]["sha256"]
+        if bool(outcome.error) is line["ok"] or not same:
+            outcomes.append(number)
+        states += tools.workbook() != line["workbook"]
+    if outcomes or states:
+        yield ReplayedTurn(turn["number"], 0, tuple(outcomes), states)
+
+
+@dataclass(frozen=True, slots=True)
+class _DesktopReplayer(_Replayer):
+    """Performs episodes on desktops of a run again."""
 
     def replay(self, episode: Episode) -> ReplayedEpisode:
         """Performs an episode again; what prevents that is data."""
@@ -114,7 +244,8 @@ class _Replayer:
             raise StoreError("the episode was interrupted")
         task, case = self._case(episode)
         opened = desktop_task(task.question, case.question)
-        _check_files(episode, opened)
+        _check_files(episode.head.get("files"), opened.files)
+        assert self.host is not None
         options = options_of(episode.head)
         way = self._way(episode)
         turns: list[ReplayedTurn] = []
@@ -130,29 +261,11 @@ class _Replayer:
             gui_only=options.gui_only,
             problem=end["problem"],
         )
-        digest = None if left.data is None else hashlib.sha256(left.data).hexdigest()
-        after = replace(before, sha256=digest, problem=left.problem)
-        return replace(
-            replayed,
-            turns=len(episode.turns),
-            differing=tuple(turns),
-            before=self._verdict(task, case, before, None),
-            after=self._verdict(task, case, after, left.data),
-            same_file=digest == end["output"],
-        )
-
-    def _case(self, episode: Episode) -> tuple[Task, TestCase]:
-        task_id, _, number = episode.key
-        if task_id not in self.suite:
-            raise SuiteError(f"the suite has no task {task_id}")
-        task = self.suite.task(task_id)
-        case = next((candidate for candidate in task.cases if candidate.number == number), None)
-        if case is None:
-            raise SuiteError(f"task {task_id} has no case {number}")
-        return task, case
+        judged = self._judged(replayed, (task, case), before, left.data, left.problem)
+        return replace(judged, turns=len(episode.turns), differing=tuple(turns))
 
     def _way(self, episode: Episode) -> DesktopMode:
-        """How tables were made in an episode: what is not on record is as it usually is."""
+        """How tables were made in an episode; fields that are not on record have their defaults."""
         inference = self.run.get("inference") or {}
         recorded = (inference.get("desktop") or {}).get("setting")
         setting = load_desktop_setting(self.suite.format)
@@ -164,7 +277,7 @@ class _Replayer:
         return DesktopMode(setting, load_words(), options_of(episode.head))
 
     def _turn(self, desktop: Desktop, way: DesktopMode, turn: TurnRecord) -> Iterator[ReplayedTurn]:
-        """Performs a turn again; yields what came out otherwise."""
+        """Performs a turn again; yields the differences from the record."""
         seen = look(desktop, way.setting.form)
         table = table_of(way, seen).text
         was = turn["seen"]["table"]
@@ -188,14 +301,6 @@ class _Replayer:
             raise StoreError(f"tables/{was}.txt: the table is missing, or was changed")
         return len(set(before.splitlines()) ^ set(table.splitlines()))
 
-    def _verdict(
-        self, task: Task, case: TestCase, output: KeptOutput, data: bytes | None
-    ) -> Verdict | None:
-        if not task.answer.is_file:
-            return None
-        outcome = kept_outcome(output, data, trusts_values=self.trusts_values)
-        return self.judge.conclude(task, 0, case, outcome).verdict
-
 
 def replay(
     run: Path | str,
@@ -204,7 +309,7 @@ def replay(
     desktops: DesktopHost | None = None,
     on_episode: Callable[[ReplayedEpisode, int], None] = lambda _episode, _total: None,
 ) -> list[ReplayedEpisode]:
-    """Performs the episodes of a run again, in fresh desktops; nothing is written.
+    """Performs the episodes of a run again, in fresh sandboxes; nothing is written.
 
     Args:
         run: the results directory.
@@ -229,26 +334,28 @@ def replay(
         resources = JudgingResources(options, stack)
         suite = resources.adapt(_suite_of(store, document, options))
         chosen = {task.id for task in suite.select(options.ids, options.limit).tasks}
-        episodes = [episode for episode in read_episodes(store.path) if episode.key[0] in chosen]
+        with_tools = has_tool_episodes(document.get("setting"))
+        read = read_tool_episodes if with_tools else read_episodes
+        episodes = [episode for episode in read(store.path) if episode.key[0] in chosen]
         if not episodes:
             raise UsageError(
                 f"{store.path}: has no episodes of these tasks",
-                hint="--replay is for runs of `judge infer --mode desktop`.",
+                hint="--replay is for runs of `judge infer --mode desktop` and `--mode tools`.",
             )
-        host = desktops or open_desktops(options.sandbox, options.jobs, stack)
         tasks = [suite.task(task_id) for task_id in {episode.key[0] for episode in episodes}]
         settings = resources.settings_for(tasks, runs=False, remembered=backend_of(document))
-        replayer = _Replayer(
-            document,
-            store,
-            suite,
-            host,
-            CaseJudge(settings.recalculator, settings.rules),
-            options.trust_values,
-        )
+        judge = CaseJudge(settings.recalculator, settings.rules)
+        replayer: _DesktopReplayer | _ToolReplayer
+        if with_tools:
+            common = (document, store, suite, None, judge, options.trust_values)
+            replayer = _ToolReplayer(*common, *_open_tools(document, options, stack))
+        else:
+            host = desktops or open_desktops(options.sandbox, options.jobs, stack)
+            replayer = _DesktopReplayer(document, store, suite, host, judge, options.trust_values)
+        again: Callable[[Any], ReplayedEpisode] = replayer.replay
         replayed: list[ReplayedEpisode] = []
         with ThreadPoolExecutor(options.jobs, thread_name_prefix="judge-replay") as threads:
-            for one in threads.map(replayer.replay, episodes):
+            for one in threads.map(again, episodes):
                 replayed.append(one)
                 on_episode(one, len(episodes))
         return replayed
@@ -277,9 +384,28 @@ def _check_options(options: ScoreOptions) -> None:
             )
 
 
-def _check_files(episode: Episode, opened: DesktopTask) -> None:
-    now = {path: hashlib.sha256(data).hexdigest() for path, data in opened.files.items()}
-    if episode.head.get("files", now) != now:
+def _open_tools(
+    run: RunDocument, options: ScoreOptions, stack: contextlib.ExitStack
+) -> tuple[Sandbox, ToolSet, SharedCalculator]:
+    """The sandbox, the tools of a run, and what computes formulas for them.
+
+    Raises:
+        StoreError: the run does not say which tools it had.
+        SandboxError: a server was not built, or there is no sandbox.
+    """
+    recorded = (run.get("inference") or {}).get("tools")
+    if recorded is None:
+        raise StoreError("run.json does not say which tools the episodes had")
+    sandbox = stack.enter_context(
+        contextlib.closing(open_sandbox(options.sandbox, jobs=options.jobs))
+    )
+    tools = named_set(recorded["asked"], recorded["answer"], lambda: sandbox)
+    return sandbox, tools, stack.enter_context(SharedCalculator(options.sandbox))
+
+
+def _check_files(recorded: Mapping[str, str] | None, files: Mapping[str, bytes]) -> None:
+    now = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    if recorded is not None and recorded != now:
         raise SuiteError("the files of the task are not those of the episode")
 
 

@@ -27,14 +27,14 @@ from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.batch import BatchResult, Settings, current_records
 from judge.grading.case import LEFT_OUT
 from judge.grading.case_records import KnownCases
-from judge.grading.marks import read_marks
 from judge.grading.overrides import RecordedResults, read_overrides
-from judge.grading.store import CASES_FILE, SUSPECTS_FILE, RunDirectory
+from judge.grading.store import CASES_FILE, MARKS_FILE, SUSPECTS_FILE, RunDirectory
 from judge.report.report_json import MAX_HELD, EntriesFile, ReportBuilder
 from judge.suites import Suite
 from judge.suites.submissions import SubmissionIndex
 
 if TYPE_CHECKING:
+    from judge.grading.marks import MarkRecord
     from judge.suspects.decisions import Suspicions
 
 
@@ -119,7 +119,7 @@ class RunReporter:
             self._run,
             overrides=self._overrides,
             suspicions=suspicions,
-            marks=read_marks(self._store),
+            marks=marks_in(self._store),
         )
         entries = EntriesFile(self._store)
         best_of = bool(self._run.get("best_of"))
@@ -205,6 +205,19 @@ def suspicions_in(store: RunDirectory) -> Suspicions | None:
     from judge.suspects.decisions import kept_suspicions  # noqa: PLC0415  few runs keep any
 
     return kept_suspicions(store)
+
+
+def marks_in(store: RunDirectory) -> Sequence[MarkRecord]:
+    """What models, people and programs say of items of checklists; often nothing.
+
+    Raises:
+        StoreError: a record is not of the form that this judge writes.
+    """
+    if not os.path.lexists(store.path / MARKS_FILE):
+        return ()
+    from judge.grading.marks import read_marks  # noqa: PLC0415  few runs have any
+
+    return read_marks(store)
 
 
 def write_reward(path: Path, runs: Sequence[ScoredRun]) -> None:

@@ -18,6 +18,7 @@ from judge.api.reporting import (
     RunReporter,
     ScoredRun,
     add_published_figures,
+    marks_in,
     suspicions_in,
 )
 from judge.api.resources import JudgingResources
@@ -38,7 +39,6 @@ from judge.grading.batch import (
     grade_outputs,
     tasks_of,
 )
-from judge.grading.marks import read_marks
 from judge.grading.overrides import read_overrides
 from judge.grading.reference import REFERENCE_FILE, ReferenceTimes, known_times, measure_missing
 from judge.grading.running import FinishedOutput, take_kept
@@ -70,7 +70,6 @@ from judge.suites.submissions import (
     load_submissions,
     submission_record,
 )
-from judge.tools.episodes import SETTING
 from judge.version import __version__
 
 
@@ -426,6 +425,8 @@ class RunScorer:
             described["model"] = _named(attempts, "model") or described.get("model")
             described["setting"] = _named(attempts, "agent") or described.get("setting")
         if trajectories is not None:
+            from judge.tools.episodes import SETTING  # noqa: PLC0415  few folders have any
+
             described["setting"] = f"{SETTING}{described['setting']}"
         store.write_run(described)
         with progress(folder.name) as show:
@@ -465,7 +466,7 @@ class RunScorer:
                 if (str(attempt["id"]), attempt["sample"]) in judged
             ],
             suspicions=suspicions_in(store),
-            marks=read_marks(store),
+            marks=marks_in(store),
         )
         changed = overrides.apply(results)
         add_published_figures(report, suite, run.get("outputs"), changed)

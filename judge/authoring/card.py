@@ -170,10 +170,11 @@ def _write_index(rows: list[dict[str, Any]], path: Path) -> None:
 # -- the card ------------------------------------------------------------------------------------
 
 
-def _card(suite: Suite, origin: Origin, made: ExportedCard, rows: list[dict[str, Any]]) -> str:
+def _front_matter(origin: Origin, tasks: int) -> str:
+    """The fields of the card that the site reads, as YAML."""
     tag = re.sub(r"\s+", "-", origin.licence.strip().lower())
     is_spdx = _SPDX_LIKE.fullmatch(tag) is not None
-    size = next((name for most, name in _SIZES if made.tasks < most), "100K<n<1M")
+    size = next((name for most, name in _SIZES if tasks < most), "100K<n<1M")
     front: dict[str, object] = {
         "pretty_name": origin.title,
         "license": tag if is_spdx else "other",
@@ -183,14 +184,17 @@ def _card(suite: Suite, origin: Origin, made: ExportedCard, rows: list[dict[str,
         "configs": [{"config_name": "tasks", "data_files": INDEX}],
     }
     # JSON is YAML as well, and nothing in a title can get out of it.
-    lines = [f"{name}: {dump_json(value, spaced=True)}" for name, value in front.items()]
+    return "\n".join(f"{name}: {dump_json(value, spaced=True)}" for name, value in front.items())
+
+
+def _card(suite: Suite, origin: Origin, made: ExportedCard, rows: list[dict[str, Any]]) -> str:
     types: dict[str, int] = {}
     for row in rows:
         types[row["instruction_type"]] = types.get(row["instruction_type"], 0) + 1
     counted = "\n".join(f"| {_cell(name)} | {count:,} |" for name, count in types.items())
     absent = f", {made.absent:,} more are not part of the suite" if made.absent else ""
     return f"""---
-{chr(10).join(lines)}
+{_front_matter(origin, made.tasks)}
 ---
 
 # {_cell(origin.title)}

@@ -17,7 +17,7 @@ from judge.errors import UsageError
 
 
 class ChecklistKind(RulesKind):
-    """As tasks that are judged by rules, with items in place of rules."""
+    """Like tasks that are judged by rules, with items in place of rules."""
 
     name = "checklist"
     marks: ClassVar[tuple[str, ...]] = ("items",)

@@ -110,22 +110,10 @@ def export_codabench(
             hint="A submission of Codabench is one of the two: export them as two suites.",
         )
     (files,) = kinds
-    about = {
-        "suite": suite.root.name,
-        "digest": suite.digest,
-        "tasks": len(tasks),
-        "answers": "files" if files else "typed",
-        "judge": __version__,
-    }
     texts = {
         "competition.yaml": dump_yaml(_competition(suite, image, len(tasks))),
-        "pages/overview.md": _overview(suite, tasks, files=files),
         "pages/terms.md": _terms(licence),
-        "scoring_program/scoring.py": SCORING,
-        "scoring_program/metadata.yaml": "command: python3 /app/program/scoring.py /app/input/ref "
-        "/app/input/res /app/output sealed-container\n",
-        "reference_data/about.json": dump_json(about) + "\n",
-        "public_data/tasks.jsonl": "".join(f"{dump_json(_task(task))}\n" for task in tasks),
+        **_texts(suite, tasks, files=files),
     }
     with (
         naming_what_is_written(target),
@@ -144,6 +132,25 @@ def export_codabench(
             relative = path.resolve().relative_to(suite.root.resolve()).as_posix()
             _add(archive, f"public_data/{relative}", _read(path))
     return Bundle(len(tasks), sum(len(task.cases) for task in tasks))
+
+
+def _texts(suite: Suite, tasks: list[Task], *, files: bool) -> dict[str, str]:
+    """The files of a bundle that follow from the suite alone, by their names."""
+    about = {
+        "suite": suite.root.name,
+        "digest": suite.digest,
+        "tasks": len(tasks),
+        "answers": "files" if files else "typed",
+        "judge": __version__,
+    }
+    return {
+        "pages/overview.md": _overview(suite, tasks, files=files),
+        "scoring_program/scoring.py": SCORING,
+        "scoring_program/metadata.yaml": "command: python3 /app/program/scoring.py /app/input/ref "
+        "/app/input/res /app/output sealed-container\n",
+        "reference_data/about.json": dump_json(about) + "\n",
+        "public_data/tasks.jsonl": "".join(f"{dump_json(_task(task))}\n" for task in tasks),
+    }
 
 
 def _competition(suite: Suite, image: str, tasks: int) -> dict[str, Any]:

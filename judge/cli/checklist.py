@@ -18,8 +18,8 @@ from judge.cli.options import by_option, json_option, option, who
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import dump_json, read_json, utc_now
 from judge.files.writing import write_whole
-from judge.grading.marks import MARKS_FILE, MarkRecord, read_marks
-from judge.grading.store import RunDirectory
+from judge.grading.marks import MarkRecord, read_marks
+from judge.grading.store import MARKS_FILE, RunDirectory
 from judge.report.checklists import marks_lines
 from judge.report.load import LoadedRun, load_run
 from judge.report.marks import (

@@ -118,7 +118,7 @@ class HelpCommand(click.Command):
         _write_options(self, ctx, formatter)
 
 
-class HelpGroup(click.Group):
+class HelpGroup(HelpCommand, click.Group):
     """A group of such commands; a command that does not exist is answered with the nearest.
 
     Args:
@@ -128,17 +128,6 @@ class HelpGroup(click.Group):
 
     command_class = HelpCommand
     group_class = type
-
-    def __init__(
-        self, *names: Any, examples: tuple[str, ...] = (), first: str = "", **attributes: Any
-    ) -> None:
-        super().__init__(*names, **attributes)
-        self.page = Page(examples, first)
-
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the description and the examples."""
-        super().format_help_text(ctx, formatter)
-        _write_examples(ctx, formatter)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Writes the options, in sections if they are many, and the commands."""
@@ -217,7 +206,7 @@ class LazyGroup(HelpGroup):
 
 def page_of(command: click.Command) -> Page:
     """The page of a command; an empty one if it has none."""
-    return command.page if isinstance(command, HelpCommand | HelpGroup) else Page()
+    return command.page if isinstance(command, HelpCommand) else Page()
 
 
 def sections_of(command: click.Command) -> dict[str, list[click.Option]]:

@@ -252,7 +252,7 @@ class AttackedBackend:
         return not self.problem and all(outcome.held for outcome in self.outcomes)
 
     def as_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """The same as plain data."""
         return {
             "backend": self.backend,
             "runtime": self.runtime,

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -15,7 +16,7 @@ from judge.cli.help import HelpGroup
 from judge.cli.options import option, options_of, together
 from judge.cli.output import print_table, table
 from judge.errors import UsageError
-from judge.serve.options import PlaceOptions
+from judge.serve.options import LOOPBACK, PlaceOptions
 
 if TYPE_CHECKING:
     from judge.serve.context import Server
@@ -331,6 +332,46 @@ def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
             click.echo(server.shared["boards"].add(transaction, new))
 
 
+@admin.command(
+    examples=(
+        "serve admin oidc https://id.example.org --client judge --secret-file key",
+        "serve admin oidc off",
+    )
+)
+@click.argument("issuer")
+@option("--client", default="", metavar="ID", help="Of this server at the provider.")
+@option(
+    "--secret-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File with the secret that goes with it.",
+)
+@option("--title", default="", help="Of the provider, on the page to sign in [its host].")
+@_PLACE
+def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **options: Any) -> None:
+    """Let people sign in at the OpenID Connect provider ISSUER, or at none: `off`.
+
+    Who comes for the first time waits for an operator (`account set NAME --state active`). The
+    provider sends browsers back to /sign-in/provider.
+    """
+    value = None
+    if issuer != "off":
+        host = _provider_host(issuer)
+        if not client or secret_file is None:
+            raise UsageError("a provider needs --client and --secret-file")
+        try:
+            secret = secret_file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{secret_file}: cannot be read as text") from error
+        value = {"issuer": issuer, "client": client, "secret": secret, "title": title or host}
+    with server_of(options) as server:
+        from judge.serve.pages.account import OIDC  # noqa: PLC0415  as above
+        from judge.serve.queue.conditions import set_setting  # noqa: PLC0415
+
+        with server.database.writing(acting()) as transaction:
+            set_setting(transaction, OIDC, value)
+            transaction.event("oidc", OIDC, after="off" if value is None else "on")
+
+
 @admin.command(examples=("serve admin leak budget --submissions 150",))
 @click.argument("suite")
 @option(
@@ -354,6 +395,26 @@ def leak(suite: str, submissions: int, **options: Any) -> None:
             click.echo(line)
 
 
+@admin.command(examples=("serve admin probing budget",))
+@click.argument("suite")
+@_PLACE
+def probing(suite: str, **options: Any) -> None:
+    """List signs that somebody submits to SUITE in order to learn golds.
+
+    Answers of an account that differ in literals alone, and wrong answers that accounts have in
+    common. Authors see the same at /suites/NAME/probing.
+    """
+    with server_of(options) as server:
+        from judge.serve.boards.probing import probing_lines, probing_of  # noqa: PLC0415  as above
+        from judge.serve.catalog import suite_named  # noqa: PLC0415
+
+        with server.database.reading() as connection:
+            row = suite_named(connection, suite)
+            found = probing_of(connection, server.folder, row["id"])
+    for line in probing_lines(found):
+        click.echo(line)
+
+
 @admin.command(examples=("serve admin maintenance on --message 'back at noon'",))
 @click.argument("state", type=click.Choice(["on", "off"]))
 @option("--message", default="Maintenance.", show_default=True, help="For those who submit.")
@@ -375,9 +436,10 @@ def maintenance(state: str, message: str, **options: Any) -> None:
 def check(**options: Any) -> None:
     """Check what must always hold, and list what does not; exit code 1 if there is anything."""
     with server_of(options) as server:
-        from judge.serve.queue.checking import faults_of  # noqa: PLC0415  as above
+        from judge.serve.queue.checking import changed_revisions, faults_of  # noqa: PLC0415
 
         faults = faults_of(server.database, server.folder)
+        faults += changed_revisions(server.database, server.folder)
     for fault in faults:
         click.echo(fault)
     click.echo("all in order" if not faults else f"{len(faults)} faults")
@@ -399,6 +461,18 @@ def _list(options: dict[str, Any], name: str, columns: tuple[str, ...]) -> None:
     for row in rows:
         shown.add_row(*(str(row[column]) for column in columns))
     print_table(shown)
+
+
+def _provider_host(issuer: str) -> str:
+    """The host of a provider's address."""
+    try:
+        parts = urlsplit(issuer)
+        host = parts.hostname or ""
+    except ValueError as error:
+        raise UsageError(f"{issuer[:200]}: cannot be read as an address") from error
+    if not host or (parts.scheme != "https" and host not in LOOPBACK):
+        raise UsageError(f"{issuer[:200]}: a provider has an https address")
+    return host
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -42,12 +42,12 @@ def restore(file: Path, data: Path, database: str | None) -> None:
 
     check_installed()
     from judge.serve.operations.backup import restore as make  # noqa: PLC0415  as above
-    from judge.serve.queue.checking import faults_of  # noqa: PLC0415
+    from judge.serve.queue.checking import changed_revisions, faults_of  # noqa: PLC0415
     from judge.serve.store.folder import DataFolder  # noqa: PLC0415
 
     folder = DataFolder(data.expanduser())
     made = make(file, folder, database)
-    faults = faults_of(made, folder)
+    faults = [*faults_of(made, folder), *changed_revisions(made, folder)]
     made.close()
     for fault in faults:
         click.echo(fault)

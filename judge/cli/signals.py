@@ -42,7 +42,7 @@ class Ended(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def ending_by_signals() -> Iterator[None]:
-    """Has SIGTERM and SIGHUP raise :class:`Ended`, unless they are ignored (``nohup``)."""
+    """Makes SIGTERM and SIGHUP raise :class:`Ended`, unless they are ignored (``nohup``)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -122,7 +122,7 @@ def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
 
 @contextlib.contextmanager
 def _handled(loop: asyncio.AbstractEventLoop, end: Callable[[int], None]) -> Iterator[None]:
-    """Has the loop take the signals that :func:`ending_by_signals` takes, and gives them back."""
+    """Makes the loop take the signals that :func:`ending_by_signals` takes, and gives them back."""
     handlers = {number: signal.getsignal(number) for number in _ENDING}
     taken = [number for number, handler in handlers.items() if handler is _end]
     for number in taken:

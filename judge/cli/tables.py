@@ -320,6 +320,7 @@ def _differing(episode: ReplayedEpisode) -> str:
     causes = []
     for turn in episode.differing[:_MAX_TURNS]:
         parts = [f"{turn.lines} lines of the tree"] if turn.lines else []
+        parts += [f"{turn.workbooks} other workbooks"] if turn.workbooks else []
         parts += [f"action {number}" for number in turn.outcomes]
         causes.append(f"turn {turn.number}: {', '.join(parts)}")
     if len(episode.differing) > _MAX_TURNS:

@@ -247,7 +247,7 @@ class Terms:
 
 
 class Dispatcher:
-    """Has work done by the workers of a cluster.
+    """Gives work to the workers of a cluster.
 
     Args:
         cluster: the workers.
@@ -367,7 +367,7 @@ class Dispatcher:
     # -- the work ------------------------------------------------------------------------------
 
     def run(self, work: Iterable[Job | Check]) -> Generator[Outcome]:
-        """Has work done; yields what is done, in any order.
+        """Gives work to the workers; yields results in any order.
 
         Closing the iterator takes back what is under way.
 

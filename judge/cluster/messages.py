@@ -1,12 +1,12 @@
 """Messages between client and workers, as bytes: the handshake, requests and answers.
 
 A worker is asked who it is before it gets its first case. Its answer is compared field by field; a
-worker that differs in what could change a verdict is refused by its name.
+worker that differs in anything that could change a verdict is refused, and named.
 
 Requests go from the client to the workers, which run its code anyway; they are pickled. Answers go
 the other way, where nothing may be executed, and where a worker may send what it likes. An answer
 is a head, which is JSON, and then records (JSON as well) and outputs, whose lengths are in the
-head. Nothing is read of it before its values are counted, and every field is checked against the
+head. Its values are counted before any of it is read, and every field is checked against the
 request.
 """
 
@@ -99,12 +99,12 @@ class Request:
     folder: str | None = None
 
     def to_bytes(self) -> bytes:
-        """As it is sent."""
+        """The bytes that are sent."""
         return pickle.dumps(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> Request:
-        """As it arrives at a worker, which trusts its client."""
+        """Reads what a worker received; it trusts its client."""
         request = pickle.loads(data)  # noqa: S301  from the client, whose code the worker runs
         assert isinstance(request, Request)
         return request
@@ -129,7 +129,7 @@ class Reply:
     error: str = ""
 
     def to_bytes(self) -> bytes:
-        """As it is sent: the head's length, the head, records and checks, outputs."""
+        """The bytes that are sent: the head's length, the head, records and checks, outputs."""
         judged: list[tuple[int, int, bytes, bytes | None]] = [
             (work, case, dump_json(record_of_result(done.keys, done.result)).encode(), done.output)
             for work, cases in self.judged.items()
@@ -157,7 +157,7 @@ class Reply:
         """Reads an answer.
 
         Args:
-            data: the answer; believed in nothing but the verdicts.
+            data: the answer; nothing in it is trusted but the verdicts.
             request: the work that was requested.
 
         Raises:
@@ -189,9 +189,9 @@ def _read(data: bytes, request: Sequence[Job | Check]) -> Reply:
     lengths = [record for _, _, record, _ in listed] + [check for _, check in checks]
     outputs = [output for *_, output in listed if output != _NO_OUTPUT]
     if any(length < 0 for length in (*lengths, *outputs)):
-        raise MalformedError("a length that is not one")
+        raise MalformedError("a negative length")
     if start + sum(lengths) + sum(outputs) != len(data):
-        raise MalformedError("a length other than it says")
+        raise MalformedError("a length that differs from the one stated in its head")
     texts = data[start : start + sum(lengths)].decode()
     if has_more_values(texts, _MAX_ANSWER_VALUES):
         raise MalformedError(f"its records have more than {_MAX_ANSWER_VALUES:,} values")
@@ -265,7 +265,7 @@ class Identity:
 
     @staticmethod
     def of(settings: Settings, suite: str) -> Identity:
-        """That of this process.
+        """The identity of this process.
 
         Args:
             settings: sandbox and engines, opened.
@@ -303,12 +303,12 @@ class Question:
     judge: str = __version__
 
     def to_bytes(self) -> bytes:
-        """As it is sent."""
+        """The bytes that are sent."""
         return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def from_bytes(data: bytes) -> Question:
-        """As it arrives."""
+        """Reads what was received."""
         fields = json.loads(data)
         return Question(fields["suite_root"], fields["probe"], fields["judge"])
 
@@ -340,7 +340,7 @@ class Introduction:
     problem: str = ""
 
     def to_bytes(self) -> bytes:
-        """As it is sent."""
+        """The bytes that are sent."""
         mine = self.identity
         return json.dumps(
             {
@@ -356,7 +356,7 @@ class Introduction:
 
     @staticmethod
     def from_bytes(data: bytes) -> Introduction:
-        """As it arrives; anything that is not an introduction is a problem of the worker."""
+        """Reads what was received; anything but an introduction is a problem of the worker."""
         if len(data) > _MAX_INTRODUCTION_BYTES:
             return Introduction(problem=f"its introduction has {len(data):,} bytes")
         try:

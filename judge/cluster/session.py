@@ -162,7 +162,7 @@ class ClusterExecutor:
         return None if self._dispatcher is None else self._dispatcher.stopped
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
-        """Has the jobs done; yields finished cases in the calling thread, as they are done."""
+        """Runs the jobs; yields finished cases in the calling thread, as they are done."""
         reused: list[JudgedCase] = []
         waiting = _without_reused(jobs, reused)
         head = next(waiting, None)

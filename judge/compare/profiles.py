@@ -104,8 +104,9 @@ class Profile:
     def identity(self) -> str:
         """A string that is the same for the same rules, for reuse keys.
 
-        The version is raised for the profiles whose verdicts a change of the judge may change, and
-        a rule that is younger than results on record is only named where it is set.
+        When a change of the judge may change verdicts of a profile, the version of that profile is
+        raised. A rule that was added later is named only where it is set, so that earlier results
+        can still be reused.
         """
         return _identity(self)
 

@@ -29,7 +29,7 @@ class UnjudgedChecker(Checker):
         """Any will do: a command gives its options to all tasks of a suite."""
 
     def describe(self, spec: CheckerSpec) -> str:  # noqa: ARG002
-        """That nothing is judged."""
+        """A line that says that nothing is judged."""
         return "not judged"
 
     def key(self, task: Task) -> Mapping[str, object]:  # noqa: ARG002

@@ -16,7 +16,7 @@ import enum
 import functools
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType, NoneType
@@ -224,6 +224,20 @@ def check_bounds(options: Any) -> None:
     for name, declaration in options_in(type(options)).items():
         if declaration.option.least is not None:
             check_at_least(name, getattr(options, name), declaration.option.least)
+
+
+def check_names(checker: str, options: Iterable[str], known: Collection[str]) -> None:
+    """Checks that a checker has all of some options.
+
+    Raises:
+        UsageError: it does not have one of them.
+    """
+    for name in options:
+        if name not in known:
+            raise UsageError(
+                f"the checker {checker} has no option {name!r}",
+                hint=f"Options: {', '.join(known)}.",
+            )
 
 
 def check_at_least(name: str, value: float | None, least: float) -> None:

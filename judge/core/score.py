@@ -194,7 +194,7 @@ def score_tasks(tasks: Iterable[TaskScores]) -> GroupScore:
 
 
 def best_samples(submissions: Iterable[SubmissionScore]) -> set[tuple[str, int]]:
-    """Of each task the sample with the best scores, the first of several: best of n.
+    """The sample of each task with the best scores, the first of several: best of n.
 
     Returns:
         Task ids and sample numbers.

@@ -36,6 +36,23 @@ class FileKind(enum.StrEnum):
     TEXT = "text"
 
 
+KIND_OF_SUFFIX: Mapping[str, FileKind] = {
+    ".xlsx": FileKind.WORKBOOK,
+    ".xlsm": FileKind.WORKBOOK,
+    ".csv": FileKind.TABLE,
+    ".tsv": FileKind.TABLE,
+    ".png": FileKind.IMAGE,
+    ".jpg": FileKind.IMAGE,
+    ".jpeg": FileKind.IMAGE,
+    ".gif": FileKind.IMAGE,
+    ".webp": FileKind.IMAGE,
+    ".txt": FileKind.TEXT,
+    ".md": FileKind.TEXT,
+    ".json": FileKind.TEXT,
+}
+"""The kind of a file by the end of its name, in lower case."""
+
+
 @dataclass(frozen=True, slots=True)
 class InputFile:
     """A file that may be read for the answer.

@@ -49,7 +49,7 @@ class Target:
     offset: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         named = f"{self.role} {self.name!r}" if self.name is not None else self.role
         return named if self.text is None else f"{named} with the text {self.text!r}"
 
@@ -64,7 +64,7 @@ class Click:
     hold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"click on {self.target}"
 
 
@@ -75,7 +75,7 @@ class Type:
     text: str
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"type {self.text!r}"
 
 
@@ -86,7 +86,7 @@ class Keys:
     keys: tuple[str, ...]
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"keys {'+'.join(self.keys)}"
 
 
@@ -97,7 +97,7 @@ class GoTo:
     ref: str
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"go to {self.ref}"
 
 
@@ -111,7 +111,7 @@ class Drag:
     hold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"drag from {self.start} to {self.end}"
 
 
@@ -123,7 +123,7 @@ class Scroll:
     by: int
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"scroll by {self.by} on {self.target}"
 
 
@@ -134,7 +134,7 @@ class WaitFor:
     target: Target
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"wait for {self.target}"
 
 
@@ -145,7 +145,7 @@ class Say:
     signal: Signal
 
     def __str__(self) -> str:
-        """As messages name it."""
+        """Its name in messages."""
         return f"say {self.signal}"
 
 

@@ -241,7 +241,7 @@ class LineAppender:
             raise
 
     def sync(self) -> None:
-        """Has all lines so far on the disk when this returns.
+        """Waits until all lines so far are on the disk.
 
         Raises:
             OSError: the disk does not take them.

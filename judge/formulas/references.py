@@ -155,7 +155,7 @@ _ROW_DIGITS = 7
 
 @functools.lru_cache(maxsize=4096)
 def _form(parts: tuple[str, ...]) -> _Form:
-    """Reads a formula whose row numbers are left out; any others stand for them."""
+    """Reads a formula whose row numbers are left out, with made-up numbers in their place."""
     index_at: dict[int, int] = {}
     text = parts[0]
     for index, part in enumerate(parts[1:]):
@@ -264,7 +264,7 @@ def _sums(call: re.Match[str]) -> list[Reference]:
 
 
 def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Reference:
-    """A rectangle and what follows it, as far as another one that starts in it may reach."""
+    """A rectangle, extended as far as another rectangle that starts inside of it may reach."""
     row = reference.max_row if inside else reference.min_row
     column = reference.max_column if inside else reference.min_column
     return Reference(
@@ -277,7 +277,7 @@ def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Refer
 
 
 def _boxes(named: Sequence[Reference]) -> list[Reference]:
-    """Of each sheet the smallest rectangle around those that are named."""
+    """For each sheet, the smallest rectangle around the rectangles that are named."""
     return [
         Reference(
             sheet,

@@ -459,7 +459,7 @@ class _Batch:
         self._take(result, reused=True)
 
     def judge(self, jobs: Iterable[Job], executor: Executor) -> BatchResult:
-        """Has the jobs done, and records their results."""
+        """Runs the jobs, and records their results."""
         with contextlib.closing(executor.judge(jobs)) as judged:
             for case in judged:
                 if case.reused:

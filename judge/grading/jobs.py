@@ -204,7 +204,7 @@ def _typed(submission: Submission, task: Task) -> RunOutcome:
 
 
 class Executor(Protocol):
-    """Has jobs done, on threads or elsewhere."""
+    """Runs jobs, on threads or elsewhere."""
 
     @property
     def stopped(self) -> JudgeError | None:
@@ -212,7 +212,7 @@ class Executor(Protocol):
         ...
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
-        """Has the jobs done; yields finished cases in the calling thread, in any order.
+        """Runs the jobs; yields finished cases in the calling thread, in any order.
 
         Closing the iterator early ends the work.
 
@@ -244,7 +244,7 @@ class ThreadExecutor:
         return self._worker.gone
 
     def judge(self, jobs: Iterable[Job]) -> Generator[JudgedCase]:
-        """Has the jobs done; yields finished cases in the calling thread, as they are done."""
+        """Runs the jobs; yields finished cases in the calling thread, as they are done."""
         finished: queue.SimpleQueue[JudgedCase | BaseException | None] = queue.SimpleQueue()
         shared = _SharedJobs(jobs)
         worker = self._worker

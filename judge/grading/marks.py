@@ -20,9 +20,8 @@ from judge.core.verdict import CaseResult
 from judge.errors import StoreError
 from judge.files.documents import MalformedError
 from judge.files.forms import Count, Sha256, checked
-from judge.grading.store import RunDirectory
+from judge.grading.store import MARKS_FILE, RunDirectory
 
-MARKS_FILE = "marks.jsonl"
 HOLDS_FROM = 0.6
 """From which score an item counts as holding, as IB-bench has it."""
 

@@ -9,6 +9,17 @@ from judge.core.limits import Limits
 from judge.core.option import Option, Section
 from judge.recalc.names import Mode
 
+ClusterName = Annotated[
+    str | None,
+    Option(
+        "Judge on workers: local:N, tcp://…, tls://… or FILE.yaml (docs/scaling.md).",
+        Section.ISOLATION,
+        metavar="CLUSTER",
+    ),
+]
+InsecureCluster = Annotated[
+    bool, Option("Allow a cluster on other machines without TLS.", Section.ISOLATION)
+]
 SandboxName = Annotated[
     str,
     Option(

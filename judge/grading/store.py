@@ -61,6 +61,7 @@ _ASKED_FILES = frozenset({SUBMISSIONS_FILE, ATTEMPTS_FILE})
 CASES_FILE = "cases.jsonl"
 REPORT_FILE = "report.json"
 SUSPECTS_FILE = "suspects.json"
+MARKS_FILE = "marks.jsonl"
 """The suspect golds that the scores are also given without."""
 WORKBOOKS_FOLDER = "workbooks"
 LOCK_FILE = ".lock"
@@ -72,6 +73,10 @@ MAX_WORKBOOK_BYTES = 256 * MIB
 """Four times what a program may leave."""
 
 _FILE_MODE = 0o644
+
+
+class HeldRunError(StoreError):
+    """Another process is writing to the results directory."""
 
 
 def kept_workbook(run: Path, digest: str) -> bytes | None:
@@ -328,7 +333,7 @@ class RunDirectory(Closable):
                 cache.
 
         Raises:
-            StoreError: it is longer than a record may be that is read, or cannot be written.
+            StoreError: the record is longer than readers accept, or cannot be written.
         """
         line = self._line(name, record)
         with self._writing(name):
@@ -344,7 +349,7 @@ class RunDirectory(Closable):
                 appender.sync()
 
     def sync(self, name: str) -> None:
-        """Has the records that were appended to a file so far on the disk when this returns."""
+        """Waits until all records that were appended to a file are on the disk."""
         if (appender := self._appenders.get(name)) is not None:
             with self._writing(name):
                 appender.sync()
@@ -413,7 +418,7 @@ class RunDirectory(Closable):
                 self._make()
                 self._lock = take_lock(self.path / LOCK_FILE)
         except HeldError as error:
-            raise StoreError(
+            raise HeldRunError(
                 f"{self.path}: another judge is writing to this results directory",
                 hint="Wait for it to end, or give another --out.",
             ) from error

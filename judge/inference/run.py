@@ -85,7 +85,7 @@ async def run_inference(
     resources: Resources,
     listeners: Listeners | None = None,
 ) -> InferenceSummary:
-    """Has a chat model solve every task that has no submission yet.
+    """Solves every task that has no submission yet with a chat model.
 
     Args:
         plan: determines the requests.

@@ -59,7 +59,7 @@ _MAX_OPEN_SESSIONS = 16  # about 100 MB each
 
 
 class Solver:
-    """Has a chat model solve tasks as a plan says.
+    """Solves tasks with a chat model, as a plan says.
 
     Args:
         plan: the run.

@@ -146,7 +146,7 @@ def _as_double(match: re.Match[str]) -> str:
 def number_of(digits: str) -> float | None:
     """The number that digits stand for, perhaps with a point or an exponent.
 
-    A whole number that is too large for a float to have each of its digits stays as it is stated:
+    A whole number that has more digits than a float can hold is kept exactly:
     ``9007199254740993.0`` is not ``9007199254740992``.
 
     Returns:

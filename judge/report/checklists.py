@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from judge.core.finding import in_words
 from judge.core.records.cases import CaseComparison, ChecklistRecord, ItemRecord, PointsRecord
 from judge.core.records.reports import MarkedPointsReport, PointsReport
 from judge.core.verdict import CaseResult
-from judge.grading.marks import MarkedPoints, MarkRecord
+
+if TYPE_CHECKING:
+    from judge.grading.marks import MarkedPoints, MarkRecord
 
 JUDGES = {
     "deterministic": "deterministic",
@@ -38,6 +40,12 @@ class ItemsPart(TypedDict):
     groups: list[ItemGroup]
 
 
+def _marked_points(marks: Sequence[MarkRecord]) -> MarkedPoints:
+    from judge.grading.marks import MarkedPoints  # noqa: PLC0415  few runs have any
+
+    return MarkedPoints(marks)
+
+
 class PointsTally:
     """The points of all cases that were judged by a checklist.
 
@@ -46,7 +54,7 @@ class PointsTally:
     """
 
     def __init__(self, marks: Sequence[MarkRecord] = ()) -> None:
-        self._marked = MarkedPoints(marks) if marks else None
+        self._marked = _marked_points(marks) if marks else None
         self._cases = self._passing = self._with_pass_share = 0
         self._of_all: list[float] = []
         self._of_judged: list[float] = []

@@ -37,7 +37,6 @@ from judge.core.verdict import CaseResult
 from judge.errors import StoreError
 from judge.files.documents import dump_json, parse_json
 from judge.files.json_lines import LinesAt
-from judge.grading.marks import MarkRecord
 from judge.grading.overrides import NO_OVERRIDES, ManualVerdict, Overrides
 from judge.grading.store import REPORT_FILE, RunDirectory
 from judge.report.counts import shares_of_tallies
@@ -52,6 +51,7 @@ from judge.report.tally import (
 )
 
 if TYPE_CHECKING:
+    from judge.grading.marks import MarkRecord
     from judge.report.repeats import RepeatedRuns
     from judge.report.set_aside import LevelTally, SuspectsTally
     from judge.suspects.decisions import Suspicions

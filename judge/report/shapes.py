@@ -262,7 +262,7 @@ def inspect_files(
     *,
     on_file: Callable[[], None] = lambda: None,
 ) -> dict[tuple[str, int], CaseFiles]:
-    """Looks at the input workbooks of all cases that a run reports on.
+    """Reads the input workbooks of all cases that a run reports on.
 
     Args:
         run: the run; if its suite is not available, the result is empty.

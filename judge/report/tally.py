@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from judge.core.score import GroupScore, SubmissionScore, TaskScores, score_submission, score_tasks
 from judge.core.task import Task
 from judge.core.verdict import CaseResult, Verdict
-from judge.grading.marks import MarkRecord
 from judge.grading.overrides import NO_OVERRIDES, Overrides
 from judge.report.checklists import PointsTally
 from judge.report.counts import ChartsTally, ScopeTally, ShareTally, UsageTally
 
 if TYPE_CHECKING:
     from judge.core.records.runs import RunDocument
+    from judge.grading.marks import MarkRecord
     from judge.report.repeats import RepeatedRuns
     from judge.report.set_aside import CertifiedTally, SuspectsTally
     from judge.suspects.decisions import Suspicions

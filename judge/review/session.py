@@ -359,7 +359,7 @@ class ReviewSession:
         """One suspect with its evidence and the workbooks of a case.
 
         Args:
-            index: the suspect's place.
+            index: position of the suspect in the list, from 0.
             case: number of the case to show; None for its own, or the first.
             output: which output of the case to show; None for the first.
 
@@ -427,10 +427,10 @@ class ReviewSession:
         evidence: str = "",
         typed: Typed | None = None,
     ) -> Decision:
-        """Keeps a decision, and writes the corrections that follow from all of them.
+        """Records a decision, and writes the corrections that follow from all decisions.
 
         Args:
-            index: the suspect's place.
+            index: position of the suspect in the list, from 0.
             finding: what was found.
             reason: what a reader sees in the question.
             evidence: what the cells show.
@@ -439,7 +439,7 @@ class ReviewSession:
         Raises:
             UsageError: a reason is missing, or what was typed does not fit the task.
             StoreError: the decision cannot be written; then nothing of it counts.
-            SuiteError: it is kept, but the file of corrections cannot be written.
+            SuiteError: the decision is kept, but the file of corrections cannot be written.
         """
         suspect = self._suspect(index)
         reason, evidence = " ".join(reason.split()), " ".join(evidence.split())
@@ -492,7 +492,7 @@ class ReviewSession:
 
 
 def _check_replaceable(path: Path) -> None:
-    """Whether a file of corrections may be replaced: everything in it came from reviews."""
+    """Refuses to replace a file of corrections unless everything in it came from reviews."""
     if not path.is_file():
         return
     foreign = [

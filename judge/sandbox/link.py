@@ -219,7 +219,7 @@ class FrameChannel:
 
 
 def start_service(stream: ByteStream, config: dict[str, Any], *, entry: str = "service") -> None:
-    """Sends a service program in.
+    """Sends a service program into the sandbox.
 
     Args:
         stream: to the interpreter that waits for it.

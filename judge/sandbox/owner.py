@@ -40,7 +40,7 @@ class Owner:
         )
 
     def label(self) -> str:
-        """As the text of a label."""
+        """The text of a label."""
         return " ".join((self.host, self.boot, self.space, str(self.pid), self.started))
 
     @classmethod

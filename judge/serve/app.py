@@ -28,7 +28,7 @@ from judge.serve.api.limits import PROBLEMS, BoundedBodies
 from judge.serve.context import Server
 from judge.serve.intake import LIMITS
 from judge.serve.operations.metrics import metrics_of
-from judge.serve.pages.frame import prefix_of, problem_page, wants_page
+from judge.serve.pages.frame import POLICY, prefix_of, problem_page, wants_page
 from judge.serve.problems import Problem, for_status
 from judge.serve.store.database import DatabaseGoneError
 from judge.version import __version__
@@ -70,10 +70,7 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-    ),
+    "Content-Security-Policy": POLICY,
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -203,7 +204,9 @@ def _archive(
             for task in outputs.attempted
         )
         body = received.keep()
-        if not target.exists():
+        if target.exists():
+            os.utime(target)  # younger than what a sweep takes away
+        else:
             _put(inside, target)
     return Checked(Kind.WORKBOOKS, body, cases, samples)
 

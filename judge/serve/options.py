@@ -8,7 +8,7 @@ from typing import Annotated
 
 from judge.core.option import Option, Section
 from judge.errors import UsageError
-from judge.grading.options import SandboxName
+from judge.grading.options import ClusterName, InsecureCluster, SandboxName
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
@@ -137,17 +137,8 @@ class SlotOptions:
         ),
     ] = 1
     sandbox: SandboxName = "auto"
-    cluster: Annotated[
-        str | None,
-        Option(
-            "Judge on workers: local:N, tcp://…, tls://… or FILE.yaml (docs/scaling.md).",
-            Section.ISOLATION,
-            metavar="CLUSTER",
-        ),
-    ] = None
-    insecure_cluster: Annotated[
-        bool, Option("Allow a cluster on other machines without TLS.", Section.ISOLATION)
-    ] = False
+    cluster: ClusterName = None
+    insecure_cluster: InsecureCluster = False
     name: Annotated[
         str, Option("Name of this dispatcher; no two have the same.", Section.ISOLATION)
     ] = "main"

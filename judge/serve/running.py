@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import socket
 import threading
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -103,6 +106,7 @@ def serve(
         parts.start("server", web.run, stop=lambda: setattr(web, "should_exit", True))
         _wait_until_started(web, parts)
         on_listening(server, made.code, address)
+        tell_service_manager("READY=1")
         if dispatcher is not None:
             ready = threading.Event()
             parts.start(
@@ -139,6 +143,8 @@ def dispatch(place: PlaceOptions, slots: SlotOptions, *, on_ready: Callable[[], 
         dispatcher = _dispatcher(made.server, slots)
         parts = _Parts(stack)
         parts.start("dispatcher", lambda: dispatcher.run(on_ready=on_ready), stop=dispatcher.stop)
+        parts.start("chores", lambda: _do_chores(made.server, parts.ended, ()))
+        tell_service_manager("READY=1")
         parts.wait()
 
 
@@ -271,17 +277,36 @@ def _when(ready: threading.Event, server: Server, act: Callable[[Server], None])
     act(server)
 
 
-def _do_chores(server: Server, ended: threading.Event) -> None:
+def tell_service_manager(state: str) -> None:
+    """Tells systemd that a process is ready, or that it lives, if it has asked to be told.
+
+    Args:
+        state: ``READY=1`` or ``WATCHDOG=1``; see sd_notify(3).
+    """
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    with (
+        contextlib.suppress(OSError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender,
+    ):
+        sender.sendto(state.encode(), address.replace("@", "\0", 1))
+
+
+def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CHORES) -> None:
     chores: list[Callable[[Server], Any]] = []
-    for name in CHORES:
+    for name in names:
         module, _, function = name.partition(":")
         chores.append(getattr(importlib.import_module(module), function))
     while not ended.wait(_CHORE_S):
+        tell_service_manager("WATCHDOG=1")
         for chore in chores:
             try:
                 chore(server)
             except JudgeError as error:
                 print_label("warning:", "yellow", error.message)
+            except Exception:  # noqa: BLE001  a full disk must not end the server
+                print_label("error:", "red", f"{chore.__name__}: {traceback.format_exc()}")
 
 
 def _first_operator(database: Database) -> str | None:

@@ -125,7 +125,7 @@ class DesktopFormat(SuiteFormat):
         return Contents(self.name, tasks, self._notes(root), faults, tables)
 
     def _notes(self, root: Path) -> tuple[str, ...]:
-        """That there are tasks of the other format as well, and how those are judged."""
+        """A note that there are tasks of the other format as well, and how those are judged."""
         other = "" if self._before is not None else SPIDER2V.definition
         if not other or not (root / other).is_dir():
             return ()

@@ -228,7 +228,7 @@ class SuiteFormat(ABC):
         return {}
 
     def role_of(self, file_name: str, task_id: str) -> FileRole | None:  # noqa: ARG002
-        """The role of a file for a program of the task, by its name; None for files of others.
+        """The role of a file for programs of the task, by its name; None if none of them uses it.
 
         Prompts and programs of other people name their files; this says which to look for.
         """
@@ -243,7 +243,7 @@ class SuiteFormat(ABC):
         return None
 
     def definition_of(self, root: Path, tasks: Sequence[Task]) -> str:  # noqa: ARG002
-        """The text of a definition that gives tasks of a suite as they are now.
+        """The text of a definition file that describes tasks of a suite as they are now.
 
         Args:
             root: the folder of the suite.
@@ -272,7 +272,7 @@ class SuiteFormat(ABC):
             accepted: task and sample -> whether its output was accepted.
 
         Returns:
-            Those of each repeat; none where the folder has no logs.
+            The figures of each repetition; none if the folder has no logs.
 
         Raises:
             SubmissionError: the folder cannot be listed.

@@ -19,7 +19,16 @@ from judge.compare.files.options import asks_signal
 from judge.compare.registry import check_options
 from judge.core.score import ScoreColumn, ScoreTable
 from judge.core.submission import AnswerForm
-from judge.core.task import CheckerSpec, FileKind, Gold, InputFile, Task, TaskQuestion, TestCase
+from judge.core.task import (
+    KIND_OF_SUFFIX,
+    CheckerSpec,
+    FileKind,
+    Gold,
+    InputFile,
+    Task,
+    TaskQuestion,
+    TestCase,
+)
 from judge.errors import SuiteError, UsageError
 from judge.files.documents import MalformedError, dump_json, json_type, parse_json, read_regular
 from judge.suites.fields import Fields, shown
@@ -92,22 +101,6 @@ FORMAT = OwnFormat()
 _HINT = "dataset/schema.md describes what a suite.json looks like"
 _MAX_ID_LENGTH = 200
 _BOM = b"\xef\xbb\xbf"
-
-KIND_OF_SUFFIX = {
-    ".xlsx": FileKind.WORKBOOK,
-    ".xlsm": FileKind.WORKBOOK,
-    ".csv": FileKind.TABLE,
-    ".tsv": FileKind.TABLE,
-    ".png": FileKind.IMAGE,
-    ".jpg": FileKind.IMAGE,
-    ".jpeg": FileKind.IMAGE,
-    ".gif": FileKind.IMAGE,
-    ".webp": FileKind.IMAGE,
-    ".txt": FileKind.TEXT,
-    ".md": FileKind.TEXT,
-    ".json": FileKind.TEXT,
-}
-"""The kind of an input for which none is given."""
 
 
 def read_suite(root: Path) -> Contents:

@@ -157,7 +157,7 @@ def lacks(name: str) -> str:
 
 
 def lacking(name: str, record: Mapping[str, object]) -> str:
-    """That message, with the fields that are there and the one that may be meant."""
+    """The message, with the fields that the line has and the one that may be meant."""
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""

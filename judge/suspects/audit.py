@@ -115,7 +115,7 @@ def _suspected(by_task: Iterable[TaskFindings]) -> Iterable[CaseFiles]:
 
 
 def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFindings:
-    """Looks for signs in one task; what is wrong with its files is in the findings."""
+    """Looks for signs in one task; faults of its files are in the findings."""
     opened, problems = _opened(task, tools)
     if not opened and not checker_of(task.checker).lists_items:
         reason = f"its answers are not cells of a workbook (checker {task.checker.name})"

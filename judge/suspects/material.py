@@ -246,7 +246,7 @@ def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
 def answer_of(
     task: Task, case: CaseMaterial, output: Output
 ) -> Mapping[CellAddress, CellValue] | None:
-    """The answer in an output, at the addresses of the gold; None if there is none to read."""
+    """The answer in an output, at the addresses of the gold; None if it cannot be read."""
     try:
         data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
         if data is None:
@@ -341,7 +341,7 @@ def what_formulas_give(
 def apart_by_rewriting(
     case: CaseMaterial, formulas: Mapping[CellAddress, str]
 ) -> dict[CellAddress, CellValue]:
-    """Cells of the answer that other formulas would change, with what these give.
+    """Cells of the answer that other formulas would change, with the values of these formulas.
 
     The engines have to give the gold's value for the formulas that are there, so that a fault of
     theirs is not taken for one of the gold. Errors do not count: a formula need not fit elsewhere.

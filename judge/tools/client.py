@@ -24,13 +24,13 @@ from judge.tools.box import Box, BoxError
 from judge.tools.mcp import HANDSHAKE, STATELESS
 from judge.version import __version__
 
-START_S = 60.0
-"""How long a server may take until it answers at all."""
+START_S = 180.0
+"""How long a server may take until it answers at all: on an idle machine they take 1 to 6 s."""
 
 PROBE_S = 5.0
 """How long it may take to answer ``server/discover`` before ``initialize`` is sent as well."""
 
-LIST_S = 30.0
+LIST_S = 60.0
 CANCEL_S = 5.0
 """How long it may go on after a call was cancelled, before it is ended."""
 
@@ -429,7 +429,7 @@ class McpClient:
                 answer = self._read(line, deadline)
                 if answer is None:
                     continue
-                if answer["id"] in numbers and not set(self._early) & set(numbers):
+                if answer["id"] in numbers and answer["id"] not in self._early:
                     self._early[answer["id"]] = answer
                 else:
                     self._make_noise("an answer to no request")

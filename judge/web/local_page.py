@@ -278,7 +278,7 @@ class LocalPage(abc.ABC):
         return job
 
     async def _work(self, job: _Job, request: Request, body: bytes) -> None:
-        """Has a thread work out an answer, so that it does not block other requests.
+        """Works out an answer on a thread, so that it does not block other requests.
 
         A thread that only reads ends with the process; the process waits for one that writes.
         """

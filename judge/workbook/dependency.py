@@ -304,8 +304,8 @@ class Search:
     def __init__(self, index: FormulaIndex) -> None:
         self._index = index
         self._seen: dict[tuple[str, int], dict[int, int]] = defaultdict(dict)
-        """Of each column, place of a cell that was seen -> a later place; it leads past all that
-        were seen, as in a union-find structure."""
+        """For each column: position of a cell that was seen -> a later position. It leads past all
+        cells that were seen, as in a union-find structure."""
         self._rectangles: set[tuple[str, Reference]] = set()
         self.sheets: set[str] = set()
         """Every sheet that was searched."""

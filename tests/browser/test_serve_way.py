@@ -267,7 +267,9 @@ PAGES = {
         f"/disputes/new?task={TASK}&case=2&submission={{one}}", "/me", "/me/tokens", "/me/webhooks",
     ),
     "first": ("/", "/review", "/review/{dispute}", "/disputes/{dispute}"),
-    "author": ("/", "/rejudgings", "/rejudgings/{rejudging}", "/admin", "/suites/small"),
+    "author": ("/", "/rejudgings", "/rejudgings/{rejudging}", "/admin", "/suites/small",
+        "/suites/small/probing",
+    ),
 }  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 # mypy: ignore-errors
 """An MCP server that misbehaves in the way that its argument names. Runs inside the sandbox."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -75,7 +77,7 @@ def answer(number, text="said"):
     send({"id": number, "result": {"content": [{"type": "text", "text": text}]}})
 
 
-def call(number, calls):
+def call(number, params):
     if MODE in {"hang_call", "ignore_cancel", "hang_once"}:
         if MODE == "hang_once" and os.path.exists("/home/agent/was"):
             return answer(number)
@@ -86,6 +88,11 @@ def call(number, calls):
             out.write(b"x" * 65536)
     elif MODE == "40_mb":
         answer(number, "y" * 40_000_000)
+    elif MODE == "run_code":
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(params["arguments"]["text"], {})
+        answer(number, printed.getvalue())
     elif MODE == "drip":
         while True:
             out.write(b"z")
@@ -228,7 +235,6 @@ def main():
         out.flush()
     if MODE == "slow_start":
         time.sleep(8)
-    calls = 0
     for line in sys.stdin:
         message = json.loads(line)
         method, number = message.get("method"), message.get("id")
@@ -269,8 +275,7 @@ def main():
         elif method == "tools/list":
             list_tools(number, params)
         elif method == "tools/call":
-            calls += 1
-            call(number, calls)
+            call(number, params)
     if MODE == "ignore_end":
         while True:
             time.sleep(0.1)

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from benchmarks.serve_crashes import kill
+from benchmarks.serve_rig import is_right, rig_of
 from judge import api
 from judge.api.options import ScoreOptions
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
@@ -31,7 +33,13 @@ pytestmark = [pytest.mark.bubblewrap, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     """A server with a dispatcher, and the three sample suites."""
-    folder = tmp_path_factory.mktemp("server")
+    with serving(tmp_path_factory.mktemp("server")) as world:
+        yield world
+
+
+@contextlib.contextmanager
+def serving(folder: Path, **options: Any) -> Iterator[World]:
+    folder.mkdir(exist_ok=True)
     with new_database("sqlite", folder, None) as database:
         world = make_world(database, folder)
         with database.writing(ACTOR) as transaction:
@@ -39,7 +47,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
                 suite = NewSuite(name, name, world.accounts["author"])
                 add_revision(world.server, transaction, suite)
                 add_phase(transaction, NewPhase(f"{name}-open", name, per_day=99))
-        with dispatching(world):
+        with dispatching(world, **options):
             yield world
 
 
@@ -74,8 +82,23 @@ def solutions(folder: Path, suite: str) -> tuple[Path, Path, str]:
     return path, path, "application/x-ndjson"
 
 
-@pytest.mark.parametrize("suite", ["sample", "sample-typed", "sample-rules"])
+SUITES = ("sample", "sample-typed", "sample-rules")
+
+
+@pytest.mark.parametrize("suite", SUITES)
 def test_the_report_is_that_of_judge_score(server: World, tmp_path: Path, suite: str) -> None:
+    report_is_that_of_judge_score(server, tmp_path, suite)
+
+
+def test_on_a_cluster_it_is_the_same(tmp_path: Path) -> None:
+    """All three kinds of submissions on one session of workers, against threads."""
+    with serving(tmp_path / "server", cluster="local:2") as world:
+        for suite in SUITES:
+            (tmp_path / suite).mkdir()
+            report_is_that_of_judge_score(world, tmp_path / suite, suite)
+
+
+def report_is_that_of_judge_score(server: World, tmp_path: Path, suite: str) -> None:
     body, scored, kind = solutions(tmp_path, suite)
     client = server.client()
     headers = server.headers("contestant")
@@ -138,3 +161,20 @@ def test_a_revision_whose_files_were_changed_is_not_judged(server: World) -> Non
         assert "digest" in view["judging"]["reason"]
     finally:
         definition.write_bytes(before)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_kill_while_a_judging_is_under_way_loses_and_doubles_nothing(kind: str) -> None:
+    """The short form of benchmarks/serve_crashes.py: everything is killed at once, and started."""
+    with rig_of(kind) as rig:
+        rig.start("dispatcher", "server")
+        rig.prepare()
+        for place in range(3):
+            rig.hand_in(place)
+        rig.wait_for("a judging under way", lambda: bool(rig.held("dispatcher")))
+        assert kill(rig, "all")
+        rig.wait_until_judged()
+        results = rig.results()
+        assert rig.lost_leases() > 0
+        assert results["submissions"] == 3
+        assert is_right(results), results

@@ -144,23 +144,6 @@ def show_window(
     """
     window, last = _window(workbook, sheet, first, least)
     area = CellRange(sheet, window.min_row, window.min_column, window.max_row, window.max_column)
-    rows = [
-        [""] * (window.max_column - window.min_column + 1)
-        for _ in range(window.max_row - window.min_row + 1)
-    ]
-    raw: dict[str, str] = {}
-    styles: dict[str, str] = {}
-    formats: dict[str, str] = {}
-    for (row, column), cell in workbook.cells(area).items():
-        name = cell_name(row, column)
-        text, typed = shown_text(cell), typed_text(cell)
-        rows[row - window.min_row][column - window.min_column] = text
-        if typed != text:
-            raw[name] = typed
-        if look := css(workbook.style(cell.style), number=isinstance(cell.value, int | float)):
-            styles[name] = look
-        if cell.number_format != "General":
-            formats[name] = cell.number_format
     tail = workbook.sheet(sheet).tail
     return {
         "sheet": sheet,
@@ -170,15 +153,31 @@ def show_window(
         "last_column": last.max_column,
         "most_rows": MAX_ROWS,
         "most_columns": MAX_COLUMNS,
-        "rows": rows,
-        "raw": raw,
-        "styles": styles,
-        "formats": formats,
+        **_shown_cells(workbook, area),
         "merges": [str(merge) for merge in tail.merges if _inside(merge, window)],
         "answer": [str(part) for part in _parts(answer, sheet, window)],
         "marked": [cell_name(ref.row, ref.column) for ref in marked if ref.sheet == sheet],
         "conditional": rule_lines(workbook, sheet),
     }
+
+
+def _shown_cells(workbook: Workbook, area: CellRange) -> dict[str, Any]:
+    """``rows``, ``raw``, ``styles`` and ``formats`` of :func:`show_window`."""
+    rows = [[""] * area.columns for _ in range(area.rows)]
+    raw: dict[str, str] = {}
+    styles: dict[str, str] = {}
+    formats: dict[str, str] = {}
+    for (row, column), cell in workbook.cells(area).items():
+        name = cell_name(row, column)
+        text, typed = shown_text(cell), typed_text(cell)
+        rows[row - area.min_row][column - area.min_column] = text
+        if typed != text:
+            raw[name] = typed
+        if look := css(workbook.style(cell.style), number=isinstance(cell.value, int | float)):
+            styles[name] = look
+        if cell.number_format != "General":
+            formats[name] = cell.number_format
+    return {"rows": rows, "raw": raw, "styles": styles, "formats": formats}
 
 
 def _window(

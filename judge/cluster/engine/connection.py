@@ -173,12 +173,12 @@ class Connection:
         return Connection(self._client, self._address, clock=self._clock, turns=self._turns)
 
     def prepare(self, recipe: WorkerRecipe) -> None:
-        """Has every worker open sandbox and engines, those that come later as well."""
+        """Makes every worker open sandbox and engines, those that join later as well."""
         with self._calling():
             self._client.register_plugin(JudgePlugin(pickle.dumps(recipe)), name=NAME)
 
     def release(self) -> None:
-        """Has every worker close them, as far as they can be reached."""
+        """Makes every worker that can be reached close them."""
         if self._client.status == "running":
             with contextlib.suppress(Exception):
                 self._client.unregister_worker_plugin(NAME)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from judge.core.option import check_names
 from judge.errors import UsageError
 from judge.files.documents import written
 
@@ -192,11 +193,7 @@ class BoardOptions:
         Raises:
             UsageError: an option is unknown, or its value does not fit.
         """
-        unknown = [name for name in options if name != "board"]
-        if unknown:
-            raise UsageError(
-                f"the checker {NAME} has no option {unknown[0]!r}", hint="Options: board."
-            )
+        check_names(NAME, options, ("board",))
         if "board" not in options:
             return BoardOptions(None)
         try:

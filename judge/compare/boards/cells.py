@@ -283,7 +283,7 @@ class SheetCells:
 
     @cached_property
     def ends(self) -> tuple[int, int]:
-        """Where Ctrl+Down and Ctrl+Right lead from A1."""
+        """The cells that Ctrl+Down and Ctrl+Right lead to from A1."""
         rows = {key >> COLUMN_BITS for key in self.filled if key & COLUMN_MASK == 1}
         columns = {key & COLUMN_MASK for key in self.filled if key >> COLUMN_BITS == 1}
         return _end(rows, MAX_ROW), _end(columns, MAX_COLUMN)

@@ -309,7 +309,7 @@ def _compare(
 
 
 def finding_of_comparison(comparison: Comparison, computed: Computed) -> Finding:
-    """What is reported of a comparison, and what of it goes on record.
+    """The finding that a comparison gives, with the part of it that goes on record.
 
     Args:
         comparison: the comparison.

@@ -210,7 +210,7 @@ class MetricsChecker(Checker):
         case: TestCase,
         compute: Compute | None,  # noqa: ARG002
     ) -> Examination:
-        """Looks whether each gold is there, and counts the metrics."""
+        """Checks whether each gold is there, and counts the metrics."""
         options = _options(task.checker)
         for call in options.metrics:
             if call.gold:

@@ -9,6 +9,7 @@ from typing import Any
 from judge.compare.files import databases, documents, pages, texts
 from judge.compare.files.metric import Asked, Metric, Wrong
 from judge.compare.published.spider2v.compare_table import Evaluator
+from judge.core.option import check_names
 from judge.errors import UsageError
 
 WORKBOOK = "compare_table"
@@ -94,12 +95,7 @@ class MetricOptions:
         Raises:
             UsageError: an option is unknown, or its value does not fit.
         """
-        unknown = [name for name in options if name not in _OPTIONS]
-        if unknown:
-            raise UsageError(
-                f"the checker {NAME} has no option {unknown[0]!r}",
-                hint=f"Options: {', '.join(_OPTIONS)}.",
-            )
+        check_names(NAME, options, _OPTIONS)
         listed = options.get("metrics")
         if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= _MAX_METRICS:
             raise UsageError(f"option metrics: expected 1 to {_MAX_METRICS} metrics")

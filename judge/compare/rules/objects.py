@@ -57,7 +57,7 @@ def _centimetres(emu: float) -> int:
 
 
 def _columns(book: Book, tab: Tab, first: int, last: int) -> float:
-    """How wide the columns from one index to before another are, in EMU."""
+    """The width in EMU of the columns from one index up to, and without, another."""
     first, last = max(0, first), min(last, MAX_COLUMN)
     root = book.facts.tree(tab)
     form = root.child("sheetFormatPr")
@@ -80,7 +80,7 @@ def _columns(book: Book, tab: Tab, first: int, last: int) -> float:
 
 
 def _rows(book: Book, tab: Tab, first: int, last: int) -> float:
-    """How high the rows from one index to before another are, in EMU."""
+    """The height in EMU of the rows from one index up to, and without, another."""
     first, last = max(0, first), min(last, MAX_ROW)
     form = book.facts.tree(tab).child("sheetFormatPr")
     usual = (form and number(form.attributes.get("defaultRowHeight"))) or _DEFAULT_HEIGHT
@@ -101,7 +101,7 @@ _AXES = {"x": {"catAx", "dateAx"}, "y": {"valAx"}, "z": {"serAx"}}
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """An object: what it is for people, and what of it is compared."""
+    """An object: its description for people, and what is compared."""
 
     name: str
     content: object
@@ -141,9 +141,9 @@ def _property(book: Book, tab: Tab, chart: Chart, name: str) -> object:
 def series_name(book: Book, series: Series) -> str | None:
     """The name of a series as it is shown: what its cells hold, or its own text.
 
-    Names by reference are those of the workbook's cells as they are stored; where a cell has no
-    stored value, or the reference is not one to cells, the text that the chart keeps. None for a
-    series without a name, which programs name as they like.
+    A name that refers to cells is read from the values stored in them. If a cell has no stored
+    value, or the reference is not to cells, the copy of the text in the chart is taken. A series
+    without a name gives None, since every program makes up its own.
 
     Raises:
         WorkbookError: a sheet is broken or over a limit.

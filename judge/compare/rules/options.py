@@ -15,6 +15,7 @@ from judge.compare.published.spider2v.looks import PROPERTIES
 from judge.compare.rules import patterns
 from judge.compare.rules.book import Rule
 from judge.core.finding import DifferencePlace, PlaceKind
+from judge.core.option import check_names
 from judge.errors import UsageError
 from judge.files.documents import written
 from judge.workbook.address import parse_cell, parse_window
@@ -359,12 +360,7 @@ class RuleOptions:
         Raises:
             UsageError: an option is unknown, or its value does not fit.
         """
-        unknown = [name for name in options if name not in _OPTIONS]
-        if unknown:
-            raise UsageError(
-                f"the checker {NAME} has no option {unknown[0]!r}",
-                hint=f"Options: {', '.join(_OPTIONS)}.",
-            )
+        check_names(NAME, options, _OPTIONS)
         rules = options.get("rules")
         if not isinstance(rules, Sequence) or isinstance(rules, str):
             raise UsageError(

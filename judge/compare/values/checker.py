@@ -38,6 +38,7 @@ from judge.core.finding import (
     finding_of,
     nearest,
 )
+from judge.core.option import check_names
 from judge.core.records.cases import CaseComparison
 from judge.core.submission import Answer, Origin
 from judge.core.task import EVERY_CHECKERS_OPTIONS, CheckerSpec, Gold, Task, TestCase
@@ -110,9 +111,7 @@ class TypedAnswerChecker(Checker):
 
     def check_options(self, options: Mapping[str, object]) -> None:
         """``variables``, and the ``form`` of replies."""
-        for option in options:
-            if option not in {VARIABLES, FORM}:
-                raise UsageError(f"the checker {self.name} has no option {option!r}")
+        check_names(self.name, options, (VARIABLES, FORM))
         if options.get(FORM, JSON) not in {JSON, NAMED}:
             raise UsageError(f"option {FORM}: must be {JSON!r} or {NAMED!r}")
         if VARIABLES in options:
@@ -128,7 +127,7 @@ class TypedAnswerChecker(Checker):
         rules = _rules(task.checker.options)
         named = [[name, rule.as_json()] for name, rule in rules.items()]
         form = [NAMED] if _is_named_form(task) else []
-        # A question that is left out is judged by none of them.
+        # None of the rules is applied to a question that is left out.
         options = task.checker.options
         left_out = {name: options[name] for name in EVERY_CHECKERS_OPTIONS & options.keys()}
         return {"checker": [self.name, _RULES_VERSION, named, *form, *filter(None, [left_out])]}

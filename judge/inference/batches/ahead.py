@@ -82,7 +82,7 @@ class Outcome:
 
 
 class BulkClient(Protocol):
-    """A way to have requests answered ahead."""
+    """A way to get replies before the conversations begin."""
 
     @property
     def collects_batches(self) -> bool:
@@ -90,7 +90,7 @@ class BulkClient(Protocol):
         ...
 
     async def answer(self, queue: RequestQueue) -> Outcome:
-        """Has the requests of a queue answered, as far as possible.
+        """Gets replies to the requests of a queue, as far as possible.
 
         Raises:
             InferenceError: no request can be answered in this way.
@@ -100,7 +100,7 @@ class BulkClient(Protocol):
 
 
 class RequestQueue:
-    """The requests of a run that have no reply yet; takes the replies.
+    """The requests of a run that have no reply yet, and the place where replies go.
 
     Args:
         plan: the run.

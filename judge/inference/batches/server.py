@@ -129,7 +129,7 @@ class BatchClient:
         self._unasked: set[JobKey] = set()
 
     async def answer(self, queue: RequestQueue) -> Outcome:
-        """Has the requests of a queue answered.
+        """Gets replies to the requests of a queue.
 
         Raises:
             InferenceError: the server takes no batches, or cannot be reached.
@@ -335,7 +335,7 @@ class BatchClient:
             self._fail(custom_id, error)
 
     def _fail(self, custom_id: str, error: AttemptError) -> None:
-        """Has a request sent again, or gives up on it."""
+        """Puts a request back to be sent again, or gives up on it."""
         sent = self._sent.get(custom_id)
         if sent is None:
             return  # of a task that this command does not ask about
@@ -435,7 +435,7 @@ class BatchEndpoint:
         return _id_in(await self._ask(request), "file")
 
     async def create(self, file_id: str, label: str) -> BatchState:
-        """Has a batch made of a file. Tried once: it must not happen twice.
+        """Asks the server to make a batch of a file. Tried once: it must not happen twice.
 
         Raises:
             CallError: of the kind ``gave-up`` if the batch may exist all the same.
@@ -457,7 +457,7 @@ class BatchEndpoint:
         return _state_of(await self._ask(ServerRequest(f"/batches/{batch_id}")))
 
     async def find(self, label: str, file_id: str, begun_s: float) -> BatchState | None:
-        """The batch with a label, or of a file; None if the server has none.
+        """The batch that has a label or was made of a file; None if the server has no such batch.
 
         Args:
             label: the label.

@@ -312,7 +312,7 @@ def first_message(way: DesktopMode, task: DesktopTask, instruction: str, fill: F
 
 
 class DesktopSolver(EpisodeSolver[EpisodeEnd]):
-    """Has a chat model solve tasks on desktops, with a bound on desktops at a time.
+    """Solves tasks on desktops with a chat model, with a bound on desktops at a time.
 
     Args:
         plan: the run.

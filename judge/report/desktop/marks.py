@@ -24,8 +24,8 @@ class Mark:
         to_x: where a drag ends; otherwise as ``x``.
         to_y: likewise.
         times: clicks at the same point, one after the other.
-        text: of the mouse the keys that are held down, the button unless it is the left one, how
-            far was scrolled; otherwise the text typed, or the keys.
+        text: for the mouse, the keys that are held down, the button unless it is the left one, and
+            how far it scrolled; otherwise the text that was typed, or the keys.
     """
 
     kind: str

@@ -154,7 +154,7 @@ class Daemon:
         name is noted in the cache folder, for each daemon.
 
         Raises:
-            SandboxError: the name stands for another image by now.
+            SandboxError: the name now belongs to another image.
         """
         image = self.image_id(tag)
         if image is None:

@@ -384,7 +384,7 @@ def _open(jobs: int) -> SealedContainerSandbox:
 
 
 def _probe() -> list[BackendFinding]:
-    """That this is a sealed container; nothing elsewhere."""
+    """What the probe says: that this is a sealed container; nothing elsewhere."""
     enclosure = find_enclosure()
     if not enclosure.is_sealed:
         return []

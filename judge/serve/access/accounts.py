@@ -223,16 +223,25 @@ def sign_in(transaction: Transaction, code: str) -> str | None:
     transaction.execute(
         sa.update(t.sign_in).where(t.sign_in.c.id == row["id"]).values(used=t.Now())
     )
+    return begin_session(transaction, row["account"])
+
+
+def begin_session(transaction: Transaction, account: str) -> str:
+    """Begins a session of the pages for an account.
+
+    Returns:
+        Its cookie.
+    """
     cookie, session = _encoded(secrets.token_bytes(_SECRET_BYTES)), new_id("ses")
     transaction.execute(
         sa.insert(t.session).values(
             id=session,
-            account=row["account"],
+            account=account,
             sha256=_sha256(cookie),
             expires=Later(SESSION_HOURS * 3600),
         )
     )
-    transaction.event("session.begun", session, after="active", detail={"account": row["account"]})
+    transaction.event("session.begun", session, after="active", detail={"account": account})
     return cookie
 
 

@@ -100,7 +100,15 @@ def answer_of(record: CaseRecord) -> str | None:
         ]
     else:
         compared = ["file", run.get("output_sha256")]
+    return _hashed(compared)
+
+
+def _hashed(compared: object) -> str:
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
+
+
+ACCEPTED = _hashed(["accepted"])
+"""What :func:`answer_of` gives for every accepted workbook."""
 
 
 def within_budget(place: int | None) -> bool:

@@ -519,6 +519,7 @@ def _entry(entry: Entry, rank: tuple[int, int], setting: Setting) -> dict[str, A
     }
     if entry.scored is not None:
         document["scores"] = entry.scored.document(len(setting.tasks), setting.level)
+        # Where a level shows no verdicts, shares of accepted outputs would tell them.
         if setting.level.shows(Level.VERDICTS) and (figures := _figures(row, setting)):
             document["figures"] = figures
     elif entry.score is not None:

@@ -234,6 +234,18 @@ def return_all_leases(database: Database) -> int:
     return len(running)
 
 
+def _without_password(url: URL) -> str:
+    """The URL for PostgreSQL's own programs; others see the arguments of a process."""
+    return URL.create(
+        "postgresql",
+        username=url.username,
+        host=url.host,
+        port=url.port,
+        database=url.database,
+        query=url.query,
+    ).render_as_string(hide_password=False)
+
+
 def _run_postgresql(program: str, url: URL, *arguments: str) -> None:
     """Runs a program of PostgreSQL on a database; the password goes by the environment."""
     installed = shutil.which(program) or next(
@@ -241,7 +253,7 @@ def _run_postgresql(program: str, url: URL, *arguments: str) -> None:
     )
     if installed is None:
         raise StoreError(f"{program} is not installed", hint="apt-get install postgresql-client")
-    plain = url.set(drivername="postgresql", password=None).render_as_string()
+    plain = _without_password(url)
     environment = {**os.environ, **({"PGPASSWORD": str(url.password)} if url.password else {})}
     done = subprocess.run(
         [installed, "--dbname", plain, *arguments],

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,30 +54,42 @@ def send_webhooks(server: Server) -> None:
 
 
 def sweep_hourly(server: Server) -> None:
-    """Sweeps, if the last time was an hour ago in this process."""
+    """Sweeps, if the last time was an hour ago in this process.
+
+    Only what was there an hour ago as well is removed: a clock that has just jumped a day forward
+    makes files look old whose rows are about to be written.
+    """
     now = time.monotonic()
     if now - server.shared.get("swept", float("-inf")) >= _SWEEP_EVERY_S:
         server.shared["swept"] = now
-        sweep(server.database, server.folder)
+        seen = server.shared.get("seen by the sweep", set())
+        server.shared["seen by the sweep"] = _entries(server.folder)
+        sweep(server.database, server.folder, only=seen)
 
 
-def sweep(database: Database, folder: DataFolder, older_s: float = SWEPT_AFTER_S) -> int:
+def sweep(
+    database: Database,
+    folder: DataFolder,
+    older_s: float = SWEPT_AFTER_S,
+    *,
+    only: Collection[tuple[Path, int]] | None = None,
+) -> int:
     """Removes files that no row names, and rows that have had their time.
 
     Args:
         database: the server's.
         folder: its data folder.
         older_s: files younger than this stay.
+        only: nothing else is removed, see :func:`_entries`; None for no such bound.
 
     Returns:
         How many files and folders were removed.
     """
     # Before the rows are read: what is written later is younger than any bound.
     candidates = [
-        path
-        for name in ("bodies", "suites", "results", "tmp")
-        for path in (folder.path / name).iterdir()
-        if _age_s(path) > older_s
+        (path, changed)
+        for path, changed in _entries(folder)
+        if time.time() - changed / 1e9 > older_s and (only is None or (path, changed) in only)
     ]
     with database.reading() as connection:
         named = {
@@ -87,8 +99,11 @@ def sweep(database: Database, folder: DataFolder, older_s: float = SWEPT_AFTER_S
             "tmp": set(),
         }
     removed = 0
-    for path in candidates:
-        if path.name.removesuffix(".d") not in named[path.parent.name]:
+    for path, changed in candidates:
+        # What was handed in again meanwhile is younger now.
+        if path.name.removesuffix(".d") not in named[path.parent.name] and (
+            _changed(path) == changed
+        ):
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
             removed += 1
     with database.writing(Actor("sweep")) as transaction:
@@ -98,10 +113,20 @@ def sweep(database: Database, folder: DataFolder, older_s: float = SWEPT_AFTER_S
     return removed
 
 
-def _age_s(path: Path) -> float:
+def _entries(folder: DataFolder) -> set[tuple[Path, int]]:
+    """What may be swept: files and folders, and when each was changed, in ns."""
+    return {
+        (path, changed)
+        for name in ("bodies", "suites", "results", "tmp")
+        for path in (folder.path / name).iterdir()
+        if (changed := _changed(path)) is not None
+    }
+
+
+def _changed(path: Path) -> int | None:
     with contextlib.suppress(OSError):
-        return time.time() - path.stat().st_mtime
-    return 0.0
+        return path.stat().st_mtime_ns
+    return None
 
 
 def log_entries(

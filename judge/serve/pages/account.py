@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from judge.serve.access.accounts import SESSION_HOURS, sign_in, sign_out
 from judge.serve.access.rights import Viewer
 from judge.serve.api.accounts import NewToken, end_token, list_tokens, make_token, me
 from judge.serve.api.limits import rate
-from judge.serve.context import ThisServer, session_of
+from judge.serve.context import Server, ThisServer, session_of
 from judge.serve.pages.frame import (
     MAX_FORM_BYTES,
+    POLICY,
     Looker,
     Posted,
     SignedIn,
     check_origin,
+    check_token,
     field,
     go,
+    prefix_of,
     read_form,
     show,
 )
-from judge.serve.problems import Problem
+from judge.serve.problems import Problem, not_found
 from judge.serve.store.words import Role, Scope
 
 router = APIRouter()
+
+OIDC = "oidc"
+"""The setting with the provider of identities: issuer, client, secret, title."""
+
+_FLOW = "judge-flow"
 
 
 @router.get("/me")
@@ -35,7 +44,8 @@ def me_page(request: Request, server: ThisServer, viewer: SignedIn) -> Response:
     """Who one is, and what one may do."""
     document = me(viewer, server)
     names = {team["id"]: team["name"] for team in document["teams"]}
-    return show(request, viewer, "me.html", document["name"], me=document, names=names)
+    signing = _sign_in(server)
+    return show(request, viewer, "me.html", document["name"], me=document, names=names, **signing)
 
 
 @router.get("/me/tokens")
@@ -107,10 +117,13 @@ async def token_ended(token: str, server: ThisServer, viewer: SignedIn, form: Po
 
 @router.get("/sign-in")
 def sign_in_page(
-    request: Request, looker: Looker, code: Annotated[str, Query(max_length=100)] = ""
+    request: Request,
+    server: ThisServer,
+    looker: Looker,
+    code: Annotated[str, Query(max_length=100)] = "",
 ) -> Response:
     """Asks for the code of a link; a visit alone uses nothing up, as previews of links visit it."""
-    return show(request, looker, "sign_in.html", "Sign in", code=code, failed=False)
+    return show(request, looker, "sign_in.html", "Sign in", **_sign_in(server, code=code))
 
 
 @router.post("/sign-in", dependencies=[rate("sign-in")])
@@ -125,8 +138,104 @@ async def sign_in_posted(request: Request, server: ThisServer, looker: Looker) -
 
     cookie = await run_in_threadpool(begin)
     if cookie is None:
-        return show(request, looker, "sign_in.html", "Sign in", status=401, code="", failed=True)
-    answer = go(server, "/")
+        failed = _sign_in(server, failed=True)
+        return show(request, looker, "sign_in.html", "Sign in", status=401, **failed)
+    return with_session(go(server, "/"), server, cookie)
+
+
+@router.post("/sign-in/provider", dependencies=[rate("sign-in")])
+async def provider_posted(request: Request, server: ThisServer) -> Response:
+    """Sends the browser to the provider of identities; with a session, to connect its account."""
+    check_origin(request, server)
+    session = await session_of(request)
+    if session is not None:
+        check_token(server, session, await read_form(request, MAX_FORM_BYTES))
+    provider = provider_of(server)
+    account = None if session is None else session.viewer.account
+    url, flow = await run_in_threadpool(
+        _oidc().begin, server, provider, _back(request, server), account
+    )
+    answer = RedirectResponse(url, 303)
+    answer.set_cookie(
+        _FLOW,
+        flow,
+        max_age=600,
+        path="/",
+        secure=server.options.secure,
+        httponly=True,
+        samesite="lax",
+    )
+    return answer
+
+
+@router.get("/sign-in/provider", dependencies=[rate("sign-in")])
+async def provider_answered(request: Request, server: ThisServer, looker: Looker) -> Response:
+    """Takes the browser that comes back from the provider, and begins a session."""
+    provider, oidc = provider_of(server), _oidc()
+    flow = request.cookies.get(_FLOW, "")
+    back = _back(request, server)
+    asked = f"{back}?{request.url.query}"
+
+    def begin() -> str | None:
+        identity, account = oidc.finish(server, provider, flow, asked, back)
+        with server.database.writing(looker.actor()) as transaction:
+            session: str | None = oidc.signed_in(transaction, identity, account)
+            return session
+
+    cookie = await run_in_threadpool(begin)
+    if cookie is None:
+        answer: Response = show(
+            request, looker, "sign_in.html", "Sign in", status=403, **_sign_in(server, waits=True)
+        )
+    else:
+        answer = with_session(go(server, "/"), server, cookie)
+    answer.delete_cookie(_FLOW, path="/", secure=server.options.secure, httponly=True)
+    return answer
+
+
+def _oidc() -> Any:
+    """The module that speaks to providers, which needs an extra.
+
+    Raises:
+        Problem: 503, the extra is not installed.
+    """
+    try:
+        return importlib.import_module("judge.serve.access.oidc")
+    except ImportError as error:
+        raise Problem("unavailable", "sheetjudge[serve-oidc] is not installed here.") from error
+
+
+def provider_of(server: Server) -> Any:
+    """The provider that is set (``judge serve admin oidc``).
+
+    Raises:
+        Problem: 404, there is none.
+    """
+    value = server.setting(OIDC)
+    if value is None:
+        raise not_found()
+    return _oidc().Provider(value["issuer"], value["client"], value["secret"])
+
+
+def _back(request: Request, server: Server) -> str:
+    own = f"{request.url.scheme}://{request.headers.get('host', '')}{prefix_of(server)}"
+    return f"{server.options.public_url or own}/sign-in/provider"
+
+
+def _sign_in(server: Server, **how: Any) -> dict[str, Any]:
+    """What the page to sign in needs."""
+    value = server.setting(OIDC)
+    provider = None if value is None else value["title"]
+    shown = {"code": "", "failed": False, "waits": False, "provider": provider, **how}
+    if value is not None:  # browsers hold redirects of a form to the policy as well
+        scheme = value["issuer"].partition(":")[0]
+        policy = POLICY.replace("form-action 'self'", f"form-action 'self' {scheme}:")
+        shown["headers"] = {"Content-Security-Policy": policy}
+    return shown
+
+
+def with_session(answer: Response, server: Server, cookie: str) -> Response:
+    """An answer that gives the browser a session."""
     answer.set_cookie(
         server.cookie,
         cookie,

@@ -32,6 +32,12 @@ from judge.version import __version__
 
 router = APIRouter()
 
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+"""The policy of all pages."""
+
 MAX_FORM_BYTES = 256 << 10
 _MAX_FIELDS = 100
 _CACHED = {"Cache-Control": "public, max-age=3600"}

@@ -9,19 +9,20 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from judge.errors import JudgeError
-from judge.serve.access.rights import Viewer, find, in_lists
+from judge.serve.access.rights import Viewer, find, in_lists, require_suite_role
 from judge.serve.api.boards import list_boards
 from judge.serve.api.suites import SuiteName, get_suite, get_task, list_revisions, list_suites
 from judge.serve.api.suites import status as server_status
+from judge.serve.boards.probing import probing_of
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
 from judge.serve.disputes.review import groups
 from judge.serve.disputes.routes import shown_group
-from judge.serve.pages.frame import Looker, counted, show
+from judge.serve.pages.frame import Looker, SignedIn, counted, show
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import AccountState, RejudgingState
+from judge.serve.store.words import AccountState, RejudgingState, SuiteRole
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 
@@ -110,6 +111,27 @@ def suite_page(request: Request, suite: SuiteName, server: ThisServer, looker: L
         revisions=list(reversed(revisions)),
         boards=boards,
         tasks=tasks,
+        is_author=looker.authors(row["id"]),
+    )
+
+
+@router.get("/suites/{suite}/probing")
+def probing_page(
+    request: Request, suite: SuiteName, server: ThisServer, viewer: SignedIn
+) -> Response:
+    """Signs that somebody submits in order to learn golds, for authors of the suite."""
+    with server.database.reading() as connection:
+        row = find(connection, viewer, t.suite, suite)
+        require_suite_role(viewer, SuiteRole.AUTHOR, row["id"])
+        variants, agreements = probing_of(connection, server.folder, row["id"])
+    return show(
+        request,
+        viewer,
+        "probing.html",
+        "Signs of probing",
+        suite=row,
+        variants=variants,
+        agreements=agreements,
     )
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import sqlalchemy as sa
 
+from judge.errors import JudgeError
 from judge.grading.store import REPORT_FILE
+from judge.serve.catalog import LoadedSuites
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, all_rows
 from judge.serve.store.folder import DataFolder
@@ -28,8 +31,31 @@ def faults_of(database: Database, folder: DataFolder) -> list[str]:
             *_verdicts(connection),
             *_current(connection),
             *_boards(connection),
+            *_events(connection),
             *_files(connection, folder),
         ]
+
+
+def changed_revisions(database: Database, folder: DataFolder) -> list[str]:
+    """The revisions of suites whose files are gone or changed, one line each; none is judged by.
+
+    Args:
+        database: the server's.
+        folder: its data folder.
+    """
+    faults = []
+    with database.reading() as connection:
+        rows = all_rows(connection, sa.select(t.revision).order_by(t.revision.c.id))
+    for row in rows:
+        name = f"revision {row['id']}"
+        try:
+            digest = LoadedSuites(folder).suite(row).digest
+        except JudgeError as error:
+            faults.append(f"{name}: {error.message}")
+        else:
+            if digest != row["digest"]:
+                faults.append(f"{name}: its files were changed")
+    return faults
 
 
 def _counts(connection: sa.Connection) -> list[str]:
@@ -79,7 +105,12 @@ def _verdicts(connection: sa.Connection) -> list[str]:
 
 def _current(connection: sa.Connection) -> list[str]:
     other = t.judging.alias()
-    first = sa.select(sa.func.min(other.c.id)).where(other.c.submission == _S.id).scalar_subquery()
+    # Ids tell the order of times of day, and clocks are set back: a rejudging is never the first.
+    first = (
+        sa.select(sa.func.min(other.c.id))
+        .where(other.c.submission == _S.id, other.c.rejudging.is_(None))
+        .scalar_subquery()
+    )
     query = (
         sa.select(_S.id)
         .select_from(t.submission.outerjoin(t.judging, _J.id == _S.current_judging))
@@ -99,16 +130,57 @@ def _current(connection: sa.Connection) -> list[str]:
 
 def _boards(connection: sa.Connection) -> list[str]:
     faults = []
-    query = sa.select(t.board_version).order_by(t.board_version.c.board, t.board_version.c.number)
+    query = sa.select(_J.id, _J.conditions)
+    conditions = {row.id: row.conditions for row in connection.execute(query)}
+    versions = sa.select(t.board_version).order_by(
+        t.board_version.c.board, t.board_version.c.number
+    )
     before: dict[str, str] = {}
-    for row in all_rows(connection, query):
+    for row in all_rows(connection, versions):
         name = f"board {row['board']}, version {row['number']}"
         if row["previous"] != before.get(row["board"]):
             faults.append(f"{name}: does not name the version before")
         if hashlib.sha256(row["document"].encode()).hexdigest() != row["sha256"]:
             faults.append(f"{name}: its document was changed")
+        faults += [
+            f"{name}: judging {judging} is of other conditions"
+            for judging in _judgings_in(row["document"])
+            if conditions.get(judging) != row["conditions"]
+        ]
         before[row["board"]] = row["sha256"]
     return faults
+
+
+def _judgings_in(document: str) -> list[str]:
+    try:
+        return [str(entry["judging"]) for entry in json.loads(document).get("entries", ())]
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return []  # it was changed, which is a fault already
+
+
+def _events(connection: sa.Connection) -> list[str]:
+    """Judgings whose last event tells of another state."""
+    event = t.event.c
+    moved = event.kind.in_([f"judging.{state}" for state in JudgingState])
+    newest = (
+        sa.select(event.object, sa.func.max(event.seq).label("seq"))
+        .where(moved)
+        .group_by(event.object)
+        .subquery()
+    )
+    query = (
+        sa.select(_J.id, _J.state, event.after)
+        .select_from(
+            t.judging.join(newest, newest.c.object == _J.id).join(
+                t.event, event.seq == newest.c.seq
+            )
+        )
+        .where(event.after != _J.state)
+    )
+    return [
+        f"judging {row['id']}: is {row['state']}, and its last event says {row['after']}"
+        for row in all_rows(connection, query)
+    ]
 
 
 def _files(connection: sa.Connection, folder: DataFolder) -> list[str]:

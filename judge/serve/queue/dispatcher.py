@@ -9,9 +9,14 @@ leases.
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import secrets
+import shutil
+import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +37,16 @@ from judge.errors import (
 )
 from judge.files.writing import FileLock, HeldError, naming_what_is_written, take_lock
 from judge.grading.batch import Event
+from judge.grading.store import HeldRunError
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
 from judge.serve.boards.telling import note_judged
 from judge.serve.boards.versions import Boards
+from judge.serve.catalog import revision_of
 from judge.serve.queue.conditions import (
     ENVIRONMENT,
+    digest_of,
+    document_of,
     ensure_conditions,
     make_environment,
     set_setting,
@@ -55,8 +64,14 @@ from judge.serve.queue.leases import (
 )
 from judge.serve.queue.watching import BEAT_S, LEASE_S, Watcher, return_leases
 from judge.serve.store import tables as t
-from judge.serve.store.database import Actor, Database, DatabaseGoneError, Transaction
-from judge.serve.store.folder import DataFolder
+from judge.serve.store.database import (
+    Actor,
+    Database,
+    DatabaseGoneError,
+    Transaction,
+    first_row,
+)
+from judge.serve.store.folder import LEAST_FREE_BYTES, DataFolder
 from judge.serve.store.words import Lane
 
 MAINTENANCE = "maintenance"
@@ -64,9 +79,17 @@ MAINTENANCE = "maintenance"
 
 _IDLE_S = 0.2
 _AGAIN_S = 2.0
+_MOST_PAUSE_S = 60.0
 _STOP_S = 25.0
+_HELD_S = 10.0
 _REJUDGE_EVERY = 20
 _MOST_CLAIMS = 100  # what machines refuse so often is at fault itself
+_OF_MACHINE = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
+)
+_SPARE_DESCRIPTORS = 16
+LEAST_FREE_TEMPORARY_BYTES = 32 << 20
+"""With less free space for temporary files than this, nothing is begun."""
 
 
 class OnJudged(Protocol):
@@ -155,9 +178,13 @@ class Dispatcher:
         self._boards = Boards(folder, options.public_url)
         self._watcher = Watcher(database, folder, options.name, patience_s=options.lease_s)
         self._stopping = threading.Event()
-        self._work = threading.Lock()
+        self._claiming = threading.Lock()
+        self._work = threading.Lock()  # never held while the database is asked: beats need it
         self._running: dict[str, _Running] = {}
         self._claims = 0
+        self._refusals = 0
+        self._lacks: str | None = None
+        self._held: dict[str, float] = {}
         self._threads: list[threading.Thread] = []
         self._environment: dict[str, Any] = {}
         self.failure: JudgeError | None = None
@@ -283,6 +310,9 @@ class Dispatcher:
                 own, cancelled = beat(self._database, self._actor, self._options.name, done)
             except DatabaseGoneError:
                 continue  # what others take meanwhile is fenced when it ends
+            except Exception as error:  # noqa: BLE001  without beats all leases would be lost
+                self._tell_of(error)
+                continue
             for lease, one in running.items():
                 if lease not in own or lease in cancelled:
                     one.fenced = lease not in own
@@ -295,8 +325,8 @@ class Dispatcher:
         while not self._stopping.is_set():
             try:
                 taken = self._claim()
-            except JudgeError as error:
-                self._tell(error)
+            except Exception as error:  # noqa: BLE001  a slot outlives whatever the machine does
+                self._tell_of(error)
                 self._stopping.wait(_AGAIN_S)
                 continue
             if taken is None:
@@ -304,30 +334,44 @@ class Dispatcher:
                 continue
             try:
                 self._do(scorers, taken)
+            except Exception as error:  # noqa: BLE001  its lease is lost, and others go on with it
+                self._tell_of(error)
             finally:
                 with self._work:
                     self._running.pop(taken.lease, None)
 
     def _claim(self) -> Claim | None:
         """The next judging; one claim at a time, so that the rules about lanes hold."""
-        with self._work:
+        with self._claiming:
             if not self._may_begin():
                 return None
-            running = [one.claim.judging for one in self._running.values()]
+            with self._work:
+                running = [one.claim.judging for one in self._running.values()]
             if any(judging["alone"] for judging in running):
                 return None
             for lanes in self._lanes(sum(one["lane"] == Lane.REJUDGE for one in running)):
                 with self._database.writing(self._actor) as transaction:
-                    taken = claim(transaction, self._options.name, lanes, alone=not running)
+                    taken = claim(
+                        transaction,
+                        self._options.name,
+                        lanes,
+                        alone=not running,
+                        without=self._held_elsewhere(),
+                    )
                 if taken is not None:
                     self._claims += 1
-                    self._running[taken.lease] = _Running(taken, CaseCounter(self._on_case))
+                    with self._work:
+                        self._running[taken.lease] = _Running(taken, CaseCounter(self._on_case))
                     return taken
         return None
 
+    def _held_elsewhere(self) -> list[str]:
+        """The judgings whose results directory was just seen to be locked; others come first."""
+        now = time.monotonic()
+        self._held = {judging: until for judging, until in self._held.items() if until > now}
+        return list(self._held)
+
     def _may_begin(self) -> bool:
-        if not self._folder.has_space():
-            return False
         with self._database.reading() as connection:
             waits = connection.scalar(
                 sa.select(t.account.c.id).where(t.account.c.waiting > 0).limit(1)
@@ -337,7 +381,15 @@ class Dispatcher:
             row = connection.scalar(
                 sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
             )
-        return row is None
+        return row is None and not self._is_short()
+
+    def _is_short(self) -> bool:
+        """Whether this machine lacks what every judging needs: space, and descriptors."""
+        lacks = _lack_of(self._folder)
+        if lacks is not None and lacks != self._lacks:
+            self._tell(SandboxError(f"nothing is begun: {lacks}"))
+        self._lacks = lacks
+        return lacks is not None
 
     def _lanes(self, rejudges: int) -> list[set[Lane]]:
         """What may be claimed now, in the order in which it is tried."""
@@ -365,26 +417,43 @@ class Dispatcher:
                     else release(transaction, taken)
                 )
             )
+        except HeldRunError as error:  # whoever lost the lease is not dead, and will see that
+            self._tell(error)
+            self._held[taken.id] = time.monotonic() + _HELD_S
+            self._record(lambda transaction: release(transaction, taken, counts=False))
         except (DatabaseGoneError, SandboxError, ClusterError, StoreError) as error:
             self._put_off(taken, error)
         except JudgeError as error:
             reason = _for_people(error)
             self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
         except Exception as error:  # noqa: BLE001  a slot outlives what it judges
-            self._tell(JudgeError(f"judging {taken.id}: {type(error).__name__}: {error}"))
-            self._record(
-                lambda transaction: fail(transaction, taken, "the judge failed", retry=True)
-            )
+            self._fail(taken, error)
         else:
             self._conclude(taken, judged)
+
+    def _fail(self, taken: Claim, error: Exception) -> None:
+        """Ends a judging that stopped with an error of the program, or of the machine."""
+        if _is_of_machine(error) or self._is_short():
+            self._put_off(taken, SandboxError(f"judging {taken.id}: {error}"))
+            return
+        self._tell_of(error)
+        self._record(lambda transaction: fail(transaction, taken, "the judge failed", retry=True))
 
     def _conclude(self, taken: Claim, judged: Judged) -> None:
         errors = sum(row["verdict"] == Verdict.JE.value for row in judged.verdicts)
         if judged.problem is not None or errors:
             reason = judged.problem or f"{errors} cases hold judge errors (JE)"
+            if self._is_short():  # which explains them
+                self._put_off(taken, SandboxError(f"judging {taken.id}: {reason}"))
+                return
             self._record(lambda transaction: fail(transaction, taken, reason, retry=True))
             return
-        self._record(lambda transaction: self._finish(transaction, taken, judged))
+        try:
+            self._record(lambda transaction: self._finish(transaction, taken, judged))
+        except Exception as error:  # noqa: BLE001  nothing of it was written
+            self._fail(taken, error)
+        else:
+            self._refusals = 0
 
     def _finish(self, transaction: Transaction, taken: Claim, judged: Judged) -> None:
         """Ends a judging, with what it tells and what it changes on boards, in one transaction."""
@@ -409,20 +478,19 @@ class Dispatcher:
 
         One of a rejudging has fixed conditions: without them, it has failed.
         """
-        with self._database.writing(self._actor) as transaction:
-            row = transaction.one(
-                sa.select(t.conditions).where(t.conditions.c.digest == taken.judging["conditions"])
+        with self._database.reading() as connection:
+            row = first_row(
+                connection,
+                sa.select(t.conditions).where(t.conditions.c.digest == taken.judging["conditions"]),
             )
             assert row is not None
-            revision = transaction.one(
-                sa.select(t.revision).where(t.revision.c.id == row["revision"])
-            )
-            assert revision is not None
-            digest = ensure_conditions(
-                transaction, revision, row["document"]["options"], self._environment
-            )
-            if digest == row["digest"]:
-                return True
+            revision = revision_of(connection, row["revision"])
+        options, suite = row["document"]["options"], row["document"]["suite"].get("name", "")
+        document = document_of(suite, revision, options, self._environment)
+        if digest_of(document) == row["digest"]:
+            return True
+        with self._database.writing(self._actor) as transaction:
+            digest = ensure_conditions(transaction, revision, options, self._environment)
             if taken.judging["rejudging"] is None:
                 transaction.execute(
                     sa.update(t.judging)
@@ -443,7 +511,8 @@ class Dispatcher:
             self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
             return
         self._release(taken)
-        self._stopping.wait(_AGAIN_S)
+        self._stopping.wait(min(_MOST_PAUSE_S, _AGAIN_S * 2 ** min(self._refusals, 10)))
+        self._refusals += 1
 
     def _release(self, taken: Claim) -> None:
         self._record(lambda transaction: release(transaction, taken))
@@ -472,6 +541,42 @@ class Dispatcher:
 
     def _tell(self, error: JudgeError) -> None:
         print_label("warning:", "yellow", f"dispatcher {self._options.name}: {error.message}")
+
+    def _tell_of(self, error: Exception) -> None:
+        """Tells of an error; of one that nobody expected, also where it was raised."""
+        if isinstance(error, JudgeError):
+            self._tell(error)
+            return
+        text = "".join(traceback.format_exception(error))
+        print_label("error:", "red", f"dispatcher {self._options.name}: {text}")
+
+
+def _lack_of(folder: DataFolder) -> str | None:
+    """What a machine lacks to judge: space for files and for temporary ones, descriptors."""
+    try:
+        if not folder.has_space():
+            return f"less than {LEAST_FREE_BYTES >> 20} MiB are free in {folder.path}"
+        temporary = tempfile.gettempdir()
+        if shutil.disk_usage(temporary).free < LEAST_FREE_TEMPORARY_BYTES:
+            return f"less than {LEAST_FREE_TEMPORARY_BYTES >> 20} MiB are free in {temporary}"
+        with (
+            tempfile.TemporaryFile(dir=folder.temporary()) as file,
+            contextlib.ExitStack() as stack,
+        ):
+            for _ in range(_SPARE_DESCRIPTORS):
+                stack.callback(os.close, os.dup(file.fileno()))
+    except OSError as error:
+        return f"{folder.path}: {error.strerror or error}"
+    return None
+
+
+def _is_of_machine(error: BaseException | None) -> bool:
+    """Whether the system has refused something that it may grant another time."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _OF_MACHINE:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _for_people(error: JudgeError) -> str:

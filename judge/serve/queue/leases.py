@@ -16,6 +16,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from judge.errors import StoreError
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, all_rows
 from judge.serve.store.ids import new_id
@@ -119,7 +120,12 @@ def lock_account(transaction: Transaction, account: str) -> None:
 
 
 def claim(
-    transaction: Transaction, holder: str, lanes: Collection[Lane], *, alone: bool
+    transaction: Transaction,
+    holder: str,
+    lanes: Collection[Lane],
+    *,
+    alone: bool,
+    without: Collection[str] = (),
 ) -> Claim | None:
     """Takes the next judging, if there is one.
 
@@ -128,12 +134,15 @@ def claim(
         holder: name of the dispatcher.
         lanes: what it may take now.
         alone: whether it has nothing else in work, so that suspicious ones may come.
+        without: ids of judgings that it cannot do now.
     """
     waits = sa.and_(
         _J.account == _A.id, _J.state == JudgingState.QUEUED, _J.lane.in_(sorted(lanes))
     )
     if not alone:
         waits = sa.and_(waits, _J.alone.is_(False))
+    if without:
+        waits = sa.and_(waits, _J.id.not_in(sorted(without)))
     account = transaction.one(
         sa.select(_A.id)
         .where(
@@ -225,14 +234,24 @@ def finish(
 ) -> None:
     """Ends a judging with its verdicts, all in this transaction.
 
+    Those of a rejudging are of the cases that the suite has now, which may be more or fewer.
+
     Raises:
         FencedError: the lease is not its own any more; nothing is written.
+        StoreError: they are not of all cases of the submission.
     """
+    cases = len({(row["task"], row["sample"], row["case"]) for row in verdicts})
+    if taken.judging["rejudging"] is None and cases != taken.judging["cases"]:
+        raise StoreError(
+            f"judging {taken.id}: there are verdicts of {cases} cases, and it has "
+            f"{taken.judging['cases']}"
+        )
     _end(
         transaction,
         taken,
         JudgingState.DONE,
-        done=taken.judging["cases"],
+        done=cases,
+        cases=cases,
         report_sha256=report_sha256,
         scores=dict(scores),
     )
@@ -261,13 +280,18 @@ def fail(transaction: Transaction, taken: Claim, reason: str, *, retry: bool) ->
     return state
 
 
-def release(transaction: Transaction, taken: Claim) -> None:
+def release(transaction: Transaction, taken: Claim, *, counts: bool = True) -> None:
     """Gives a judging back, at its account's front: the dispatcher stops, or cannot do it now.
+
+    Args:
+        transaction: the only thing in it.
+        taken: the judging.
+        counts: whether this claim counts as a try; not where it could not even begin.
 
     Raises:
         FencedError: the lease is not its own any more.
     """
-    _end(transaction, taken, JudgingState.QUEUED, front=1)
+    _end(transaction, taken, JudgingState.QUEUED, front=1, claims=_J.claims - int(not counts))
 
 
 def end_cancelled(transaction: Transaction, taken: Claim) -> None:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
 import sqlalchemy as sa
 
+from judge.console import print_label
 from judge.errors import JudgeError
 from judge.grading.store import CASES_FILE
 from judge.serve.queue.leases import held_by, lose
@@ -96,9 +98,11 @@ class Watcher:
         while not self._ended.wait(min(2.0, self._patience_s / 4)):
             try:
                 self.look()
-            except JudgeError:
+            except Exception as error:  # noqa: BLE001  nobody else would return leases
                 # What stood still while the database was away may have had no way to move.
                 self._seen.clear()
+                if not isinstance(error, JudgeError):
+                    print_label("error:", "red", f"watcher: {traceback.format_exc()}")
 
 
 def return_leases(database: Database, folder: DataFolder, holder: str) -> int:

@@ -21,7 +21,13 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+)
 
 from judge.errors import StoreError, UsageError
 from judge.serve.store.tables import event
@@ -30,6 +36,16 @@ _BUSY_MS = 30_000
 _EVENT_LOCK = 0x6A756467_65766E74  # "judgevnt": events are numbered in the order of their commits
 _SCHEMA_LOCK = 0x6A756467_6D696772  # "judgmigr"
 _MAX_STATE = 80
+_IDLE_S = 20.0
+_LIMITS = "SET idle_in_transaction_session_timeout = {idle}; SET lock_timeout = {lock}"
+_TIMEOUTS = {
+    "connect_timeout": 10,
+    # A machine that has vanished answers nothing, not even that it is gone.
+    "tcp_user_timeout": 20_000,  # milliseconds
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +131,14 @@ class Database:
 
     Args:
         url: ``sqlite:///PATH`` or ``postgresql://…``.
+        idle_s: PostgreSQL undoes a transaction whose process has been silent for so long, such as
+            one that was stopped: its locks would keep everybody else from writing.
 
     Raises:
         UsageError: the URL is of another kind of database.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, idle_s: float = _IDLE_S) -> None:
         self.url = _checked_url(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         options: dict[str, Any] = {"pool_size": 20, "max_overflow": 60, "pool_timeout": 30}
@@ -128,13 +146,16 @@ class Database:
             options["connect_args"] = {"timeout": _BUSY_MS / 1000, "check_same_thread": False}
         else:
             options["pool_pre_ping"] = True
-            options["connect_args"] = {"connect_timeout": 10, "application_name": "judge serve"}
+            options["connect_args"] = {"application_name": "judge serve", **_TIMEOUTS}
         self._engine = sa.create_engine(self.url, **options)
         self._writing_engine = self._engine.execution_options(writes=True)
         self._writer = threading.Lock()
         if self.is_sqlite:
             sa.event.listen(self._engine, "connect", _set_up_sqlite)
             sa.event.listen(self._engine, "begin", _begin_sqlite)
+        else:
+            limits = _LIMITS.format(idle=round(1000 * idle_s), lock=_BUSY_MS)
+            sa.event.listen(self._engine, "connect", lambda made, _: _set_up(made, limits))
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -256,6 +277,12 @@ def _set_up_sqlite(connection: Any, _: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
+def _set_up(connection: Any, statements: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statements)
+    connection.commit()
+
+
 def _begin_sqlite(connection: sa.Connection) -> None:
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
@@ -266,7 +293,8 @@ def _telling() -> Iterator[None]:
     """Raises a message of the judge where the database cannot be reached or written."""
     try:
         yield
-    except (OperationalError, InterfaceError, sa.exc.TimeoutError) as error:
+    except (OperationalError, InterfaceError, InternalError, sa.exc.TimeoutError) as error:
+        # InternalError: PostgreSQL takes no writes now, such as one that became read-only.
         raise DatabaseGoneError(
             _message(error), hint="Is it running, and is there space?"
         ) from error

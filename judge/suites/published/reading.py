@@ -11,6 +11,7 @@ from judge.compare.checklists.items import NAME
 from judge.compare.registry import check_options
 from judge.core.submission import AnswerForm
 from judge.core.task import (
+    KIND_OF_SUFFIX,
     CheckerSpec,
     FileKind,
     Gold,
@@ -26,15 +27,6 @@ from judge.suites.formats import DATA_FOLDER, Contents, SolutionPaths, SuiteForm
 
 _MAX_TASKS = 10_000
 _MAX_DEPTH = 3
-_KINDS: Mapping[str, FileKind] = {
-    ".xlsx": FileKind.WORKBOOK,
-    ".xlsm": FileKind.WORKBOOK,
-    ".csv": FileKind.TABLE,
-    ".tsv": FileKind.TABLE,
-    ".png": FileKind.IMAGE,
-    ".jpg": FileKind.IMAGE,
-    ".jpeg": FileKind.IMAGE,
-}
 _OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)_output(?:_1)?\.(?:xlsx|pptx)")
 
 
@@ -232,7 +224,7 @@ def input_files(folder: Path, boundary: Boundary) -> list[InputFile]:
 
 def file_kind(path: Path) -> FileKind:
     """What sort of file an input is, by its name."""
-    return _KINDS.get(path.suffix.lower(), FileKind.TEXT)
+    return KIND_OF_SUFFIX.get(path.suffix.lower(), FileKind.TEXT)
 
 
 def workbook_first(files: Sequence[InputFile]) -> list[InputFile]:

@@ -191,8 +191,8 @@ def kept_places(
 ) -> dict[int, dict[CellAddress, CaseMaterial]]:
     """Cells of answers that hold what the input of another case has there, and not their own.
 
-    Only columns count that answers otherwise leave as their inputs have them, so that a right
-    answer holds the input's own value.
+    Only columns count in which answers otherwise keep the values of their inputs, so that a
+    right answer holds the input's own value.
 
     Returns:
         Case number -> cell -> the case that it was kept from.
@@ -329,7 +329,7 @@ class _Rows:
 
     Attributes:
         total: rows with at least two values that can be recognized.
-        apart: the cells of those that no row of the input holds.
+        apart: the cells of those that the input does not have.
     """
 
     total: int

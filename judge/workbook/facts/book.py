@@ -295,7 +295,7 @@ class BookFacts:
         return tables, problems
 
     def _problem(self, error: WorkbookError) -> str:
-        """The message of an error that is only one part's; a limit is the whole workbook's."""
+        """The message of an error that concerns one part; a limit concerns the whole workbook."""
         self._package.budget.check()
         return error.message
 

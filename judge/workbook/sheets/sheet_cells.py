@@ -350,10 +350,10 @@ class CellCollector:
         self._text.clear()
 
     def note_master(self, key: int, index: str | None, reference: str | None) -> None:
-        """Called for every cell of the worksheet that writes a shared formula out, wanted or not.
+        """Takes the cell that holds the text of a shared formula, whether the cell is read or not.
 
         Raises:
-            WorkbookError: another cell does, too, or the range that it names does not hold it.
+            WorkbookError: another cell holds the same one, or the cell is outside of its range.
         """
         number = whole_number(index)
         window = parse_window(reference or "")

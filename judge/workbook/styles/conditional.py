@@ -302,7 +302,7 @@ def _conditions(
 
 
 def looks_agree(name: str, first: object, second: object) -> bool:
-    """Whether two rules set an attribute to the same; None where a rule does not set it."""
+    """Whether two rules set an attribute to the same value; None if a rule does not set it."""
     if first is None or second is None:
         return first is second
     if name == "fill":

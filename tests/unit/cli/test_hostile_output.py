@@ -176,7 +176,10 @@ CALLS = {
                 "score {0}/one --recalc never -q --cluster {1}"],
     "serve": ["serve --data {0}/text.xlsx", "serve {1}", "serve --listen {1}",
               "serve admin token {1} --data {0}/served",
-              "serve admin suite add {1} {0}/suite --data {0}/served"],
+              "serve admin suite add {1} {0}/suite --data {0}/served",
+              "serve admin oidc {1} --data {0}/served",
+              "serve admin oidc https://a.b --client {1} --secret-file {1} --data {0}/served",
+              "serve admin probing {1} --data {0}/served"],
     "submit": ["submit {0}/text.xlsx --to {1} --phase {1}", "submit --to http://{1} --status {1}"],
     "doctor": ["doctor {1}"],
 }  # fmt: skip

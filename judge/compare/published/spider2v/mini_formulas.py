@@ -22,7 +22,7 @@ _MAX_DEPTH = 40
 
 
 class CannotComputeError(Exception):
-    """The formula is not one that can be computed here."""
+    """The formula cannot be computed here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def read_formula(text: str) -> Formula:
     """Reads a formula without its leading ``=``.
 
     Raises:
-        CannotComputeError: it is not one of those that can be computed here.
+        CannotComputeError: it cannot be computed here.
     """
     if len(text) > _MAX_CHARS:
         raise CannotComputeError("the formula is too long")
@@ -82,7 +82,7 @@ def read_formula(text: str) -> Formula:
 
 
 def _read(text: str) -> list[tuple[str, str]]:
-    """Kind and text of what a formula consists of, the last first.
+    """The kind and the text of each token of a formula, last first.
 
     Raises:
         CannotComputeError: something else is in it.

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sqlalchemy as sa
@@ -13,9 +17,12 @@ from click.testing import CliRunner
 
 from judge.cli.serve import serve
 from judge.errors import StoreError, UsageError
+from judge.serve.operations import upkeep
 from judge.serve.operations.backup import back_up, restore
 from judge.serve.operations.upkeep import dispute_outvoted, log_entries, sweep
+from judge.serve.queue.checking import changed_revisions
 from judge.serve.queue.leases import claim, enqueue
+from judge.serve.running import tell_service_manager
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, sqlite_url
 from judge.serve.store.folder import DataFolder
@@ -110,6 +117,26 @@ def test_leases_of_a_restored_database_go_back(
     assert tuple(counts) == (1, 0)
 
 
+def test_the_password_of_a_database_is_no_argument_and_no_stars(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL's programs get it by the environment, and nothing in its place in the URL."""
+    seen = tmp_path / "seen"
+    for name in ("pg_dump", "pg_restore"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "$2 $PGPASSWORD" >> {seen}\nexit 1\n')
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    folder = DataFolder(tmp_path / "data")
+    folder.make()
+    database = Database("postgresql://judge:s3cret@localhost:5/judge?application_name=x")
+    with pytest.raises(StoreError, match="pg_dump failed"):
+        back_up(database, folder, tmp_path / "b.tar")
+    assert seen.read_text().split() == [
+        "postgresql://judge@localhost:5/judge?application_name=x",
+        "s3cret",
+    ]
+
+
 def test_what_is_no_backup_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(b"x" * 2000)
     with pytest.raises(StoreError):
@@ -132,6 +159,72 @@ def test_files_that_no_row_names_are_swept_when_they_are_old(
         os.utime(path, (old, old))
     assert sweep(house.server.database, folder) == 3
     assert sorted(path for path in folder.path.rglob("*") if path.is_file()) == kept
+
+
+def test_a_clock_that_jumps_a_day_forward_sweeps_nothing_that_is_on_its_way(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By itself the server removes only what it has seen an hour before, on its own clock."""
+    folder, clock = house.server.folder, [1000.0]
+    wall = time.time() + 90_000
+    clocks = SimpleNamespace(monotonic=lambda: clock[0], time=lambda: wall)
+    monkeypatch.setattr("judge.serve.operations.upkeep.time", clocks)
+    body = folder.add_body(b"its row is about to be written")
+    upkeep.sweep_hourly(house.server)
+    assert folder.body(body.sha256).exists()
+    clock[0] += 3000
+    upkeep.sweep_hourly(house.server)
+    assert folder.body(body.sha256).exists()
+    clock[0] += 700  # an hour after the first time
+    upkeep.sweep_hourly(house.server)
+    assert not folder.body(body.sha256).exists()
+
+
+def test_what_is_handed_in_again_while_it_is_swept_stays(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at a file and its removal, somebody keeps the same body again."""
+    folder = house.server.folder
+    body = folder.add_body(b"x")
+    path = folder.body(body.sha256)
+    os.utime(path, (1_000_000_000, 1_000_000_000))
+    database = house.server.database
+    reading = database.reading
+
+    @contextlib.contextmanager
+    def reading_then_kept() -> Iterator[sa.Connection]:
+        with reading() as connection:
+            yield connection
+        folder.add_body(b"x")
+
+    monkeypatch.setattr(database, "reading", reading_then_kept)
+    assert sweep(database, folder) == 0
+    assert path.exists()
+
+
+def test_the_service_manager_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+        tell_service_manager("READY=1")
+        assert manager.recv(100) == b"READY=1"
+    tell_service_manager("WATCHDOG=1")  # nobody listens any more
+    monkeypatch.delenv("NOTIFY_SOCKET")
+    tell_service_manager("WATCHDOG=1")
+
+
+def test_a_changed_revision_is_listed(house: House) -> None:
+    database, folder = house.server.database, house.server.folder
+    assert changed_revisions(database, folder) == []
+    gold = next(folder.path.glob("suites/**/*_answer.xlsx"))
+    content = gold.read_bytes()
+    gold.write_bytes(content + b"x")
+    (fault,) = changed_revisions(database, folder)
+    assert "were changed" in fault
+    gold.unlink()
+    assert len(changed_revisions(database, folder)) == 1
+    gold.write_bytes(content)
+    assert changed_revisions(database, folder) == []
 
 
 def test_the_log_says_who_did_what(house: House) -> None:

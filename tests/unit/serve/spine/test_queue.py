@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
 import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import sqlalchemy as sa
 
+from judge.grading.store import RunDirectory
 from judge.serve.queue.checking import faults_of
+from judge.serve.queue.conditions import make_environment
+from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
+from judge.serve.queue.judging import Judged, Scorers
 from judge.serve.queue.leases import (
     DEATHS_ALONE,
     LOST_BEFORE_ALONE,
@@ -27,9 +34,10 @@ from judge.serve.queue.leases import (
 )
 from judge.serve.queue.watching import Watcher, return_leases
 from judge.serve.store import tables as t
+from judge.serve.store.database import Database, DatabaseGoneError
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, Lane
-from tests.unit.serve.spine.world import ACTOR, World, state_events, verdicts_of
+from tests.unit.serve.spine.world import ACTOR, LINES, World, state_events, typed_lines, verdicts_of
 
 
 def queued(
@@ -336,3 +344,113 @@ def test_events_of_a_transaction_that_failed_are_not_there(world: World) -> None
 
 def test_a_verdict_row_has_the_columns_of_the_table() -> None:
     assert {column.name for column in t.OF_VERDICT} == set(t.verdict.columns.keys()) - {"judging"}
+
+
+def test_a_judging_that_a_living_process_works_on_is_left_alone_and_others_go_on(
+    world: World,
+) -> None:
+    """A dispatcher that was stopped for longer than its lease still holds the directory."""
+    client = world.client()
+    for role in ("contestant", "rival"):
+        made = client.post(
+            "/v1/submissions?phase=open", headers={**world.headers(role), **LINES},
+            content=typed_lines("trips"),
+        )  # fmt: skip
+        assert made.status_code == 202
+    folder = world.server.folder
+    dispatcher = Dispatcher(world.server.database, folder, DispatchOptions())
+    dispatcher._environment = make_environment("image", ["engine 1"])
+    first = dispatcher._claim()
+    assert first is not None
+    stopped = RunDirectory(folder.results(first.id))
+    stopped.lock()
+    with contextlib.ExitStack() as stack:
+        scorers = Scorers(folder, stack, None, {"jobs": 1})
+        dispatcher._do(scorers, first)
+        dispatcher._running.clear()
+        row = row_of(world, first.id)
+        assert (row["state"], row["claims"]) == (JudgingState.QUEUED, 0)
+        other = dispatcher._claim()
+        assert other is not None
+        assert other.id != first.id
+        dispatcher._do(scorers, other)
+        dispatcher._running.clear()
+        assert row_of(world, other.id)["state"] == JudgingState.DONE
+        assert dispatcher._claim() is None
+        stopped.close()
+        dispatcher._held.clear()  # as when its time is over
+        again = dispatcher._claim()
+        assert again is not None
+        dispatcher._do(scorers, again)
+    assert row_of(world, first.id)["state"] == JudgingState.DONE
+    in_order(world)
+
+
+def test_a_slot_outlives_whatever_the_database_does(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error that nobody expected at the end: it is tried again, and fails after that."""
+    queued(small_world, cases=1)
+    dispatcher = Dispatcher(
+        small_world.server.database, small_world.server.folder, DispatchOptions()
+    )
+    judged = Judged(
+        verdicts_of(small_world.server.database, taken(small_world), "AC"), "0", {}, None
+    )
+    with small_world.server.database.writing(ACTOR) as transaction:
+        transaction.execute(sa.update(t.account).values(concurrency=9))
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(dispatcher, "_finish", broken)
+    return_leases(small_world.server.database, small_world.server.folder, "one")
+    for place in range(RETRIES + 1):
+        claimed = taken(small_world)
+        dispatcher._conclude(claimed, judged)
+        expected = JudgingState.QUEUED if place < RETRIES else JudgingState.FAILED
+        assert row_of(small_world, claimed.id)["state"] == expected
+    in_order(small_world)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EROFS])
+def test_what_the_machine_lacks_is_no_fault_of_a_judging(
+    small_world: World, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    judging = queued(small_world, cases=1)
+    dispatcher = Dispatcher(
+        small_world.server.database, small_world.server.folder, DispatchOptions()
+    )
+    monkeypatch.setattr(dispatcher._stopping, "wait", lambda _: True)
+    for _ in range(10):
+        claimed = taken(small_world)
+        error = RuntimeError("deep inside")
+        error.__cause__ = OSError(number, os.strerror(number))
+        dispatcher._fail(claimed, error)
+    row = row_of(small_world, judging)
+    assert (row["state"], row["errors"]) == (JudgingState.QUEUED, 0)
+    in_order(small_world)
+
+
+def test_a_process_that_stands_still_in_a_transaction_keeps_nobody_from_writing(
+    world: World,
+) -> None:
+    """PostgreSQL undoes what it has begun, and it hears of that; SQLite is used by one process."""
+    if world.server.database.is_sqlite:
+        return
+    judging = queued(world)
+    url = world.server.database.url.render_as_string(hide_password=False)
+    stopped = Database(url.replace("+psycopg", ""), idle_s=0.3)
+
+    def claim_and_stand_still() -> None:
+        with stopped.writing(ACTOR) as transaction:
+            assert claim(transaction, "stopped", set(Lane), alone=True) is not None
+            transaction.write_events()  # which takes the lock that every writer needs
+            queued(world, "rival")
+
+    with contextlib.closing(stopped), pytest.raises(DatabaseGoneError):
+        claim_and_stand_still()
+    with world.server.database.writing(ACTOR) as transaction:
+        transaction.execute(sa.update(t.account).values(concurrency=9))
+    assert {taken(world, "two").id, taken(world, "two").id} >= {judging}
+    in_order(world)

@@ -90,6 +90,8 @@ TABLE: dict[str, tuple[str, str]] = {
     "GET /static/{name}": EVERYBODY,
     "GET /sign-in": EVERYBODY,
     "POST /sign-in": ("aaaaaaa",) * 2,  # no code, nobody
+    "POST /sign-in/provider": ("nnnnnnn",) * 2,  # none is set
+    "GET /sign-in/provider": ("nnnnnnn",) * 2,
     "POST /sign-out": EVERY_ACCOUNT,
     "GET /me": EVERY_ACCOUNT,
     "GET /me/tokens": EVERY_ACCOUNT,
@@ -97,6 +99,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "POST /me/tokens/{token}/end": OWNER,
     "GET /": EVERYBODY,
     "GET /suites/{suite}": PUBLIC,
+    "GET /suites/{suite}/probing": ("aff+fff", "ann+nnn"),
     "GET /suites/{suite}/tasks/{task}": (ALL, "nnnnnnn"),
     "GET /boards/{board}": PUBLIC,
     "GET /boards/{board}/versions/{number}": PUBLIC,

@@ -174,10 +174,7 @@ def fuzz(world: World, role: str, examples: int, number: int = 1) -> Counter[int
     import schemathesis  # noqa: PLC0415  every worker collects this module
     from schemathesis.checks import CHECKS, load_all_checks  # noqa: PLC0415
 
-    @schemathesis.serializer("application/zip")
-    def _(_: Any, value: Any) -> bytes:
-        return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
-
+    schemathesis.serializer("application/zip")(_zip)
     ids = furnish(world)
     app = make_app(world.server)
     load_all_checks()
@@ -233,3 +230,7 @@ def seeded(document: dict[str, Any], ids: dict[str, dict[str, str]]) -> dict[str
             if name in names:
                 schema["properties"][name] = of(name)
     return document
+
+
+def _zip(_: Any, value: Any) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")

@@ -1,0 +1,195 @@
+"""Signs that somebody submits in order to learn golds, for the authors of a suite.
+
+Two of them: programs of an account for one task that differ in nothing but their literals, which
+ask for one gold again and again; and wrong answers that accounts have in common, as people have
+who share what they have learned, or who are one person. Neither proves anything; both say where
+to look.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import tokenize
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+
+from judge.core.verdict import Verdict
+from judge.errors import JudgeError
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
+from judge.serve.boards.feedback import ACCEPTED
+from judge.serve.store import tables as t
+from judge.serve.store.folder import DataFolder
+
+LEAST_VARIANTS = 3
+"""So many programs that differ in literals alone are listed."""
+
+LEAST_SHARED = 3
+"""So many wrong answers have two accounts in common before the pair is listed."""
+
+_MOST_SUBMISSIONS = 2_000
+_MOST_CHARACTERS = 200_000
+_LITERALS = (tokenize.NUMBER, tokenize.STRING)
+_BLANK = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Variants:
+    """Answers of an account to one task that differ in literals alone.
+
+    Attributes:
+        account: its name.
+        task: id of the task.
+        variants: how many there are.
+        submissions: in how many submissions.
+    """
+
+    account: str
+    task: str
+    variants: int
+    submissions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """Wrong answers that two accounts have in common.
+
+    Attributes:
+        accounts: their names.
+        shared: cases in which they gave the same wrong answer.
+        both: cases in which both gave a wrong answer.
+    """
+
+    accounts: tuple[str, str]
+    shared: int
+    both: int
+
+
+def skeleton(text: str) -> str:
+    """A program, or a typed answer, without its literals, comments and blanks."""
+    try:
+        tokens = list(tokenize.generate_tokens(io.StringIO(text[:_MOST_CHARACTERS]).readline))
+    except (tokenize.TokenError, SyntaxError, ValueError):
+        return "".join("0" if one.isdigit() else one for one in text if not one.isspace())
+    return " ".join(
+        "literal" if token.type in _LITERALS else token.string
+        for token in tokens
+        if token.type not in _BLANK
+    )
+
+
+def variants(answers: Iterable[tuple[str, str, str, str]]) -> list[Variants]:
+    """Answers that differ in literals alone, the most of them first.
+
+    Args:
+        answers: account, task, submission, text.
+    """
+    texts: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+    of: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for account, task, submission, text in answers:
+        key = account, task, skeleton(text)
+        texts[key].add(text)
+        of[key].add(submission)
+    found = [
+        Variants(account, task, len(texts[key]), len(of[key]))
+        for key in texts
+        for account, task, _ in [key]
+        if len(texts[key]) >= LEAST_VARIANTS
+    ]
+    return sorted(found, key=lambda one: (-one.variants, one.account, one.task))
+
+
+def agreements(wrong: Mapping[str, Mapping[tuple[str, int], frozenset[str]]]) -> list[Agreement]:
+    """Pairs of accounts with wrong answers in common, the most of them first.
+
+    Args:
+        wrong: account -> (task, case) -> hashes of its wrong answers.
+    """
+    found = []
+    for one, two in itertools.combinations(sorted(wrong), 2):
+        both = wrong[one].keys() & wrong[two].keys()
+        shared = sum(bool(wrong[one][case] & wrong[two][case]) for case in both)
+        if shared >= LEAST_SHARED:
+            found.append(Agreement((one, two), shared, len(both)))
+    return sorted(found, key=lambda pair: (-pair.shared, pair.accounts))
+
+
+def probing_of(
+    connection: sa.Connection, folder: DataFolder, suite: str
+) -> tuple[list[Variants], list[Agreement]]:
+    """Both signs in the submissions to a suite; in its newest 2,000.
+
+    Args:
+        connection: a connection.
+        folder: the data folder.
+        suite: id of the suite.
+    """
+    phases = sa.select(t.phase.c.id).where(t.phase.c.suite == suite)
+    submissions = connection.execute(
+        sa.select(t.submission.c.id, t.submission.c.current_judging, t.account.c.name)
+        .join(t.account, t.account.c.id == t.submission.c.account)
+        .where(t.submission.c.phase.in_(phases))
+        .order_by(t.submission.c.seq.desc())
+        .limit(_MOST_SUBMISSIONS)
+    ).all()
+    answers = [
+        (row.name, task, row.id, text)
+        for row in submissions
+        for task, text in _answers(folder, row.current_judging)
+    ]
+    return variants(answers), agreements(_wrong(connection, phases))
+
+
+def _answers(folder: DataFolder, judging: str) -> list[tuple[str, str]]:
+    """Task and text of what a judging judged; nothing where its files are gone."""
+    try:
+        with RunDirectory(folder.results(judging)) as store:
+            records: list[Any] = list(store.read_records(SUBMISSIONS_FILE))
+    except JudgeError:
+        return []
+    answers = []
+    for record in records:
+        text = record.get("solution") or record.get("answer") or record.get("response")
+        if text:
+            answers.append((str(record.get("id")), str(text)))
+    return answers
+
+
+def _wrong(
+    connection: sa.Connection, phases: sa.Select[Any]
+) -> dict[str, dict[tuple[str, int], frozenset[str]]]:
+    """Account -> (task, case) -> its wrong answers, as the budgets of golds have noted them."""
+    wrong: defaultdict[str, defaultdict[tuple[str, int], set[str]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
+    for row in connection.execute(
+        sa.select(
+            t.account.c.name, t.answer_seen.c.task, t.answer_seen.c.case, t.answer_seen.c.answer
+        )
+        .join(t.account, t.account.c.id == t.answer_seen.c.account)
+        .where(t.answer_seen.c.phase.in_(phases), t.answer_seen.c.answer != ACCEPTED)
+    ):
+        wrong[row.name][row.task, row.case].add(row.answer)
+    return {
+        account: {case: frozenset(answers) for case, answers in cases.items()}
+        for account, cases in wrong.items()
+    }
+
+
+def probing_lines(found: tuple[list[Variants], list[Agreement]]) -> list[str]:
+    """What ``judge serve admin probing`` prints."""
+    lines = [
+        f"{one.account}, task {one.task}: {one.variants} answers that differ in literals alone, in "
+        f"{one.submissions} submissions"
+        for one in found[0]
+    ]
+    lines += [
+        f"{' and '.join(pair.accounts)}: the same wrong answer in {pair.shared} of the {pair.both} "
+        f"cases that both have wrong ({Verdict.WA.value})"
+        for pair in found[1]
+    ]
+    return lines or ["nothing looks like probing"]

@@ -1,0 +1,288 @@
+"""Tools of agents inside the sandbox: state, limits, servers that misbehave, and golds."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+
+from judge.errors import SandboxError
+from judge.sandbox.backends import bubblewrap, docker
+from judge.sandbox.backends.images import IMAGE_BUILDER
+from judge.sandbox.build import ROOT_BUILDER
+from judge.sandbox.contract import Sandbox
+from judge.sandbox.roots import root_named
+from judge.sandbox.servers import BuiltServer, ServerSource, build_server, find_server
+from judge.tools.box import HOME
+from judge.tools.contract import ToolOutcome
+from judge.tools.sets import EpisodeTools, ServerTools, SharedCalculator, ToolSet, list_server
+from tests.desktops import require_agent
+
+SERVER = Path(__file__).with_name("hostile_server.py")
+INPUT, OUTPUT = f"{HOME}/in/book.xlsx", f"{HOME}/out/book.xlsx"
+NATIVE = ("python", "bash", "list_sheets", "view_range", "find", "recalc", "render", "submit")
+_BUILDERS = {docker._NAME: IMAGE_BUILDER, bubblewrap._NAME: ROOT_BUILDER}
+
+
+def book() -> bytes:
+    made = openpyxl.Workbook()
+    made.worksheets[0].append(["item", "price"])
+    made.worksheets[0]["B2"] = "=1+2"
+    data = io.BytesIO()
+    made.save(data)
+    return data.getvalue()
+
+
+@pytest.fixture
+def calculator(sandbox: Sandbox) -> Iterator[SharedCalculator]:
+    with SharedCalculator(sandbox.info.backend) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def episode(
+    sandbox: Sandbox, tools: ToolSet, calculator: SharedCalculator, **more: Any
+) -> Iterator[EpisodeTools]:
+    made = EpisodeTools(tools, sandbox, {INPUT: book()}, INPUT, OUTPUT, calculator, **more)
+    with contextlib.closing(made):
+        made.start()
+        yield made
+
+
+@pytest.fixture
+def native(sandbox: Sandbox, calculator: SharedCalculator) -> Iterator[EpisodeTools]:
+    require_agent(sandbox.info.backend)
+    with episode(sandbox, ToolSet("native", NATIVE), calculator, call_s=3.0) as made:
+        yield made
+
+
+def test_interpreter_and_shell_keep_their_state_and_say_when_it_is_lost(
+    native: EpisodeTools,
+) -> None:
+    def python(code: str) -> ToolOutcome:
+        return native.call("python", {"code": code})
+
+    def bash(command: str) -> ToolOutcome:
+        return native.call("bash", {"command": command})
+
+    assert python("kept = 41") == ToolOutcome("")
+    assert python("print(kept + 1)").text == "42"
+    assert bash("here=7; cd in").error == ""
+    assert bash("echo $here $PWD").text == f"7 {HOME}/in"
+    assert bash("false") == ToolOutcome("(exit code 1)", "tool")
+    assert bash("sleep 60").error == "timeout"
+    assert bash("echo $here").text == "7"
+    late = python("import time; time.sleep(60)")
+    assert (late.error, "variables are kept" in late.text) == ("timeout", True)
+    assert python("print(kept)").text == "41"
+    assert "state is lost" in python("import os; os._exit(1)").text
+    assert "NameError" in python("kept").text
+    assert "a new one starts" in bash("exit 4").text
+    assert bash("echo [$here]").text == "[]"
+    assert "MemoryError" in python("x = bytearray(1 << 34)").text
+    assert native.call("python", {"code": "print(1)"}).text == "1"
+    assert native.dead == ""
+
+
+def test_tools_see_what_the_others_wrote_and_the_input_stays(native: EpisodeTools) -> None:
+    assert "used A1:B2, 1 formulas" in native.call("list_sheets", {}).text
+    code = (
+        f"import openpyxl; b = openpyxl.load_workbook({INPUT!r}); b['Sheet']['A3'] = 'pear'; "
+        f"b.save({OUTPUT!r})"
+    )
+    assert native.call("python", {"code": code}).error == ""
+    assert native.workbook() == native.collect().sha256 is not None
+    assert "'Sheet'!A3: pear" in native.call("find", {"text": "PEAR"}).text
+    assert "1 formulas computed" in native.call("recalc", {}).text
+    assert native.read(INPUT).data == book_of(native)
+    assert "'x'" in native.call("view_range", {"range": "A1", "path": "x"}).text
+    assert "not below" in native.call("view_range", {"range": "A1", "path": "/etc/passwd"}).text
+
+
+def book_of(tools: EpisodeTools) -> bytes:
+    return tools.files[INPUT]
+
+
+def test_a_range_is_drawn_the_same_twice_and_a_large_one_is_refused(native: EpisodeTools) -> None:
+    drawn = [native.call("render", {"range": "Sheet!A1:C9"}) for _ in range(2)]
+    assert drawn[0].pictures == drawn[1].pictures
+    assert drawn[0].pictures[0].startswith(b"\x89PNG")
+    for area in ("Sheet!A1:C1000000", "Sheet!A1:ZZ2", "A1:B2", "Sheet"):
+        refused = native.call("render", {"range": area})
+        assert (refused.error, refused.pictures) == ("argument", ())
+
+
+def test_a_tool_reaches_no_network_no_other_process_and_nothing_of_the_machine(
+    native: EpisodeTools,
+) -> None:
+    script = """
+        (exec 5<>/dev/tcp/1.1.1.1/53) 2>/dev/null && echo network
+        kill -9 1; sleep 0.2; ls /proc/1/fd 2>/dev/null | head -1
+        cat /proc/1/environ /proc/1/mem 2>/dev/null | head -c 10
+        find / -xdev -writable -not -path '/proc/*' -not -path '/home/*' -not -path '/tmp/*' \
+            -not -path '/dev/*' -type f 2>/dev/null | head -3
+        ls /root /work /mnt/data 2>/dev/null
+        echo done
+    """
+    assert native.call("bash", {"command": script}).text.split() == ["done"]
+
+
+READABLE = r"""
+import os
+words = [word.encode() for word in ("GOLDENVALUE", "OTHERCASEVALUE")]
+for root, folders, names in os.walk("/"):
+    if root.startswith(("/proc", "/sys", "/dev")):
+        folders.clear()
+        continue
+    if root == "/":
+        folders[:] = [each for each in folders if each not in ("usr", "lib", "opt", "var")]
+    for name in names:
+        if any(word in name for word in ("gold", "answer", "dataset.json")) and "/usr" not in root:
+            print(root, name)
+        try:
+            with open(os.path.join(root, name), "rb") as file:
+                data = file.read(50_000_000)
+        except OSError:
+            continue
+        if any(word in data for word in words):
+            print(root, name)
+for process in os.listdir("/proc"):
+    for part in ("environ", "cmdline"):
+        try:
+            data = open(f"/proc/{process}/{part}", "rb").read()
+        except OSError:
+            continue
+        if any(word in data for word in words):
+            print(process, part)
+"""
+
+
+def test_no_gold_and_no_other_case_is_readable_from_a_tool(native: EpisodeTools) -> None:
+    # Written in pieces, so that the search does not find itself.
+    code = READABLE.replace("GOLDENVALUE", 'GOLDEN" "VALUE').replace(
+        "OTHERCASEVALUE", 'OTHERCASE" "VALUE'
+    )
+    found = native.call("python", {"code": code})
+    assert found == ToolOutcome("")
+    native.call("bash", {"command": "echo GOLDEN'VALUE' > /tmp/planted"})
+    assert "planted" in native.call("python", {"code": code}).text
+
+
+def test_no_gold_and_no_other_case_is_readable_from_a_server(
+    sandbox: Sandbox, server: BuiltServer, calculator: SharedCalculator
+) -> None:
+    tools = ToolSet("mcp:hostile", ("submit",), (offered(server, sandbox, "run_code"),))
+    code = READABLE.replace("GOLDENVALUE", 'GOLDEN" "VALUE').replace(
+        "OTHERCASEVALUE", 'OTHERCASE" "VALUE'
+    )
+    with episode(sandbox, tools, calculator, call_s=60.0) as made:
+        assert made.call("say", {"text": code}) == ToolOutcome("")
+        assert made.call("say", {"text": "import os; print(os.getuid() > 0)"}).text == "True\n"
+
+
+# -- servers ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def built() -> dict[str, BuiltServer]:
+    return {}
+
+
+@pytest.fixture
+def server(sandbox: Sandbox, built: dict[str, BuiltServer], tmp_path: Path) -> BuiltServer:
+    """The hostile server's root, made once for each backend."""
+    backend = sandbox.info.backend
+    if backend not in built:
+        (tmp_path / "server.py").write_bytes(SERVER.read_bytes())
+        source = ServerSource("hostile", tmp_path, command="server.py")
+        made = build_server(source, sandbox, lambda _: None)
+        _BUILDERS[backend].build_server(root_named(made.root), lambda _: None)
+        built[backend] = find_server("hostile", sandbox)
+    return built[backend]
+
+
+def in_mode(server: BuiltServer, mode: str) -> BuiltServer:
+    return replace(server, argv=(*server.argv, mode))
+
+
+def offered(server: BuiltServer, sandbox: Sandbox, mode: str) -> ServerTools:
+    start_s = 4.0 if mode == "hang_start" else 60.0
+    return list_server(in_mode(server, mode), sandbox, start_s=start_s)
+
+
+BOTH_CALLS = {
+    "polite": ("", ""),
+    "line_without_end": ("protocol", "protocol"),
+    "endless_noise": ("protocol", "protocol"),
+    "endless_stderr": ("timeout", "timeout"),
+    "notification_flood": ("protocol", "protocol"),
+    "die_once": ("died", ""),
+    "fork": ("", ""),
+    "ignore_cancel": ("timeout", "timeout"),
+    "stops_reading": ("", "timeout"),
+    "kill_everybody": ("", ""),
+    "two_answers": ("", ""),
+}
+
+
+@pytest.mark.parametrize("mode", BOTH_CALLS)
+def test_a_server_that_misbehaves_ends_in_time_and_it_is_its_own_fault(
+    sandbox: Sandbox, server: BuiltServer, calculator: SharedCalculator, mode: str
+) -> None:
+    tools = ToolSet("mcp:hostile", ("submit",), (offered(server, sandbox, mode),))
+    call_s = 1.0 if "timeout" in BOTH_CALLS[mode] else 30.0
+    with episode(sandbox, tools, calculator, call_s=call_s) as made:
+        outcomes = [made.call("say", {"text": "x"}) for _ in range(2)]
+        assert tuple(outcome.error for outcome in outcomes) == BOTH_CALLS[mode]
+        for outcome in outcomes:
+            blamed = outcome.error in {"protocol", "timeout", "died"}
+            assert outcome.fault.startswith("the server hostile: ") is blamed
+        broken = BOTH_CALLS[mode][0] != "" and BOTH_CALLS[mode][1] != ""
+        assert bool(made.dead) is broken
+        assert made.collect().problem == "there is no file"
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("hang_start", "in time"),
+        ("die_at_start", "exit code 4: no licence"),
+        ("garbage_start", "cannot be read"),
+        ("wrong_version", "'1999-01-01' is not known"),
+        ("many_tools", "more than 256 tools"),
+        ("endless_cursor", "more than 20 pages"),
+    ],
+)
+def test_a_server_that_does_not_start_is_named_and_the_next_one_does(
+    sandbox: Sandbox, server: BuiltServer, mode: str, why: str
+) -> None:
+    assert why in offered(server, sandbox, mode).problem
+    again = offered(server, sandbox, "stateless")
+    assert (again.problem, list(again.tools), again.record["era"]) == ("", ["say"], "stateless")
+
+
+def test_two_servers_in_roots_of_their_own_work_on_the_same_files(
+    sandbox: Sandbox, server: BuiltServer, calculator: SharedCalculator, native: EpisodeTools
+) -> None:
+    native.close()
+    once = offered(server, sandbox, "die_once")
+    tools = ToolSet("bash,mcp:hostile", ("bash", "submit"), (once,))
+    with episode(sandbox, tools, calculator, call_s=3.0) as made:
+        assert made.call("bash", {"command": "echo 1 > out/a.txt; touch died"}).error == ""
+        # The server finds the file of the shell, so it does not die.
+        assert made.call("say", {}).text == "said"
+        assert made.call("bash", {"command": "cat out/a.txt"}).text == "1"
+        script = "ls /server 2>/dev/null; echo none"
+        assert made.call("bash", {"command": script}).text == "none"
+
+
+def test_the_root_of_an_unknown_server_says_how_it_is_made(sandbox: Sandbox) -> None:
+    with pytest.raises(SandboxError) as caught:
+        find_server("nothing", sandbox)
+    assert "judge sandbox build --mcp nothing" in str(caught.value.hint)
