@@ -41,7 +41,7 @@ _MAX_WORKBOOK_BYTES = 256 * 2**20
 
 def take_trajectories(
     store: RunDirectory,
-    folder: Path,
+    folder: GivenPath,
     suite: Suite,
     layout: LayoutRecord | None,
     given: str,
@@ -64,6 +64,7 @@ def take_trajectories(
         SubmissionError: a file is not a trajectory, or none was found where one was named.
         StoreError: an episode cannot be written.
     """
+    folder = as_path(folder)
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
     for task, sample, case, trajectory in _trajectories(folder, suite, layout, given):
         path = outputs.of_sample(task.id, sample, case)

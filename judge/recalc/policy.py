@@ -430,7 +430,7 @@ class Recalculator:
         """The cells whose values are computed here from those that are believed by now.
 
         Returns:
-            Cell -> value, and the cells that read one of these and have to be asked for again.
+            Cell -> value, and the cells that read one of these and have to be computed again.
         """
         if not self._computes_itself:
             return {}, frozenset()

@@ -441,9 +441,11 @@ class Boards:
         )
         setting = setting_of(connection, board)
         last = latest(connection, board["id"])
-        body = document_of(connection, setting)
-        if only_if_changed and last is not None and _same(json.loads(last["document"]), body):
-            return False
+        entries = entries_of(connection, setting)
+        outline = _outline(entries, setting)
+        if only_if_changed and last is not None and _same(json.loads(last["document"]), outline):
+            return False  # most submissions change nothing, and testing all pairs takes time
+        body = _with_ties(outline, entries, setting)
         number = 1 if last is None else last["number"] + 1
         body |= {
             "server": self._server,
@@ -474,39 +476,62 @@ class Boards:
 
 
 _OF_VERSION = ("server", "number", "previous", "why", "signed")
+_OF_TIES = ("smallest", "ranks")
+"""Fields of a document and of its entries that follow from the others."""
 
 
-def _same(document: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    rest = {name: value for name, value in document.items() if name not in _OF_VERSION}
-    return canonical(rest) == canonical(body)
+def _same(document: Mapping[str, Any], outline: Mapping[str, Any]) -> bool:
+    left_out = {*_OF_VERSION, *_OF_TIES}
+    rest = {name: value for name, value in document.items() if name not in left_out}
+    rest["entries"] = [
+        {name: value for name, value in entry.items() if name not in _OF_TIES}
+        for entry in document["entries"]
+    ]
+    return canonical(rest) == canonical(outline)
 
 
 def document_of(connection: sa.Connection, setting: Setting) -> dict[str, Any]:
     """The document of a board as it is now, without what belongs to a version."""
     entries = entries_of(connection, setting)
-    ties = ties_among(entries, setting)
-    ranks = ranks_of(entries, setting)
-    tasks = len(setting.tasks)
-    shows_cases = setting.level.shows(Level.VERDICTS)
-    smallest = ties.smallest if ties is not None else smallest_differences(tasks, len(entries), ())
+    return _with_ties(_outline(entries, setting), entries, setting)
+
+
+def _outline(entries: Sequence[Entry], setting: Setting) -> dict[str, Any]:
+    """The document without the tests of pairs, which follow from it."""
     return {
         "schema_version": SCHEMA_VERSION,
         "type": BOARD,
         "board": {name: setting.board[name] for name in ("name", "title", "metric", "rule")},
         "suite": suite_part(setting),
         "phase": setting.phase["name"],
-        "split": {"name": setting.phase["split"], "tasks": tasks},
+        "split": {"name": setting.phase["split"], "tasks": len(setting.tasks)},
         "level": setting.level,
         "conditions": {"digest": setting.board["conditions"], "document": setting.conditions},
         "method": asdict(DEFAULT_METHOD),
-        "smallest": {**asdict(smallest), **({} if shows_cases else {"soft": None})},
-        "entries": [
-            _entry(entry, rank, setting) for entry, rank in zip(entries, ranks, strict=True)
-        ],
+        "entries": [_entry(entry, setting) for entry in entries],
     }
 
 
-def _entry(entry: Entry, rank: tuple[int, int], setting: Setting) -> dict[str, Any]:
+def _with_ties(
+    outline: Mapping[str, Any], entries: Sequence[Entry], setting: Setting
+) -> dict[str, Any]:
+    ties = ties_among(entries, setting)
+    ranks = ties.ranks if ties is not None else ranks_of(entries, setting)
+    smallest = (
+        ties.smallest
+        if ties is not None
+        else smallest_differences(len(setting.tasks), len(entries), ())
+    )
+    shows_cases = setting.level.shows(Level.VERDICTS)
+    shown = zip(outline["entries"], ranks, strict=True)
+    return {
+        **outline,
+        "smallest": {**asdict(smallest), **({} if shows_cases else {"soft": None})},
+        "entries": [{**entry, "ranks": list(rank)} for entry, rank in shown],
+    }
+
+
+def _entry(entry: Entry, setting: Setting) -> dict[str, Any]:
     row = entry.row
     document: dict[str, Any] = {
         "submission": row["submission"],
@@ -514,7 +539,6 @@ def _entry(entry: Entry, rank: tuple[int, int], setting: Setting) -> dict[str, A
         "account": row["account_name"],
         "sha256": row["sha256"],
         "date": row["created"][:10],
-        "ranks": list(rank),
         **{name: row[name] for name in _DECLARED},
     }
     if entry.scored is not None:
