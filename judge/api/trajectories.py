@@ -21,6 +21,7 @@ from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites.layouts import trajectories_in
 from judge.suites.outputs import FoundOutputs
 from judge.suites.suite import Suite
+from judge.tools.atif import to_atif
 from judge.tools.episodes import (
     ToolEpisode,
     has_tool_episodes,
@@ -32,7 +33,6 @@ from judge.tools.trajectories import (
     keep_trajectory,
     of_inspect,
     read_trajectory,
-    to_atif,
 )
 
 _TALKS = "conversations/"

@@ -204,8 +204,8 @@ def _place(
 ) -> int | None:
     """Where XLOOKUP and XMATCH find a value, from 0; None if nowhere.
 
-    Numbers come before text, and text before logical values; a nearest value may be of another
-    kind than the one that is sought.
+    Numbers come before text, and text before logical values; the kind of a nearest value may
+    differ from that of the one that is sought.
     """
     match, search = (
         _mode(evaluation, arguments, modes_at, 0),

@@ -62,7 +62,7 @@ _MAY_BE_DATE = re.compile(
 
 
 def _may_count_days(formula: str) -> bool:
-    """Whether a formula has to do with days, or has a text that may be a date."""
+    """Whether a formula has to do with days, or holds a string that may be a date."""
     functions = traits(formula).functions
     return not functions.isdisjoint(_OF_DAYS) or any(map(_MAY_BE_DATE.search, texts_of(formula)))
 

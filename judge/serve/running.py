@@ -278,7 +278,7 @@ def _when(ready: threading.Event, server: Server, act: Callable[[Server], None])
 
 
 def tell_service_manager(state: str) -> None:
-    """Tells systemd that a process is ready, or that it lives, if it has asked to be told.
+    """Tells systemd that a process is ready, or that it lives, if it asked for that.
 
     Args:
         state: ``READY=1`` or ``WATCHDOG=1``; see sd_notify(3).

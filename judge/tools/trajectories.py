@@ -1,8 +1,7 @@
-"""Trajectories of agents, in and out: ATIF, Inspect's messages, SWE-agent's ``.traj``.
+"""Trajectories of agents, as they come in: ATIF, Inspect's messages, SWE-agent's ``.traj``.
 
 A trajectory becomes an episode of tools: turns, calls, results, tokens. What a format does not say
-is null, and is never guessed. An episode is written as ATIF so that it comes in again as the same
-turns: what ATIF has no field for is in ``extra``.
+is null, and is never guessed. :mod:`judge.tools.atif` writes them.
 
 Everything that comes in is a stranger's: lengths are bounded, and a field of another type counts as
 missing.
@@ -42,11 +41,9 @@ from judge.tools.episodes import (
     ToolEpisodeWriter,
     keep_definitions,
 )
-from judge.version import __version__
 
 ATIF, INSPECT, SWE_AGENT = "atif", "inspect", "swe-agent"
 
-_ATIF_VERSION = "ATIF-v1.8"
 _MAX_BYTES = 256 * MIB
 _MAX_VALUES = 4_000_000
 _MAX_CALLS = 1_000
@@ -54,9 +51,6 @@ _MAX_TEXT = 1_000_000
 _MAX_PICTURE_BYTES = 20 * MIB
 
 Object = Mapping[str, Any]
-
-FindPicture = Callable[[str], tuple[str, str] | None]
-"""Media type and path of the file of a picture, by its SHA-256; None where it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +238,7 @@ def _call_line(
         tool=tool,
         arguments=dict(arguments),
         ok=known.get("ok") is not False,
-        text=_result_text(text, known),
+        text=result_text(text, known),
         seconds=_amount(known.get("seconds")),
         workbook=_text(known, "workbook") or None,
     )
@@ -324,7 +318,7 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
             open_calls = {line["id"]: line for line in turns[-1]["calls"]}
         elif role == "tool" and (line := open_calls.get(_text(message, "tool_call_id"))):
             fault = _object(message, "error")
-            line["text"] = _result_text(text(message.get("content")) or _text(fault, "message"))
+            line["text"] = result_text(text(message.get("content")) or _text(fault, "message"))
             if fault:
                 line["ok"] = False
                 line["error"] = _INSPECT_ERRORS.get(_text(fault, "type"), "tool")
@@ -439,7 +433,7 @@ def _turn_of_action(step: Object, action: str, call: Object, number: int) -> Too
     calls, received = [], []
     if action or call:
         line = _empty_call(_text(call, "id"), name, arguments)
-        line["text"] = _result_text(_text(step, "observation"))
+        line["text"] = result_text(_text(step, "observation"))
         line["seconds"] = _amount(step.get("execution_time"))
         calls.append(line)
         sent = written if isinstance(written, str) else json.dumps(arguments, ensure_ascii=False)
@@ -530,154 +524,6 @@ def keep_trajectory(
         return ToolEpisode(writer.path, head, trajectory.turns, end)
 
 
-# -- ATIF out -------------------------------------------------------------------------------------
-
-
-def to_atif(
-    episode: ToolEpisode,
-    definitions: Sequence[Object] | None,
-    *,
-    system: str = "",
-    facts: Object | None = None,
-    picture: FindPicture | None = None,
-) -> dict[str, Any]:
-    """An episode as a document of ATIF.
-
-    Args:
-        episode: the episode.
-        definitions: its tools, in the form of chat completions; None if they are not known.
-        system: the system message; empty without one.
-        facts: what is known besides, such as the verdict; never a cause that quotes a gold.
-        picture: finds the files of pictures; without it, pictures are left out.
-    """
-    head, end = episode.head, episode.end
-    steps: list[dict[str, Any]] = []
-    if system:
-        steps.append({"source": "system", "message": system})
-    steps.append({"source": "user", "message": head["instruction"]})
-    if head["started"]:
-        steps[0]["timestamp"] = head["started"]
-    steps += [_step_of_turn(turn, picture) for turn in episode.turns]
-    name, _, version = head["setting"].removeprefix(SETTING).rpartition(" ")
-    own = not head.get("imported")
-    agent: dict[str, Any] = {
-        "name": f"judge {head['setting']}" if own else name or version,
-        "version": __version__ if own else (version if name else "unknown"),
-    }
-    if head["model"]:
-        agent["model_name"] = head["model"]
-    if definitions:
-        agent["tool_definitions"] = list(definitions)
-    extra: dict[str, Any] = {"task": head["id"], "sample": head["sample"], "case": head["case"]}
-    document: dict[str, Any] = {
-        "schema_version": _ATIF_VERSION,
-        "session_id": f"{head['id']}.{head['sample']}.{head['case']}",
-        "agent": agent,
-        "steps": [{"step_id": number, **step} for number, step in enumerate(steps, start=1)],
-    }
-    if end is not None:
-        tokens = end.get("tokens") or TokenRecord()
-        totals = {
-            "total_prompt_tokens": tokens.get("prompt"),
-            "total_completion_tokens": tokens.get("completion"),
-            "total_cached_tokens": tokens.get("cached"),
-            "total_cost_usd": end.get("cost"),
-            "total_steps": len(steps),
-        }
-        document["final_metrics"] = _without_none(totals)
-        extra |= _without_none(
-            {"ended": end["ended"] or None, "errors": end["errors"], "seconds": end["seconds"]}
-        )
-    document["extra"] = extra | dict(facts or {})
-    return document
-
-
-def _step_of_turn(turn: ToolTurn, picture: FindPicture | None) -> dict[str, Any]:
-    reply, tokens = turn["reply"], turn.get("tokens") or TokenRecord()
-    metrics = _without_none(
-        {
-            "prompt_tokens": tokens.get("prompt"),
-            "completion_tokens": tokens.get("completion"),
-            "cached_tokens": tokens.get("cached"),
-            "cost_usd": turn.get("cost"),
-        }
-    )
-    step: dict[str, Any] = {"source": "agent", "message": reply["text"], "llm_call_count": 1}
-    if reply.get("reasoning"):
-        step["reasoning_content"] = reply["reasoning"]
-    if metrics:
-        step["metrics"] = metrics
-    results: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
-    for number, line in enumerate(turn["calls"]):
-        received = reply["calls"][number] if number < len(reply["calls"]) else None
-        calls.append(_atif_call(line, received))
-        results.append(_atif_result(line, picture))
-    if turn.get("told"):
-        results.append({"content": turn["told"]})
-    if calls:
-        step["tool_calls"] = calls
-    if results:
-        step["observation"] = {"results": results}
-    sent = turn["sent"]
-    step["extra"] = _without_none(
-        {
-            "seconds": turn["seconds"],
-            "latency_s": turn.get("latency_s"),
-            "cut": turn["cut"] or None,
-            "sent": dict(sent) if sent["messages"] else None,
-        }
-    )
-    return step
-
-
-def _atif_call(line: ToolCallLine, received: ReceivedCall | None) -> dict[str, Any]:
-    arguments = line.get("arguments", {})
-    plain = json.dumps(arguments, ensure_ascii=False)
-    extra = {
-        "id": line["id"] if line["id"] != line["id_sent"] else None,
-        "raw": line.get("raw"),
-        "fault": line.get("fault"),
-        "repairs": line.get("repairs") or None,
-    }
-    if received is not None:
-        extra["name"] = received["name"] if received["name"] != line["tool"] else None
-        extra["received"] = received["arguments"] if received["arguments"] != plain else None
-    call = {
-        "tool_call_id": line["id_sent"],
-        "function_name": line["tool"],
-        "arguments": dict(arguments),
-    }
-    known = _without_none(extra)
-    return {**call, "extra": known} if known else call
-
-
-def _atif_result(line: ToolCallLine, picture: FindPicture | None) -> dict[str, Any]:
-    text = line["text"]
-    parts = [found for each in line.get("pictures", ()) if picture and (found := picture(each))]
-    content: object = text["shown"]
-    if parts:
-        content = [{"type": "text", "text": text["shown"]}] + [
-            {"type": "image", "source": {"media_type": media_type, "path": path}}
-            for media_type, path in parts
-        ]
-    whole = _result_text(text["shown"]) != text
-    return {
-        "source_call_id": line["id_sent"],
-        "content": content,
-        "extra": _without_none(
-            {
-                "ok": line["ok"],
-                "error": line.get("error"),
-                "seconds": line["seconds"],
-                "workbook": line["workbook"],
-                "sha256": text["sha256"] if whole else None,
-                "chars": text["chars"] if whole else None,
-            }
-        ),
-    }
-
-
 # -- fields ---------------------------------------------------------------------------------------
 
 
@@ -688,7 +534,7 @@ def _empty_call(identifier: str, tool: str, arguments: Object) -> ToolCallLine:
         tool=tool,
         arguments=dict(arguments),
         ok=True,
-        text=_result_text(""),
+        text=result_text(""),
         seconds=None,
         workbook=None,
     )
@@ -712,7 +558,7 @@ def _turn(
     )
 
 
-def _result_text(shown: str, known: Object | None = None) -> ResultText:
+def result_text(shown: str, known: Object | None = None) -> ResultText:
     """The record of a result's text, of which more may be known than what was shown."""
     digest, chars = _text(known or {}, "sha256"), _count((known or {}).get("chars"))
     return {
@@ -744,7 +590,8 @@ def _first(one: Any, other: Any) -> Any:
     return other if one is None else one
 
 
-def _without_none(fields: Object) -> dict[str, Any]:
+def without_none(fields: Object) -> dict[str, Any]:
+    """The fields that have a value."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -18,13 +18,14 @@ from judge.cli.report import report
 from judge.core.records.tool_episodes import ToolCallLine, ToolEpisodeEnd, ToolEpisodeHead, ToolTurn
 from judge.errors import SubmissionError, UsageError
 from judge.grading.store import RunDirectory
+from judge.tools.atif import to_atif
 from judge.tools.episodes import (
     ToolEpisode,
     ToolEpisodeWriter,
     keep_definitions,
     read_tool_episodes,
 )
-from judge.tools.trajectories import of_atif, of_inspect, of_swe_agent, read_trajectory, to_atif
+from judge.tools.trajectories import of_atif, of_inspect, of_swe_agent, read_trajectory
 from tests.harbor_jobs import MadeTrial, make_job
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
