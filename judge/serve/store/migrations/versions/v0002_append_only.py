@@ -1,4 +1,4 @@
-"""The audit log and the versions of boards only grow, in every program that writes to the database."""
+"""The audit log and the versions of boards only grow, whichever program writes to the database."""
 
 import sqlalchemy as sa
 from alembic import op
