@@ -143,6 +143,7 @@ class Rig:
     """
 
     def __init__(self, folder: Path, kind: str, data: Path | None = None) -> None:
+        self._before = set(_descendants())
         _adopt_orphans()
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.kind = folder, kind
@@ -260,7 +261,7 @@ class Rig:
             alive = {part.process.pid for part in self.parts.values() if part.lives}
             if self.postgresql is not None:
                 alive.add(self.postgresql.pid)
-            left = _orphans(alive)
+            left = _orphans(alive | self._before)
             if not left or time.monotonic() > deadline:
                 return left
             time.sleep(0.2)
@@ -382,7 +383,18 @@ def _adopt_orphans(*, adopt: bool = True) -> None:
 
 
 def _orphans(alive: set[int]) -> list[str]:
-    """Command lines of the descendants of this process that no process of ``alive`` is above."""
+    """Command lines of the descendants of this process with nobody of ``alive`` above them."""
+    left: list[str] = []
+    for pid, chain in _descendants().items():
+        if not chain & alive:
+            with contextlib.suppress(OSError):
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                left.append(b" ".join(words[:6]).decode(errors="replace")[:120])
+    return left
+
+
+def _descendants() -> dict[int, set[int]]:
+    """Each living descendant of this process -> itself and the processes between the two."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -390,17 +402,15 @@ def _orphans(alive: set[int]) -> list[str]:
                 state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
                 if state not in "ZX":
                     parents[int(entry.name)] = int(parent)
-    left: list[str] = []
+    chains: dict[int, set[int]] = {}
     for pid, parent_of_it in parents.items():
         above, chain = parent_of_it, {pid}
         while above in parents and above != os.getpid():
             chain.add(above)
             above = parents[above]
-        if above == os.getpid() and not chain & alive:
-            with contextlib.suppress(OSError):
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-                left.append(b" ".join(words[:6]).decode(errors="replace")[:120])
-    return left
+        if above == os.getpid():
+            chains[pid] = chain
+    return chains
 
 
 def _free_port() -> int:

@@ -368,7 +368,7 @@ def root_named(name: str) -> ServiceRoot:
     Raises:
         SandboxError: there is none.
     """
-    if re.fullmatch(SERVER_ROOT + "[0-9a-f]{64}", name):
+    if re.fullmatch(rf"{SERVER_ROOT}[0-9a-f]{{64}}", name):
         return _server_root(name)
     try:
         return ROOTS[name]

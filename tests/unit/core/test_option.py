@@ -28,6 +28,7 @@ from judge.grading.options import GradingOptions
 from judge.inference.choices import DEFAULT_FEEDBACK, PICTURE_TYPES
 from judge.inference.config import load_setting, load_typed_setting
 from judge.inference.desktop.setting import load_desktop_setting
+from judge.inference.tools.setting import load_preset
 from judge.sandbox.select import SANDBOX_KINDS
 
 HOLDERS: list[type[Any]] = [
@@ -234,8 +235,10 @@ def test_the_defaults_in_help_are_those_of_the_settings() -> None:
     assert in_brackets("pictures") == typed.pictures
     assert in_brackets("max_pictures") == str(typed.max_pictures)
     assert in_brackets("picture_types") == ",".join(PICTURE_TYPES) == ",".join(typed.picture_types)
-    for name in ("observation", "action_space", "history", "minutes", "tree_tokens"):
+    for name in ("observation", "action_space", "history", "tree_tokens"):
         assert in_brackets(name) == str(getattr(desktop, name)).removesuffix(".0")
+    tools = load_preset("native").setting
+    assert in_brackets("minutes") == f"{desktop.minutes:g}; {tools.minutes:g} with tools"
     screen = DesktopOptions()
     assert in_brackets("screen") == f"{screen.width}x{screen.height}"
     assert in_brackets("clutter") == str(screen.clutter)
