@@ -71,9 +71,21 @@ class Child:
         self._at_end = False
         self._tail = b""
         self._complaints = 0
-        threading.Thread(
+        self._draining = threading.Thread(
             target=self._drain, args=(self.process.stderr.fileno(),), daemon=True
-        ).start()
+        )
+        self._draining.start()
+
+    def wait(self, limit_s: float) -> int | None:
+        """Waits for its end, and for that of its standard error, for so long each.
+
+        Returns:
+            Its exit code; None if it still runs.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(limit_s)
+        self._draining.join(limit_s)
+        return self.process.poll()
 
     @property
     def complaint(self) -> str:

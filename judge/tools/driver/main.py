@@ -278,9 +278,7 @@ class Driver:
 
     @staticmethod
     def _died(child: Child) -> FaultError:
-        with contextlib.suppress(Exception):
-            child.process.wait(0.5)
-        code = child.process.poll()
+        code = child.wait(0.5)
         how = "it closed its output" if code is None else f"it ended with exit code {code}"
         if code is not None and code < 0:
             how = f"it was ended by signal {-code}"
