@@ -14,7 +14,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, NotRequired, TypedDict, cast
+from typing import Any, NotRequired, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 from judge.closable import Closable
@@ -324,6 +324,11 @@ MAX_SCREENSHOT_BYTES = 20 * MIB
 MAX_TABLE_BYTES = 16 * MIB
 
 
+Head = TypeVar("Head")
+Turn = TypeVar("Turn")
+End = TypeVar("End")
+
+
 @dataclass(frozen=True, slots=True)
 class Episode:
     """An episode on record.
@@ -380,7 +385,7 @@ class EpisodeFiles:
         picture = seen.screenshot
         record: SeenRecord = {
             "screenshot": None if picture is None else self._screenshots.add(picture, PNG),
-            "table": None if table is None else self._tables.add(_bytes(table), TABLE),
+            "table": None if table is None else self._tables.add(record_bytes(table), TABLE),
             "cut": cut,
             "cursor": list(seen.cursor),
             "windows": [title[:MAX_CHARS] for title in seen.windows],
@@ -414,7 +419,40 @@ class EpisodeFiles:
         return None if data is None else data.decode("utf-8", "replace")
 
 
-class EpisodeWriter(Closable):
+class EpisodeLines(Closable):
+    """The lines of an episode of any kind, in place of the previous content of its file.
+
+    Args:
+        run: the run's directory.
+        head: the first line, with ``id``, ``sample`` and ``case``.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+
+    def __init__(self, run: Path, head: Mapping[str, Any]) -> None:
+        self.path = episode_path(run, str(head["id"]), head["sample"], head["case"])
+        with naming_what_is_written(self.path, StoreError):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.unlink(missing_ok=True)
+            self._appender = LineAppender(self.path, mode=0o644)
+        self.append(head)
+
+    def append(self, record: Mapping[str, object]) -> None:
+        """Appends a line.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        with naming_what_is_written(self.path, StoreError):
+            self._appender.append(record_bytes(dump_json(record)))
+
+    def close(self) -> None:
+        """Closes the file; safe to call twice."""
+        self._appender.close()
+
+
+class EpisodeWriter(EpisodeLines):
     """Writes an episode line by line, in place of the previous content of its file.
 
     Args:
@@ -427,14 +465,9 @@ class EpisodeWriter(Closable):
 
     def __init__(self, run: Path, head: EpisodeHead) -> None:
         self.files = EpisodeFiles(run)
-        self.path = episode_path(run, str(head["id"]), head["sample"], head["case"])
         self._turns = 0
         self._steps = 0
-        with naming_what_is_written(self.path, StoreError):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self.path.unlink(missing_ok=True)
-            self._appender = LineAppender(self.path, mode=0o644)
-        self._append(head)
+        super().__init__(run, head)
 
     def turn(
         self,
@@ -471,7 +504,7 @@ class EpisodeWriter(Closable):
             "actions": [action_record(action, outcome) for action, outcome in actions],
             "seconds": round(seconds, 3),
         }
-        self._append(record)
+        self.append(record)
         return record
 
     def end(self, ended: str, collected: Collected, seconds: float) -> EpisodeEnd:
@@ -497,16 +530,8 @@ class EpisodeWriter(Closable):
             "changed": collected.changed,
             "problem": collected.problem,
         }
-        self._append(record)
+        self.append(record)
         return record
-
-    def close(self) -> None:
-        """Closes the file; safe to call twice."""
-        self._appender.close()
-
-    def _append(self, record: Mapping[str, object]) -> None:
-        with naming_what_is_written(self.path, StoreError):
-            self._appender.append(_bytes(dump_json(record)))
 
 
 def read_episode(path: Path) -> Episode:
@@ -515,20 +540,40 @@ def read_episode(path: Path) -> Episode:
     Raises:
         StoreError: there is none, or the judge did not write it; the message names the line.
     """
-    head: EpisodeHead | None = None
-    turns: list[TurnRecord] = []
-    end: EpisodeEnd | None = None
+    return Episode(path, *read_parts(path, EpisodeHead, TurnRecord, EpisodeEnd))
+
+
+def read_parts(
+    path: Path, of_head: type[Head], of_turn: type[Turn], of_end: type[End]
+) -> tuple[Head, tuple[Turn, ...], End | None]:
+    """The lines of an episode of any kind, without a last line that is incomplete.
+
+    Args:
+        path: its file.
+        of_head: the type of its first line.
+        of_turn: the type of a turn, which has ``number``.
+        of_end: the type of its last line.
+
+    Returns:
+        The first line, the turns in order, and the last line; None if it is missing.
+
+    Raises:
+        StoreError: there is none, or the judge did not write it; the message names the line.
+    """
+    head: Head | None = None
+    turns: list[Turn] = []
+    end: End | None = None
     _check_length(path)
     for number, record in read_json_lines(path, StoreError, whole=True):
         match record.get("line"):
             case "head" if head is None:
-                head = _checked(record, EpisodeHead, path, number)
+                head = _checked(record, of_head, path, number)
             case "turn" if head is not None and end is None and len(turns) < MAX_TURNS:
-                turns.append(_checked(record, TurnRecord, path, number))
-                if turns[-1]["number"] != len(turns):
+                turns.append(_checked(record, of_turn, path, number))
+                if record["number"] != len(turns):
                     raise _foreign(path, number, f"turn {len(turns)} is expected here")
             case "end" if head is not None and end is None:
-                end = _checked(record, EpisodeEnd, path, number)
+                end = _checked(record, of_end, path, number)
             case other:
                 raise _foreign(path, number, f"a line {str(other)[:40]!r} cannot be here")
     if head is None:
@@ -537,7 +582,7 @@ def read_episode(path: Path) -> Episode:
             hint="An episode begins with a line that says what it is; the command that made the "
             "run makes what is missing again.",
         )
-    return Episode(path, head, tuple(turns), end)
+    return head, tuple(turns), end
 
 
 def read_episodes(run: Path) -> Iterator[Episode]:
@@ -545,6 +590,15 @@ def read_episodes(run: Path) -> Iterator[Episode]:
 
     Raises:
         StoreError: a file cannot be read, or was not written by the judge.
+    """
+    return map(read_episode, episode_paths(run))
+
+
+def episode_paths(run: Path) -> Iterator[Path]:
+    """The files of a run's episodes in the order of their names, without empty ones.
+
+    Raises:
+        StoreError: the folder cannot be read.
     """
     folder = run / EPISODES_FOLDER
     try:
@@ -556,7 +610,7 @@ def read_episodes(run: Path) -> Iterator[Episode]:
     for path in names:
         if _is_empty(path):  # the process died before its first line
             continue
-        yield read_episode(path)
+        yield path
 
 
 def _is_empty(path: Path) -> bool:
@@ -589,6 +643,7 @@ def _foreign(path: Path, number: int, problem: str) -> StoreError:
     )
 
 
-def _bytes(text: str) -> bytes:
+def record_bytes(text: str) -> bytes:
+    """Text in UTF-8, as records are kept."""
     # Half a surrogate pair has no UTF-8, and must not end an episode.
     return text.encode("utf-8", "replace")
