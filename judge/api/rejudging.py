@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast, get_args
 
 from judge.api.options import JudgingChanges, JudgingOptions, with_changes
-from judge.api.reporting import add_published_figures
+from judge.api.reporting import add_published_figures, marks_in
 from judge.api.resources import JudgingResources
 from judge.api.scoring import backend_of, own_values, rules_record, sandbox_record
 from judge.compare.cells.options import script_style
@@ -32,7 +32,6 @@ from judge.files.documents import utc_now
 from judge.files.paths import GivenPath
 from judge.grading.batch import Event, Settings, grade
 from judge.grading.case_records import CaseKey, case_records, result_of_record
-from judge.grading.marks import read_marks
 from judge.grading.overrides import (
     NO_OVERRIDES,
     ManualVerdict,
@@ -577,7 +576,7 @@ def _report(
         overrides=read_overrides(store) if overrides is None else overrides,
         asked=[submission.asking for submission in loaded.submissions],
         suspicions=loaded.suspicions,
-        marks=read_marks(store),
+        marks=marks_in(store),
     )
     add_published_figures(report, suite, run.get("outputs"), results)
     return report

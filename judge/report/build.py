@@ -62,7 +62,7 @@ from judge.report.model import (
     VerdictCount,
 )
 from judge.report.paired import compare_phrasings
-from judge.report.set_aside import LEVELS, CertifiedTally, SuspectsTally
+from judge.report.set_aside import LEVELS, CertifiedTally, SuspectsTally, certified_label
 from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.tally import RunTally, TaskGroup, TaskTally
 from judge.report.tools import summarise_tools, tools_lines
@@ -299,9 +299,8 @@ def _suspects(suspects: SuspectsTally, method: Method) -> SuspectsSummary:
 def _certified(certified: CertifiedTally, method: Method) -> CertifiedSummary:
     return CertifiedSummary(
         name=certified.certified["name"],
-        applied=certified.certified["applied"],
+        label=certified_label(certified.certified["applied"]),
         grades=dict(certified.grades),
-        set_aside_tasks=len(certified.level.set_aside_tasks),
         scores=_scores(certified.level.group(), method),
     )
 

@@ -19,7 +19,6 @@ from judge.report.model import (
     TableOfScores,
 )
 from judge.report.pairing import FIGURES, RunComparison, RunScores
-from judge.report.set_aside import certified_label
 from judge.report.tools import (
     GROUP_HEADINGS,
     USE_HEADINGS,
@@ -156,7 +155,7 @@ def _certified(data: ReportData) -> str:
     if certified is None:
         return ""
     rows = [
-        (certified_label(certified.applied), data.overall),
+        (certified.label, data.overall),
         ("certified tasks only", certified.scores),
     ]
     table = markdown_table(

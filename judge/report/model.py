@@ -183,16 +183,14 @@ class CertifiedSummary:
 
     Attributes:
         name: the suite that was certified.
-        applied: whether the run was judged with the corrections that follow from the grades.
+        label: the name of the run's own scores, next to those over certified tasks.
         grades: grade -> tasks of the run; ``ungraded`` are those that nobody read.
-        set_aside_tasks: tasks with scored cases that are set aside.
         scores: the scores of the others.
     """
 
     name: str
-    applied: bool
+    label: str
     grades: Mapping[str, int]
-    set_aside_tasks: int
     scores: Scores
 
 

@@ -8,7 +8,6 @@ workbooks that were read, and does not hold for others. From the grades follow c
 from __future__ import annotations
 
 import enum
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +22,7 @@ from judge.files.forms import Sha256, TaskId, checked
 from judge.files.yaml_documents import read_yaml
 from judge.suites.corrections import Correction, CorrectionFaultError, correction_of
 from judge.suites.locate import CERTIFIED_FOLDER, certified_files, data_folder
-from judge.suites.suite import Suite
+from judge.suites.suite import Suite, file_digest
 
 
 class Grade(enum.StrEnum):
@@ -183,16 +182,9 @@ def _has_files(case: TestCase, graded: GradedTask) -> bool:
     if not case.inputs or not case.golds or case.golds[0].path is None:
         return False
     return (
-        _sha256(case.golds[0].path) == graded["gold_sha256"]
-        and _sha256(case.inputs[0].path) == graded["input_sha256"]
+        file_digest(case.golds[0].path).hex() == graded["gold_sha256"]
+        and file_digest(case.inputs[0].path).hex() == graded["input_sha256"]
     )
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise SuiteError(f"{path} cannot be read: {error.strerror}") from error
 
 
 def certified_folder() -> Path:
@@ -258,7 +250,11 @@ def certification_in(document: object, path: Path) -> Certification:
     try:
         fields = checked(document, _Document)
         certification = Certification(
-            fields["format"], fields["name"], fields["source"], _sha256(path), _by_id(fields)
+            fields["format"],
+            fields["name"],
+            fields["source"],
+            file_digest(path).hex(),
+            _by_id(fields),
         )
         certification.corrections()
     except (MalformedError, CorrectionFaultError) as fault:

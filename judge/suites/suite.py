@@ -172,12 +172,12 @@ class Suite:
             return self._whole.digest
         whole = hashlib.sha256()
         for definition in self.definitions or _files_of(self.definition_path):
-            whole.update(_file_digest(definition))
+            whole.update(file_digest(definition))
         for task in self.tasks:
             for case in task.cases:
                 whole.update(f"\0{task.id}\0{case.number}\0".encode())
                 for path in case.paths:
-                    whole.update(_file_digest(path))
+                    whole.update(file_digest(path))
                 # A value may come from a file other than the definition.
                 values = [gold.value for gold in case.golds if gold.path is None]
                 if values:
@@ -190,7 +190,12 @@ def _files_of(definition: Path) -> list[Path]:
     return sorted(definition.rglob("*.json")) if definition.is_dir() else [definition]
 
 
-def _file_digest(path: Path) -> bytes:
+def file_digest(path: Path) -> bytes:
+    """SHA-256 of a file of a suite.
+
+    Raises:
+        SuiteError: it disappeared, or cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").digest()

@@ -268,13 +268,14 @@ def answer_of(
                 address = CellAddress(there.sheet, key)
                 if value is None or value == "" or key in unknown or not holds((there,), address):
                     continue
-                values[_at(address, there, gold)] = value
+                values[moved_address(address, there, gold)] = value
     except JudgeError:
         return None
     return values
 
 
-def _at(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:
+def moved_address(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:
+    """The address in the gold of a cell in a rectangle of another workbook."""
     row = address.row - there.min_row + gold.min_row
     column = address.column - there.min_column + gold.min_column
     return CellAddress(gold.sheet, row << COLUMN_BITS | column)

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from judge.core.submission import Origin
 from judge.suspects.books import CellAddress, agree, differing, same_looks
 from judge.suspects.contract import address_in, counted, evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial, holds, moved_address
 from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
-from judge.workbook.address import COLUMN_BITS
-from judge.workbook.cell import CellRange, CellValue
+from judge.workbook.cell import CellValue
 
 MAX_COMPARED = 200_000
 
@@ -140,27 +139,13 @@ def input_answer(case: CaseMaterial) -> Mapping[CellAddress, CellValue]:
     for gold, given in pairs:
         for key, value in case.input.values(given.sheet).items():
             address = CellAddress(given.sheet, key)
-            if _within(given, address):
-                values[_moved(address, given, gold)] = value
+            if holds((given,), address):
+                values[moved_address(address, given, gold)] = value
         for ref, computed_value in computed.values.items():
             address = CellAddress.of(ref)
-            if _within(given, address):
-                values[_moved(address, given, gold)] = computed_value
+            if holds((given,), address):
+                values[moved_address(address, given, gold)] = computed_value
     return values
-
-
-def _moved(address: CellAddress, given: CellRange, gold: CellRange) -> CellAddress:
-    row = address.row - given.min_row + gold.min_row
-    column = address.column - given.min_column + gold.min_column
-    return CellAddress(gold.sheet, row << COLUMN_BITS | column)
-
-
-def _within(area: CellRange, address: CellAddress) -> bool:
-    return (
-        area.sheet == address.sheet
-        and area.min_row <= address.row <= area.max_row
-        and area.min_column <= address.column <= area.max_column
-    )
 
 
 def _same(
@@ -202,7 +187,7 @@ def same_input(first: CaseMaterial, second: CaseMaterial) -> bool:
 
 
 def _in_input_answer(case: CaseMaterial, address: CellAddress) -> bool:
-    return any(area is not None and _within(area, address) for area in case.input_ranges)
+    return holds(case.input_ranges, address)
 
 
 def _changes(case: CaseMaterial) -> Iterator[Evidence]:
