@@ -314,6 +314,9 @@ def main() -> int:
     parser.add_argument("--tasks", action="store_true", help="through the checker checklist")
     parser.add_argument("--show", type=int, default=20)
     arguments = parser.parse_args()
+    listed = arguments.jobs or arguments.data / JOBS
+    if not listed.is_file():
+        parser.error(f"{listed}: no such file; it lists the outputs, one JSON object a line")
     beside = arguments.jobs.parent if arguments.jobs else arguments.data
     recorded = recorded_outcomes(beside) if (beside / VERDICTS).exists() else {}
     counts: Counter[tuple[str, str]] = Counter()
