@@ -10,7 +10,7 @@ from judge.annotate.edits import Formula, SetCell
 from judge.annotate.rules import RULES, BrokenRule, check_cases
 from judge.suspects.contract import suspect
 from judge.suspects.material import TaskMaterial
-from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellRef, CellValue
 
 TOLD_ELSEWHERE = frozenset({"readable", "first-change", "answers-differ", "near-a1", "recorded"})
@@ -41,6 +41,7 @@ class ManualRules:
 
     name = "manual-rule"
     title = "the case breaks a rule of the annotation manual"
+    about = About.CASE
     blind_spots = (
         (
             "the rules are about how cases are made; a case that keeps to them all can have a "

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Unpack
 
 from judge.api.options import VerifyChanges, with_changes
 from judge.api.resources import JudgingResources
 from judge.core.option import check_at_least
+from judge.core.records.cases import CaseRecord
 from judge.core.submission import Origin
+from judge.core.verdict import Verdict
 from judge.errors import StoreError, UsageError
 from judge.grading.case import known_fault
 from judge.grading.case_records import case_records, result_of_record
-from judge.grading.store import RunDirectory
+from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.suites import Suite, load_suite
 from judge.suites.layouts import outputs_in
 from judge.suites.outputs import find_outputs
 from judge.suspects.audit import TaskFindings, audit_suite
 from judge.suspects.contract import all_signs, register
-from judge.suspects.material import Output, Tools
+from judge.suspects.material import Output, Tools, without_copies
 from judge.suspects.model import Audit
 
 Outputs = dict[tuple[str, int], list[Output]]
@@ -62,11 +65,11 @@ def suspects(
     with contextlib.ExitStack() as stack:
         resources = JudgingResources(options, stack)
         loaded = resources.adapt(load_suite(suite))
-        outputs, runs = outputs_of(submissions, loaded)
+        outputs, notes = outputs_of(submissions, loaded)
         settings = resources.settings(needs_sandbox=False)
         chosen = loaded.select(tuple(ids), limit).tasks
         tasks = [task for task in chosen if known_fault(task) is None]
-        tools = Tools(settings.recalculator, edited, outputs, runs)
+        tools = Tools(settings.recalculator, edited, outputs)
         return audit_suite(
             loaded,
             tasks,
@@ -74,11 +77,12 @@ def suspects(
             all_signs(),
             jobs=settings.jobs,
             submissions=[str(submission) for submission in submissions],
+            notes=notes,
             on_task=on_task,
         )
 
 
-def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs, int]:
+def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs, list[str]]:
     """The outputs of some runs and folders, by task and case.
 
     Args:
@@ -87,7 +91,8 @@ def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs
         suite: the suite that they answer.
 
     Returns:
-        The outputs, and how many runs and folders they are from.
+        The outputs without those of copied runs, and notes on these
+        (:func:`judge.suspects.material.without_copies`).
 
     Raises:
         UsageError: a path does not exist, or is a file.
@@ -95,7 +100,6 @@ def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs
         SubmissionError: a folder holds no outputs.
     """
     outputs: Outputs = {}
-    runs = 0
     for path in {
         Path(submission).resolve(): Path(submission) for submission in submissions
     }.values():
@@ -111,8 +115,7 @@ def outputs_of(submissions: Sequence[Path | str], suite: Suite) -> tuple[Outputs
         if not inner:
             for key, output in find_outputs(path, suite).items():
                 outputs.setdefault(key, []).append(Output(str(path), output, Origin.FINISHED))
-        runs += max(len(inner), 1)
-    return outputs, runs
+    return without_copies(outputs)
 
 
 def _runs_in(folder: Path) -> list[Path]:
@@ -131,13 +134,51 @@ def _add_run(collected: Outputs, path: Path, suite: Suite) -> None:
             )
         outputs = run.get("outputs") if run is not None else None
         layout = run.get("layout") if run is not None else None
+        records = case_records(store)
+        strength = _strength(records.values())
+        verdicts = {
+            (task, case): str(record.get("verdict", ""))
+            for (task, _sample, case), record in records.items()
+        }
         if outputs is not None:
-            for key, output in outputs_in(Path(str(outputs)), suite, layout).items():
-                collected.setdefault(key, []).append(Output(str(path), output, Origin.FINISHED))
+            for key, file in outputs_in(Path(str(outputs)), suite, layout).items():
+                output = Output(
+                    str(path),
+                    file,
+                    Origin.FINISHED,
+                    strength=strength,
+                    verdict=verdicts.get(key, ""),
+                )
+                collected.setdefault(key, []).append(output)
             return
-        for (task, _sample, case), record in case_records(store).items():
+        programs = _programs(store)
+        for (task, sample, case), record in records.items():
             digest = result_of_record(record).run.get("output_sha256")
             if digest is not None and task in suite:
-                collected.setdefault((task, case), []).append(
-                    Output(str(path), store.workbook_path(digest), Origin.SOLUTION)
+                output = Output(
+                    str(path),
+                    store.workbook_path(digest),
+                    Origin.SOLUTION,
+                    programs.get((task, sample), ""),
+                    strength,
+                    str(record.get("verdict", "")),
                 )
+                collected.setdefault((task, case), []).append(output)
+
+
+def _strength(records: Iterable[CaseRecord]) -> float | None:
+    """The share of a run's scored cases that it passes; None if none are on record."""
+    verdicts = [result_of_record(record).verdict for record in records]
+    scored = [verdict for verdict in verdicts if verdict.is_scored]
+    return sum(verdict is Verdict.AC for verdict in scored) / len(scored) if scored else None
+
+
+def _programs(store: RunDirectory) -> dict[tuple[str, int], str]:
+    """Task and sample -> the hash of the program, of those that are on record."""
+    programs: dict[tuple[str, int], str] = {}
+    for record in store.read_records(SUBMISSIONS_FILE):
+        program, sample = record.get("solution"), record.get("sample", 0)
+        if isinstance(program, str) and program.strip() and isinstance(sample, int):
+            text = program.strip().encode(errors="surrogatepass")
+            programs[str(record.get("id")), sample] = sha256(text).hexdigest()
+    return programs

@@ -41,7 +41,7 @@ from judge.grading.options import GradingOptions
 if TYPE_CHECKING:
     from judge.grading.verify import CaseCheck
     from judge.suspects.audit import TaskFindings
-    from judge.suspects.model import Audit
+    from judge.suspects.model import Audit, Suspect
 
 
 @click.command(
@@ -334,8 +334,29 @@ def audit_suite(
         _print_audit(audit, out)
 
 
+def _print_suspects(title: str, suspects: Sequence[Suspect]) -> None:
+    """One of the two lists of an audit."""
+    if not suspects:
+        return
+    runs = any(suspect.runs for suspect in suspects)
+    headings = ("certainty", "!task", ">case", "sign", *(("runs",) if runs else ()))
+    listed = table(*headings, "what is where, and why it matters")
+    for suspect in suspects:
+        verdicts = " ".join(run.verdict or "-" for run in suspect.runs)
+        listed.add_row(
+            suspect.certainty.value,
+            visible(suspect.task),
+            "all" if suspect.case is None else str(suspect.case),
+            suspect.sign,
+            *((verdicts,) if runs else ()),
+            f"{visible(suspect.summary)}: {visible(suspect.why)}",
+        )
+    click.echo(f"{title}: {len(suspects)}")
+    print_table(listed)
+
+
 def _print_audit(audit: Audit, out: Path | None) -> None:
-    from judge.suspects.model import Certainty  # noqa: PLC0415  `--help` needs none of it
+    from judge.suspects.model import About, Certainty  # noqa: PLC0415  `--help` needs none of it
 
     certainties = list(Certainty)
     counts = Counter((suspect.sign, suspect.certainty) for suspect in audit.suspects)
@@ -346,23 +367,16 @@ def _print_audit(audit: Audit, out: Path | None) -> None:
             sign.name, *(str(number) if number else "-" for number in numbers), sign.title
         )
     print_table(overview)
-    if audit.suspects:
-        listed = table("certainty", "!task", ">case", "sign", "what is where, and why it matters")
-        for suspect in audit.suspects:
-            listed.add_row(
-                suspect.certainty.value,
-                visible(suspect.task),
-                "all" if suspect.case is None else str(suspect.case),
-                suspect.sign,
-                f"{visible(suspect.summary)}: {visible(suspect.why)}",
-            )
-        print_table(listed)
+    for about in About:
+        _print_suspects(about.heading, [each for each in audit.suspects if each.about is about])
     cases = {(suspect.task, suspect.case) for suspect in audit.suspects}
     tasks = {suspect.task for suspect in audit.suspects}
     click.echo(
         f"{len(audit.suspects)} suspects in {len(cases)} cases of {len(tasks)} tasks; "
         f"{audit.cases} cases of {audit.tasks} tasks were examined"
     )
+    for note in audit.notes:
+        click.echo(f"note: {visible(note)}")
     for task, why in audit.not_examined.items():
         click.echo(f"not examined: task {visible(task)}: {visible(why)}")
     for problem in audit.problems:

@@ -11,6 +11,7 @@ from judge.compare.registry import checker_of
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.suites.suite import Suite
+from judge.suspects.beside import with_besides
 from judge.suspects.contract import Sign
 from judge.suspects.material import CaseMaterial, TaskMaterial, Tools, open_case
 from judge.suspects.model import Audit, CaseFiles, Problem, SignRun, Suspect
@@ -46,6 +47,7 @@ def audit_suite(
     *,
     jobs: int = 1,
     submissions: Sequence[str] = (),
+    notes: Sequence[str] = (),
     on_task: Callable[[TaskFindings, int], None] = lambda _findings, _total: None,
 ) -> Audit:
     """Looks for signs in some tasks of a suite.
@@ -57,6 +59,7 @@ def audit_suite(
         signs: the signs.
         jobs: tasks to examine at a time.
         submissions: the runs that ``tools`` has outputs of, as they were named.
+        notes: what people have to know of these runs.
         on_task: called with the findings of each task, in order, and with how many tasks there are.
     """
     per_task: list[TaskFindings] = []
@@ -74,12 +77,15 @@ def audit_suite(
         cases=sum(len(finding.task.cases) for finding in per_task if not finding.not_examined),
         suspects=suspects,
         files=tuple(_suspected(per_task)),
-        signs=tuple(SignRun(sign.name, sign.title, sign.blind_spots, examined) for sign in signs),
+        signs=tuple(
+            SignRun(sign.name, sign.title, sign.blind_spots, examined, sign.about) for sign in signs
+        ),
         submissions=tuple(submissions),
         not_examined={
             finding.task.id: finding.not_examined for finding in per_task if finding.not_examined
         },
         problems=tuple(problem for findings in per_task for problem in findings.problems),
+        notes=tuple(notes),
     )
 
 
@@ -125,7 +131,8 @@ def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFinding
     for sign in signs:
         try:
             for suspect in sign.examine(whole):
-                suspects.setdefault(suspect.key, _bounded(suspect))
+                beside = with_besides(whole, _bounded(suspect))
+                suspects.setdefault(beside.key, beside)
         except JudgeError as error:
             problems.append(Problem(task.id, None, error.message, sign.name))
         except Exception as error:  # noqa: BLE001  a fault of one sign, on a file of a stranger

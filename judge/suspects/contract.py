@@ -11,7 +11,7 @@ from judge.compare.cells.render import value_to_json
 from judge.errors import UsageError
 from judge.suspects.books import Book, CellAddress
 from judge.suspects.material import TaskMaterial
-from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
 
@@ -29,6 +29,11 @@ class Sign(Protocol):
     @property
     def title(self) -> str:
         """The sign in one line."""
+        ...
+
+    @property
+    def about(self) -> About:
+        """Which list its suspects are on."""
         ...
 
     @property
@@ -86,6 +91,7 @@ def suspect(
         why=why,
         evidence=tuple(evidence_items),
         evidence_count=len(evidence_items),
+        about=sign.about,
     )
 
 
@@ -121,13 +127,17 @@ def and_more(number: int) -> str:
 
 _HOMES = (
     "judge.suspects.signs.contradicted_input",
+    "judge.suspects.signs.blank_constant",
     "judge.suspects.signs.frozen_input",
+    "judge.suspects.signs.broken_column",
     "judge.suspects.signs.error_values",
     "judge.suspects.signs.stale",
     "judge.suspects.signs.volatile",
     "judge.suspects.signs.changed_rule",
     "judge.suspects.signs.says_nothing",
     "judge.suspects.signs.odd_formula",
+    "judge.suspects.signs.odd_total",
+    "judge.suspects.signs.lone_value",
     "judge.suspects.signs.ranges",
     "judge.suspects.signs.contradicted_example",
     "judge.suspects.signs.wording",

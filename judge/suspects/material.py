@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 
@@ -37,7 +39,7 @@ WorkbookError if a cell cannot be set.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Output:
     """An output of a submission.
 
@@ -45,14 +47,77 @@ class Output:
         run: the run or folder that it is from, as the user named it.
         path: where the workbook is.
         origin: whether its stored values are trusted.
+        program: hash of the program that wrote it; empty if it is not on record.
+        strength: share of the run's scored cases that it passes; None if no verdicts are on record.
+        verdict: the verdict on it; empty if none is on record.
     """
 
     run: str
     path: Path
     origin: Origin
+    program: str = ""
+    strength: float | None = None
+    verdict: str = ""
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Hash of the workbook; empty if it cannot be read."""
+        try:
+            data = read_regular(self.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
+        except WorkbookError:
+            return ""
+        return "" if data is None else sha256(data).hexdigest()
+
+    def is_copy_of(self, other: Output) -> bool:
+        """Whether the same program wrote it, or it is the same workbook: then it says no more."""
+        if self.program and self.program == other.program:
+            return True
+        return bool(self.digest) and self.digest == other.digest
 
 
-def _no_outputs() -> Mapping[tuple[str, int], Sequence[Output]]:
+Outputs = Mapping[tuple[str, int], Sequence[Output]]
+"""(task id, case number) -> outputs of submissions."""
+
+
+def without_copies(outputs: Outputs) -> tuple[dict[tuple[str, int], list[Output]], list[str]]:
+    """The outputs without the runs that copy another, and what people have to know of the voters.
+
+    A run is a copy of an earlier one if all outputs that both have are copies.
+
+    Args:
+        outputs: (task id, case number) -> outputs of submissions.
+
+    Returns:
+        The outputs that are left, and notes: which runs are copies, and that one alone cannot vote.
+    """
+    are_copies: dict[tuple[str, str], bool] = {}
+    runs = {output.run for of_case in outputs.values() for output in of_case}
+    for of_case in outputs.values():
+        for earlier, later in itertools.combinations(of_case, 2):
+            if earlier.run != later.run:
+                pair = (earlier.run, later.run)
+                are_copies[pair] = are_copies.get(pair, True) and later.is_copy_of(earlier)
+    original: dict[str, str] = {}
+    for (earlier_run, later_run), is_copy in are_copies.items():
+        if is_copy and earlier_run not in original:
+            original.setdefault(later_run, earlier_run)
+    notes = [
+        f"{copy} is a copy of {run} (the same programs, or the same outputs): one voter"
+        for copy, run in original.items()
+    ]
+    if len(runs) - len(original) == 1:
+        notes.append(
+            "one run cannot outvote a gold: the sign outvoted needs two that are independent; "
+            "mixed-verdicts reads the one"
+        )
+    left = {
+        key: [output for output in of_case if output.run not in original]
+        for key, of_case in outputs.items()
+    }
+    return left, notes
+
+
+def _no_outputs() -> Outputs:
     return MappingProxyType({})
 
 
@@ -63,14 +128,12 @@ class Tools:
     Attributes:
         recalculator: computes formulas.
         edit: makes changed copies of workbooks.
-        outputs: (task id, case number) -> outputs of independent submissions.
-        runs: how many runs and folders the outputs are from.
+        outputs: (task id, case number) -> outputs of submissions.
     """
 
     recalculator: Recalculator
     edit: EditCells
-    outputs: Mapping[tuple[str, int], Sequence[Output]] = field(default_factory=_no_outputs)
-    runs: int = 0
+    outputs: Outputs = field(default_factory=_no_outputs)
 
     def compute(self, data: bytes | Workbook, ranges: Sequence[CellRange]) -> ComputedValues:
         """Computes every formula of some ranges, whatever values the file stores.
@@ -231,6 +294,18 @@ class TaskMaterial:
         """A case by its number."""
         return next((case for case in self.cases if case.number == number), None)
 
+    @functools.cached_property
+    def outputs(self) -> Mapping[int, Sequence[ReadOutput]]:
+        """Case number -> the outputs of submissions that can be read."""
+        return {
+            case.number: [
+                read
+                for output in self.tools.outputs.get((self.task.id, case.number), ())
+                if (read := _read_output(self.task, case, output)) is not None
+            ]
+            for case in self.cases
+        }
+
 
 def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
     """Whether a cell is within one of some rectangles."""
@@ -243,35 +318,53 @@ def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
     )
 
 
-def answer_of(
-    task: Task, case: CaseMaterial, output: Output
-) -> Mapping[CellAddress, CellValue] | None:
-    """The answer in an output, at the addresses of the gold; None if it cannot be read."""
+@dataclass(frozen=True, slots=True)
+class ReadOutput:
+    """An output whose answer could be read.
+
+    Attributes:
+        output: the output.
+        values: the answer, at the addresses of the gold; blank cells are left out.
+        formulas: the formulas of these cells, likewise.
+    """
+
+    output: Output
+    values: Mapping[CellAddress, CellValue]
+    formulas: Mapping[CellAddress, str]
+
+
+def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput | None:
+    """The answer in an output; None if it cannot be read."""
     try:
         data = read_regular(output.path, WorkbookError, most_bytes=DEFAULT_LIMITS.file_bytes)
         if data is None:
             return None
-        workbook = open_workbook(data)
-        areas = checker_of(task.checker).areas(task, case.gold.workbook, workbook)
+        book = Book(data)
+        areas = checker_of(task.checker).areas(task, case.gold.workbook, book.workbook)
         pairs = list(zip(areas.gold, areas.output, strict=True))
         if any(there is None for _, there in pairs):
             return None
         computed = case.tools.recalculator.fill(
-            workbook, [there for _, there in pairs if there is not None], origin=output.origin
+            book.workbook, [there for _, there in pairs if there is not None], origin=output.origin
         )
         values: dict[CellAddress, CellValue] = {}
+        formulas: dict[CellAddress, str] = {}
         for gold, there in pairs:
             assert there is not None
-            side = RangeSide(workbook, there, computed)
+            side = RangeSide(book.workbook, there, computed)
             unknown = side.uncomputed()
             for key, value in side.values().items():
                 address = CellAddress(there.sheet, key)
                 if value is None or value == "" or key in unknown or not holds((there,), address):
                     continue
                 values[moved_address(address, there, gold)] = value
+            for key, text in book.formulas(there.sheet).items():
+                address = CellAddress(there.sheet, key)
+                if holds((there,), address):
+                    formulas[moved_address(address, there, gold)] = text
     except JudgeError:
         return None
-    return values
+    return ReadOutput(output, values, formulas)
 
 
 def moved_address(address: CellAddress, there: CellRange, gold: CellRange) -> CellAddress:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypedDict
@@ -70,6 +70,70 @@ class Evidence:
     case: int | None = None
 
 
+class About(enum.StrEnum):
+    """Which of the two lists of an audit a suspect is on: they need different hands."""
+
+    GOLD = "gold"
+    """The gold may be wrong: a right answer would be rejected."""
+    CASE = "case"
+    """The case says nothing, or too little: a wrong answer would be accepted."""
+
+    @property
+    def heading(self) -> str:
+        """The heading of the list."""
+        return {
+            About.GOLD: "golds that may be wrong",
+            About.CASE: "cases that say nothing, or too little",
+        }[self]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The content of a cell.
+
+    Attributes:
+        value: its value, as JSON.
+        formula: its formula with the leading ``=``; empty if it has none.
+    """
+
+    value: object = None
+    formula: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenCell:
+    """A cell of a suspect's evidence in all files of its case.
+
+    Attributes:
+        sheet: the sheet's name.
+        cell: its address in input and gold.
+        in_answer: whether it belongs to the answer.
+        input: its content in the input.
+        gold: in the gold; the value as it is compared.
+        outputs: run -> its content in the run's output, for cells of the answer.
+    """
+
+    sheet: str
+    cell: str
+    in_answer: bool
+    input: Held
+    gold: Held
+    outputs: Mapping[str, Held] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSaid:
+    """A run that answered a suspected case.
+
+    Attributes:
+        run: the run, as the user named it.
+        verdict: the verdict on record; empty if there is none.
+    """
+
+    run: str
+    verdict: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Suspect:
     """A gold, or a whole task, that may be at fault.
@@ -83,6 +147,9 @@ class Suspect:
         why: why it matters to the answer.
         evidence: the first pieces of evidence, at most :data:`MAX_EVIDENCE`.
         evidence_count: how many pieces there are in all.
+        about: which list it is on.
+        seen: the first cells of the evidence, side by side in input, gold and outputs.
+        runs: the runs that answered the case.
     """
 
     task: str
@@ -93,6 +160,9 @@ class Suspect:
     why: str
     evidence: tuple[Evidence, ...] = ()
     evidence_count: Count = 0
+    about: About = About.GOLD
+    seen: tuple[SeenCell, ...] = ()
+    runs: tuple[RunSaid, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence_count", max(self.evidence_count, len(self.evidence)))
@@ -130,12 +200,14 @@ class SignRun:
         title: what it says, in one line.
         blind_spots: what it cannot see, one line each.
         tasks: how many tasks it could be searched for in.
+        about: which list its suspects are on.
     """
 
     name: str
     title: str
     blind_spots: tuple[str, ...]
     tasks: Count
+    about: About = About.GOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +248,7 @@ class Audit:
         submissions: the runs and folders whose outputs were compared, as they were named.
         not_examined: task -> why no sign applies to it.
         problems: what could not be read or computed.
+        notes: what people have to know of the submissions: copies, and one that cannot vote.
     """
 
     suite: str
@@ -189,6 +262,7 @@ class Audit:
     submissions: tuple[str, ...] = ()
     not_examined: Mapping[str, str] = field(default_factory=_no_reasons)
     problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def of_case(self, task: str, case: int) -> tuple[Suspect, ...]:
         """The suspects that are about a case, or about its task as a whole, the surest first."""
@@ -243,7 +317,16 @@ def audit_of(document: object) -> Audit:
         )
     suite = head["suite"]
     identity = {"suite": suite["name"], "format": suite["format"], "digest": suite["digest"]}
-    return checked({**as_object(document), **identity}, Audit)
+    audit = checked({**as_object(document), **identity}, Audit)
+    return replace(audit, suspects=tuple(map(_on_its_list, audit.suspects)))
+
+
+_ABOUT_CASES = frozenset({"says-nothing", "beyond-position", "manual-rule"})
+
+
+def _on_its_list(suspect: Suspect) -> Suspect:
+    """A suspect of a document that was written before there were two lists, on its own."""
+    return replace(suspect, about=About.CASE) if suspect.sign in _ABOUT_CASES else suspect
 
 
 def write_suspects(path: Path, audit: Audit) -> None:

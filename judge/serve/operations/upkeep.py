@@ -178,9 +178,9 @@ def dispute_outvoted(server: Server, suite: str, actor: Actor) -> list[str]:
     with contextlib.ExitStack() as stack:
         resources = JudgingResources(JudgingOptions(recalc="never"), stack)
         settings = resources.settings(needs_sandbox=False)
-        outputs, count = outputs_of([place for place in places if place.is_dir()], loaded)
+        outputs, _ = outputs_of([place for place in places if place.is_dir()], loaded)
         tasks = [task for task in loaded.tasks if known_fault(task) is None]
-        tools = Tools(settings.recalculator, _no_edit, outputs, count)
+        tools = Tools(settings.recalculator, _no_edit, outputs)
         audit = audit_suite(loaded, tasks, tools, [SIGN])
     return _record(server, row["id"], audit.suspects, actor)
 

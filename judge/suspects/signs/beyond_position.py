@@ -12,7 +12,7 @@ from judge.formulas.shift import shift_formula
 from judge.suspects.books import CellAddress, same_constant
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
 from judge.workbook.cell import CellRange
 
@@ -22,6 +22,7 @@ class BeyondPosition:
 
     name = "beyond-position"
     title = "the gold goes on beyond the answer position"
+    about = About.CASE
     blind_spots = (
         "headings that the gold adds above the answer are not asked for, and are left out",
         "whether the question asks for the cells that are not compared, only a reader can say",

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from judge.formulas.references import Reference, references
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_give
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.signs.ranges import goes_on
 from judge.suspects.signs.says_nothing import same_input
 from judge.suspects.signs.stale import alike
 from judge.workbook.cell import ErrorValue
@@ -25,6 +27,7 @@ class ChangedRule:
 
     name = "changed-rule"
     title = "the rule of case 1's answer does not give the answer of another case"
+    about = About.GOLD
     blind_spots = (
         "golds of constants in case 1 have no rule that could be filled into the others",
         ("a formula whose ranges end where the data of case 1 end is not filled into longer data"),
@@ -137,7 +140,21 @@ def _other_than_first(first: CaseMaterial, case: CaseMaterial) -> Iterator[tuple
             continue  # shorter data, or data itself
         if own is not None and _NUMBERS.sub("1", own) == _NUMBERS.sub("1", formula):
             continue  # the same formula over other rows
+        if any(_grew(first, case, address, reference) for reference in references(formula)):
+            continue
         yield address, formula
+
+
+def _grew(
+    first: CaseMaterial, case: CaseMaterial, address: CellAddress, reference: Reference
+) -> bool:
+    """Whether a range holds a whole table in the first case, and not in another."""
+    sheet, below = reference.sheet or address.sheet, reference.max_row + 1
+    return (
+        reference.max_row > reference.min_row
+        and goes_on(case.gold, sheet, reference, below)
+        and not goes_on(first.gold, sheet, reference, below)
+    )
 
 
 def _moved_columns(first: CaseMaterial, case: CaseMaterial) -> frozenset[tuple[str, int]]:

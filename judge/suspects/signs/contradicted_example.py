@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from judge.suspects.books import CellAddress, agree, same_constant
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
 MIN_EXAMPLES = 2
@@ -21,6 +21,7 @@ class ContradictedExample:
 
     name = "contradicted-example"
     title = "the input shows an example of the answer, and the gold has another value there"
+    about = About.GOLD
     blind_spots = (
         (
             "what the input has in the answer range may be what is wrong and to be corrected; it "

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from judge.compare.cells.value import text_as_number
 from judge.errors import JudgeError
-from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.books import CellAddress, agree, same_constant
+from judge.suspects.contract import Sign, address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, Traces, traces_of
-from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
 MAX_RESTORED = 2_000
@@ -30,10 +32,17 @@ class Contradictions:
     Attributes:
         changed: both hold a constant, and not the same one.
         added: the input's cell is blank, the gold's holds a constant.
+        emptied: the input's cell holds a constant, the gold's is blank.
     """
 
     changed: tuple[CellAddress, ...]
     added: tuple[CellAddress, ...]
+    emptied: tuple[CellAddress, ...]
+
+    @property
+    def cells(self) -> frozenset[CellAddress]:
+        """All of them."""
+        return frozenset((*self.changed, *self.added, *self.emptied))
 
 
 class ContradictedInput:
@@ -41,6 +50,7 @@ class ContradictedInput:
 
     name = "contradicted-input"
     title = "outside the answer, the gold and the input hold different constants"
+    about = About.GOLD
     blind_spots = (
         "a constant that the gold changed within the answer range is not compared",
         (
@@ -56,49 +66,52 @@ class ContradictedInput:
         by_case = {case.number: contradictions(case) for case in material.cases}
         for case in material.cases:
             mine = by_case[case.number]
-            if not mine.changed and not mine.added:
+            changed = [
+                address for address in mine.changed if not _is_layout(material.cases, address)
+            ]
+            if not changed:
                 continue
             others = [by_case[other.number] for other in material.cases if other is not case]
-            everywhere = _everywhere(mine, others)
             if case.answer_formulas:
-                yield from self._with_formulas(material, case, mine, everywhere)
+                own = not_everywhere(changed, others)
+                yield from self._with_formulas(material, case, changed, own)
             else:
                 elsewhere = [address for other in others for address in other.changed]
-                yield from self._with_constants(material, case, mine, elsewhere)
+                yield from self._with_constants(material, case, changed, elsewhere)
 
     def _with_formulas(
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        mine: Contradictions,
-        everywhere: frozenset[CellAddress],
+        changed: Sequence[CellAddress],
+        own: Sequence[CellAddress],
     ) -> Iterator[Suspect]:
-        for addresses in (mine.changed, mine.added):
-            if not addresses or len(addresses) > MAX_RESTORED:
-                continue
-            moved = what_moves(case, {address: case.input.value(address) for address in addresses})
-            if not moved:
-                continue
-            own = [address for address in addresses if address not in everywhere]
-            certainty = _certainty(case, addresses, own, added=addresses is mine.added)
-            if addresses is mine.added and len(material.cases) == 1:
-                certainty = Certainty.POSSIBLE  # nothing tells a fault from the solution's own work
-            yield self._suspect(material, case, own or list(addresses), moved, certainty)
+        if len(changed) > MAX_RESTORED:
             return
+        moved = what_moves(case, {address: case.input.value(address) for address in changed})
+        if moved:
+            # A string that every case changes may be what the formulas are meant to look for; a
+            # number or a date is data.
+            data = any(not isinstance(case.gold.value(address), str) for address in changed)
+            certainty = Certainty.SURE if own or data else Certainty.POSSIBLE
+            yield suspect_of_contradiction(
+                self, material, case, own or changed, moved=moved, certainty=certainty
+            )
 
     def _with_constants(
         self,
         material: TaskMaterial,
         case: CaseMaterial,
-        mine: Contradictions,
+        changed: Sequence[CellAddress],
         elsewhere: Sequence[CellAddress],
     ) -> Iterator[Suspect]:
         # A macro that changes its input does so in other rows in each case.
         columns = {(address.sheet, address.column) for address in elsewhere}
         own = [
             address
-            for address in mine.changed
-            if (address.sheet, address.column) not in columns and not _is_heading(case, address)
+            for address in changed
+            if (address.sheet, address.column) not in columns
+            and not is_heading(material.cases, case, address)
         ]
         if not own:
             return
@@ -109,59 +122,71 @@ class ContradictedInput:
         else:
             alone = len(material.cases) == 1
             certainty = Certainty.POSSIBLE if alone or len(own) > FEW else Certainty.LIKELY
-        yield self._suspect(material, case, traced or own, {}, certainty)
+        yield suspect_of_contradiction(self, material, case, traced or own, certainty=certainty)
 
-    def _suspect(
-        self,
-        material: TaskMaterial,
-        case: CaseMaterial,
-        addresses: Sequence[CellAddress],
-        moved: Mapping[CellAddress, tuple[CellValue, CellValue]],
-        certainty: Certainty,
-    ) -> Suspect:
-        first = addresses[0]
-        gold, given = case.gold.value(first), case.input.value(first)
-        cells: list[Evidence] = [
+
+def suspect_of_contradiction(
+    sign: Sign,
+    material: TaskMaterial,
+    case: CaseMaterial,
+    addresses: Sequence[CellAddress],
+    *,
+    moved: Mapping[CellAddress, tuple[CellValue, CellValue]] = MappingProxyType({}),
+    certainty: Certainty,
+) -> Suspect:
+    """A suspect whose gold and input differ in some cells.
+
+    Args:
+        sign: the sign.
+        material: the task.
+        case: its case.
+        addresses: the cells, at least one.
+        moved: what follows for the answer, as :func:`what_moves` gives it.
+        certainty: how sure the suspicion is.
+    """
+    first = addresses[0]
+    gold, given = case.gold.value(first), case.input.value(first)
+    cells: list[Evidence] = [
+        evidence(
+            EvidenceFile.GOLD,
+            address,
+            expected=case.input.value(address),
+            found=case.gold.value(address),
+            note="the input has the expected value",
+        )
+        for address in addresses[:LISTED]
+    ]
+    if moved:
+        address, (was, now) = next(iter(moved.items()))
+        why = (
+            f"with the input's own values, the gold's formulas give {shown(now)} in "
+            f"{address_in(case.gold, address)}, not {shown(was)} "
+            f"({counted(len(moved), 'cell')} of the answer)"
+        )
+        cells += [
             evidence(
                 EvidenceFile.GOLD,
                 address,
-                expected=case.input.value(address),
-                found=case.gold.value(address),
-                note="the input has the expected value",
+                expected=after,
+                found=before,
+                note="answer; expected with the input's values",
             )
-            for address in addresses[:LISTED]
+            for address, (before, after) in moved.items()
         ]
-        if moved:
-            address, (was, now) = next(iter(moved.items()))
-            why = (
-                f"with the input's own values, the gold's formulas give {shown(now)} in "
-                f"{address_in(case.gold, address)}, not {shown(was)} "
-                f"({counted(len(moved), 'cell')} of the answer)"
-            )
-            cells += [
-                evidence(
-                    EvidenceFile.GOLD,
-                    address,
-                    expected=after,
-                    found=before,
-                    note="answer; expected with the input's values",
-                )
-                for address, (before, after) in moved.items()
-            ]
-        elif certainty is Certainty.SURE:
-            why = "the answer holds the gold's value, which the input does not have"
-        else:
-            why = "a program is given the input's value, and the gold was made with another one"
-        return suspect(
-            material,
-            case.number,
-            self,
-            certainty,
-            f"the gold's {address_in(case.gold, first)} is {shown(gold)}, the input's is "
-            f"{shown(given)}{and_more(len(addresses))}",
-            why,
-            cells,
-        )
+    elif certainty is Certainty.SURE:
+        why = "the answer holds the gold's value, which the input does not have"
+    else:
+        why = "a program is given the input's value, and the gold was made with another one"
+    return suspect(
+        material,
+        case.number,
+        sign,
+        certainty,
+        f"the gold's {address_in(case.gold, first)} is {shown(gold)}, the input's is "
+        f"{shown(given)}{and_more(len(addresses))}",
+        why,
+        cells,
+    )
 
 
 LISTED = 10
@@ -171,17 +196,17 @@ HEADING_ROWS = 2
 
 def contradictions(case: CaseMaterial) -> Contradictions:
     """Constants outside the answer in which a gold differs from its input."""
-    changed, added = [], []
+    changed, added, emptied = [], [], []
     for address in case.differences:
         if case.gold.formula(address) is not None or case.input.formula(address) is not None:
             continue
         if case.gold.value(address) is None:
-            continue
-        if case.input.value(address) is None:
+            emptied.append(address)
+        elif case.input.value(address) is None:
             added.append(address)
         else:
             changed.append(address)
-    return Contradictions(tuple(changed), tuple(added))
+    return Contradictions(tuple(changed), tuple(added), tuple(emptied))
 
 
 def what_moves(
@@ -223,30 +248,40 @@ def what_moves(
     }
 
 
-def _everywhere(mine: Contradictions, others: Sequence[Contradictions]) -> frozenset[CellAddress]:
-    """Cells in which every case differs: what the question itself changes."""
-    common = {*mine.changed, *mine.added}
+def not_everywhere(
+    addresses: Iterable[CellAddress], others: Sequence[Contradictions]
+) -> list[CellAddress]:
+    """Those of some cells that the other cases leave alone, or some of them: the case's own."""
     if not others:
-        return frozenset()
-    for other in others:
-        common &= {*other.changed, *other.added}
-    return frozenset(common)
+        return list(addresses)
+    common = frozenset.intersection(*(other.cells for other in others))
+    return [address for address in addresses if address not in common]
 
 
-def _certainty(
-    case: CaseMaterial, addresses: Sequence[CellAddress], own: Sequence[CellAddress], *, added: bool
-) -> Certainty:
-    if added:
-        return Certainty.LIKELY if own else Certainty.POSSIBLE
-    # A string that every case changes may be what the formulas are meant to look for; a number or
-    # a date is data.
-    data = any(not isinstance(case.gold.value(address), str) for address in addresses)
-    return Certainty.SURE if own or data else Certainty.POSSIBLE
+def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
+    """Whether every gold has a number in a cell in which its input has a string.
+
+    That is how a column is stored, and a program that reads the string has the number too. In a
+    task of one case, it has to be the number that the string says.
+    """
+    for case in cases:
+        given, gold = case.input.value(address), case.gold.value(address)
+        if not isinstance(given, str) or gold is None or isinstance(gold, str):
+            return False
+        if len(cases) == 1 and not agree(text_as_number(given), gold):
+            return False
+    return True
 
 
-def _is_heading(case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether a cell is a string in the first rows, or directly above the answer."""
-    if not isinstance(case.gold.value(address), str):
+def is_heading(cases: Sequence[CaseMaterial], case: CaseMaterial, address: CellAddress) -> bool:
+    """Whether a cell is a string in the first rows, or directly above the answer.
+
+    A cell in which the cases' inputs differ holds data, wherever it is.
+    """
+    given, gold = case.input.value(address), case.gold.value(address)
+    if not isinstance(given if gold is None else gold, str):
+        return False
+    if any(not same_constant(other.input.value(address), given) for other in cases):
         return False
     return address.row <= HEADING_ROWS or any(
         area.sheet == address.sheet

@@ -11,7 +11,7 @@ from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress
 from judge.suspects.contract import address_in, and_more, counted, evidence, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
 
 CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
@@ -27,6 +27,7 @@ class ErrorValues:
 
     name = "error-value"
     title = "the gold's answer holds an error value that the input's data do not explain"
+    about = About.GOLD
     blind_spots = (
         (
             "an error that the question wants to see, such as #N/A for a key that is not found, "

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from judge.suspects.books import CellAddress
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.suspects.signs.contradicted_input import MAX_RESTORED, what_moves
 
 
@@ -20,6 +20,7 @@ class FrozenInput:
 
     name = "frozen-input"
     title = "outside the answer, the gold holds a constant where the input has a formula"
+    about = About.GOLD
     blind_spots = (
         "a gold of constants does not show which cells its answer was made from",
         "where every case has the change in the same cells, it may be part of the solution",

@@ -14,7 +14,7 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.verify import check_items
 from judge.suspects.contract import counted, suspect
 from judge.suspects.material import TaskMaterial
-from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 
 
 class Items:
@@ -22,6 +22,7 @@ class Items:
 
     name = "item-unsound"
     title = "an item of the checklist holds on no gold, or holds without work"
+    about = About.GOLD
     blind_spots = (
         "an item that asks for something to be kept holds without work, and rightly so",
         "items for models, people and programs are not examined",

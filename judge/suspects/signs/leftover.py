@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from judge.suspects.books import Book, CellAddress, same_constant
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, trace
-from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.address import COLUMN_BITS
+from judge.workbook.cell import CellValue
 
 MIN_COPIED = 4
 """Values of a column that have to be found in the input before it counts as copied."""
@@ -47,6 +48,7 @@ class Leftover:
 
     name = "leftover"
     title = "the answer copies values of the input, and holds one that this input does not have"
+    about = About.GOLD
     blind_spots = (
         (
             "values that are computed, joined or cut cannot be traced; a column counts only if "
@@ -218,7 +220,7 @@ def kept_places(
         for case in cases:
             for address in by_case.get(case.number, ()):
                 source = _kept_from(cases, case, address)
-                if source is not None:
+                if source is not None and not _is_held(case.input, case.gold.value(address)):
                     cells[case.number][address] = source
     return dict(cells)
 
@@ -237,6 +239,15 @@ def _kept_from(
             and same_constant(other.gold.value(address), value)
         ),
         None,
+    )
+
+
+def _is_held(book: Book, value: CellValue) -> bool:
+    """Whether any cell of a workbook holds a value: then it may have been moved from there."""
+    return any(
+        same_constant(value, held)
+        for sheet in book.sheet_names
+        for held in book.values(sheet).values()
     )
 
 

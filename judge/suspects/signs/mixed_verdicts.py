@@ -6,16 +6,22 @@ something else, the gold more often follows a rule of its own than the program i
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial, answer_of
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
 
 Answer = Mapping[CellAddress, CellValue]
+
+STRONG = 2 / 3
+"""Share of its cases that a run passes if it is worth a vote on a gold by itself."""
+
+FAIR = 1 / 2
+"""Share that it passes if it is worth one where two sister cases bear it out."""
 
 
 class MixedVerdicts:
@@ -23,9 +29,14 @@ class MixedVerdicts:
 
     name = "mixed-verdicts"
     title = "a run passes other cases of the task and fails this one"
+    about = About.GOLD
     blind_spots = (
         "a program that is right by chance on easy cases fails the one that tells it apart",
         "a case that some run passes is only possible: its gold can be reached",
+        (
+            "a run that passes fewer than half of its cases, or has no verdicts on record, makes a "
+            "case only possible; judge score puts verdicts on record"
+        ),
         "nothing is reported of tasks with one case, nor of outputs that hold errors",
     )
 
@@ -34,73 +45,88 @@ class MixedVerdicts:
         if len(material.cases) < 2:
             return
         answers = _answers(material)
-        lost: dict[int, tuple[str, int]] = {}
+        lost: dict[int, _Loss] = {}
         reached: set[int] = set()
-        for run, by_case in answers.items():
+        for run, (strength, by_case) in answers.items():
             passed = {
                 case.number
                 for case in material.cases
                 if case.number in by_case and not _differences(case, by_case[case.number])
             }
             reached |= passed
-            for number in by_case.keys() - passed:
-                if len(passed) > lost.get(number, ("", 0))[1]:
-                    lost[number] = (run, len(passed))
+            for number in by_case.keys() - passed if passed else ():
+                loss = _Loss(strength or 0.0, len(passed), run, by_case[number])
+                if number not in lost or loss[:2] > lost[number][:2]:
+                    lost[number] = loss
         for case in material.cases:
             if case.number in lost:
-                run, sisters = lost[case.number]
-                answer = answers[run][case.number]
-                yield from self._case(
-                    material, case, run, sisters, answer, is_reached=case.number in reached
-                )
+                is_reached = case.number in reached
+                yield from self._case(material, case, lost[case.number], is_reached=is_reached)
 
     def _case(
-        self,
-        material: TaskMaterial,
-        case: CaseMaterial,
-        run: str,
-        sisters: int,
-        answer: Answer,
-        *,
-        is_reached: bool,
+        self, material: TaskMaterial, case: CaseMaterial, loss: _Loss, *, is_reached: bool
     ) -> Iterator[Suspect]:
-        cells = _differences(case, answer)
-        if any(isinstance(answer.get(address), ErrorValue) for address in cells):
+        cells = _differences(case, loss.answer)
+        if any(isinstance(loss.answer.get(address), ErrorValue) for address in cells):
             return
-        # A single case in common can be chance; an answer that is wrong almost everywhere is more
-        # probably the program's.
+        # A program that is mostly right, and right on a sister case, has the rule. A weaker one may
+        # be right on a single case by chance, and an answer that is wrong almost everywhere is more
+        # probably its own fault.
         few = len(cells) * 2 <= max(len(case.answer), 2)
-        certain = sisters > 1 and few and not is_reached
+        if loss.strength >= STRONG:
+            certain = not is_reached
+        else:
+            certain = loss.strength >= FAIR and loss.sisters > 1 and few and not is_reached
         first = cells[0]
         yield suspect(
             material,
             case.number,
             self,
             Certainty.LIKELY if certain else Certainty.POSSIBLE,
-            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, {run} "
-            f"has {shown(answer.get(first))}{and_more(len(cells))}",
-            f"the run passes {counted(sisters, 'other case')} of the task",
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
+            f"{loss.run} has {shown(loss.answer.get(first))}{and_more(len(cells))}",
+            f"the run passes {counted(loss.sisters, 'other case')} of the task, and "
+            + (
+                f"{loss.strength:.0%} of its cases"
+                if loss.strength
+                else "nothing says how strong it is"
+            ),
             [
                 evidence(
                     EvidenceFile.SUBMISSION,
                     address,
-                    expected=answer.get(address),
+                    expected=loss.answer.get(address),
                     found=case.answer.get(address),
-                    note=f"{run} has the expected value",
+                    note=f"{loss.run} has the expected value",
                 )
                 for address in cells
             ],
         )
 
 
-def _answers(material: TaskMaterial) -> dict[str, dict[int, Answer]]:
-    """Run -> case number -> its answer; the last of several outputs of a case."""
-    answers: dict[str, dict[int, Answer]] = defaultdict(dict)
-    for case in material.cases:
-        for output in material.tools.outputs.get((material.task.id, case.number), ()):
-            answer = answer_of(material.task, case, output)
-            if answer is not None:
-                answers[output.run][case.number] = answer
+class _Loss(NamedTuple):
+    """A case that a run fails next to cases that it passes.
+
+    Attributes:
+        strength: share of the run's scored cases that it passes; 0 if it is not on record.
+        sisters: how many other cases of the task it passes.
+        run: the run.
+        answer: its answer.
+    """
+
+    strength: float
+    sisters: int
+    run: str
+    answer: Answer
+
+
+def _answers(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, Answer]]]:
+    """Run -> its strength, and case number -> its answer; the last of several outputs of a case."""
+    answers: dict[str, tuple[float | None, dict[int, Answer]]] = {}
+    for number, outputs in material.outputs.items():
+        for read in outputs:
+            _, by_case = answers.setdefault(read.output.run, (read.output.strength, {}))
+            by_case[number] = read.values
     return answers
 
 

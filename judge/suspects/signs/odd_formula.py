@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from judge.formulas.shift import shift_formula
 from judge.suspects.books import CellAddress
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 
 MIN_FORMULAS = 4
 """Cells of a column that have to share a formula before another one is odd."""
@@ -23,6 +24,7 @@ class OddFormula:
 
     name = "odd-formula"
     title = "a cell of the answer does not have the formula of its column"
+    about = About.GOLD
     blind_spots = (
         "a constant that the input holds in the same column is taken for data",
         ("a column in which fewer than three in four cells share a formula has no rule to break"),
@@ -85,29 +87,57 @@ def _columns(case: CaseMaterial) -> Mapping[tuple[str, int], list[CellAddress]]:
 
 def _by_the_rule(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Odd cells of the answer's columns, each with the column's formula written for its row."""
-    if len(case.answer_formulas) < MIN_FORMULAS:
-        return
     for addresses in _columns(case).values():
         formulas = {
             address: case.answer_formulas[address]
             for address in addresses
             if address in case.answer_formulas
         }
-        if len(formulas) < MIN_FORMULAS or len(formulas) == len(addresses) == 1:
-            continue
-        anchor = max(address.row for address in addresses)
-        written = {
-            address: shift_formula(text, anchor - address.row, 0)
-            for address, text in formulas.items()
-        }
-        rule, count = Counter(written.values()).most_common(1)[0]
-        if count < MIN_FORMULAS or count < SHARE * len(addresses) or "#REF!" in rule:
+        rule = rule_of_column(formulas)
+        if rule is None or len(rule.cells) < SHARE * len(addresses):
             continue
         for address in addresses:
-            if written.get(address) != rule and not case.is_given(address):
-                text = shift_formula(rule, address.row - anchor, 0)
+            if address not in rule.cells and not case.is_given(address):
+                text = rule.at(address.row)
                 if "#REF!" not in text:
                     yield address, text
+
+
+class ColumnRule(NamedTuple):
+    """A formula that cells of a column share.
+
+    Attributes:
+        text: the formula as it reads in one row.
+        row: that row.
+        cells: the cells that hold it.
+    """
+
+    text: str
+    row: int
+    cells: frozenset[CellAddress]
+
+    def at(self, row: int) -> str:
+        """The formula as it reads in a row."""
+        return shift_formula(self.text, row - self.row, 0)
+
+
+def rule_of_column(formulas: Mapping[CellAddress, str]) -> ColumnRule | None:
+    """The formula that most cells of a column share; None if they are fewer than four.
+
+    Args:
+        formulas: the formulas of one column.
+    """
+    if len(formulas) < MIN_FORMULAS:
+        return None
+    # In the last row, no reference of another row is above the sheet.
+    anchor = max(address.row for address in formulas)
+    cells: dict[str, set[CellAddress]] = defaultdict(set)
+    for address, text in formulas.items():
+        cells[shift_formula(text, anchor - address.row, 0)].add(address)
+    text, holders = max(cells.items(), key=lambda item: len(item[1]))
+    if len(holders) < MIN_FORMULAS or "#REF!" in text:
+        return None
+    return ColumnRule(text, anchor, frozenset(holders))
 
 
 SIGN = OddFormula()

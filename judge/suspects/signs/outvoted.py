@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, Output, TaskMaterial, answer_of
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.material import CaseMaterial, ReadOutput, TaskMaterial
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
 
@@ -16,6 +16,7 @@ class Outvoted:
 
     name = "outvoted"
     title = "independent submissions agree with each other, and not with the gold"
+    about = About.GOLD
     blind_spots = (
         (
             "submissions of one model are not independent: they share its misreadings of the "
@@ -26,31 +27,27 @@ class Outvoted:
             "do not vote against a gold that holds something"
         ),
         "nothing is reported where fewer than two submissions wrote a readable output",
+        (
+            "outputs of the same program, or that are the same file, are one voter; a program that "
+            "was copied with changes is another"
+        ),
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """One suspect for each case that is outvoted."""
         for case in material.cases:
-            outputs = material.tools.outputs.get((material.task.id, case.number), ())
-            if len(outputs) > 1:
-                yield from self._case(material, case, outputs)
+            voters = _one_of_each_program(material.outputs[case.number])
+            if len(voters) > 1:
+                yield from self._case(material, case, voters)
 
     def _case(
-        self, material: TaskMaterial, case: CaseMaterial, outputs: Sequence[Output]
+        self, material: TaskMaterial, case: CaseMaterial, voters: Sequence[ReadOutput]
     ) -> Iterator[Suspect]:
-        answers = [
-            (output.run, answer)
-            for output in outputs
-            if (answer := answer_of(material.task, case, output)) is not None
-        ]
-        if len(answers) < 2:
-            return
-        addresses = sorted(
-            {*case.answer, *(address for _, answer in answers for address in answer)}
-        )
+        answers = [voter.values for voter in voters]
+        addresses = sorted({*case.answer, *(address for answer in answers for address in answer)})
         against: dict[CellAddress, tuple[CellValue, int]] = {}
         for address in addresses:
-            value, votes = _majority([answer.get(address) for _, answer in answers])
+            value, votes = _majority([answer.get(address) for answer in answers])
             if votes < 2 or value is None:
                 continue
             if votes * 2 > len(answers) and not agree(case.answer.get(address), value):
@@ -61,7 +58,7 @@ class Outvoted:
         # A gold that some submission gives in full is at least one reasonable reading.
         accepted = sum(
             all(agree(case.answer.get(address), answer.get(address)) for address in addresses)
-            for _, answer in answers
+            for answer in answers
         )
         if accepted:
             certainty = Certainty.POSSIBLE
@@ -93,6 +90,14 @@ class Outvoted:
                 for address, (value, votes) in against.items()
             ],
         )
+
+
+def _one_of_each_program(outputs: Sequence[ReadOutput]) -> list[ReadOutput]:
+    """Outputs of one case, of which each program has one."""
+    voters: dict[str, ReadOutput] = {}
+    for number, read in enumerate(outputs):
+        voters.setdefault(read.output.program or str(number), read)
+    return list(voters.values())
 
 
 def _majority(values: Sequence[CellValue]) -> tuple[CellValue, int]:

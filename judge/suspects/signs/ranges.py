@@ -11,7 +11,7 @@ from judge.formulas.traits import traits
 from judge.suspects.books import Book, CellAddress
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.address import cell_key
 from judge.workbook.cell import CellValue
 
@@ -31,6 +31,7 @@ class MovingRange:
 
     name = "range"
     title = "a range of the answer's formulas moves with the row, or ends before the data"
+    about = About.GOLD
     blind_spots = (
         "only references of the form A1:B9 are followed, not names, tables or OFFSET",
         (
@@ -159,14 +160,15 @@ def _with_last_row(formula: str, old: int, new: int) -> str:
 def _last_row(case: CaseMaterial, sheet: str, reference: Reference) -> int:
     """The last row of the table that a range begins in, if it goes on directly below."""
     last = reference.max_row
-    while last - reference.max_row < MAX_MISSED and _goes_on(case.gold, sheet, reference, last + 1):
+    while last - reference.max_row < MAX_MISSED and goes_on(case.gold, sheet, reference, last + 1):
         last += 1
         if case.in_answer(CellAddress(sheet, cell_key(last, reference.min_column))):
             return reference.max_row
     return last
 
 
-def _goes_on(book: Book, sheet: str, reference: Reference, row: int) -> bool:
+def goes_on(book: Book, sheet: str, reference: Reference, row: int) -> bool:
+    """Whether a row holds, in a range's first column, what the last row of the range holds."""
     values, formulas = book.values(sheet), book.formulas(sheet)
     above = cell_key(reference.max_row, reference.min_column)
     key = cell_key(row, reference.min_column)

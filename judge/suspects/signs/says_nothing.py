@@ -8,7 +8,7 @@ from judge.core.submission import Origin
 from judge.suspects.books import CellAddress, agree, differing, same_looks
 from judge.suspects.contract import address_in, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, holds, moved_address
-from judge.suspects.model import Certainty, Evidence, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
 MAX_COMPARED = 200_000
@@ -19,6 +19,7 @@ class SaysNothing:
 
     name = "says-nothing"
     title = "the case cannot tell a right answer from the untouched input"
+    about = About.CASE
     blind_spots = (
         (
             "only values are compared here: a case whose answer is a colour is left out if the "

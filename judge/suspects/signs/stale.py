@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
 
 WEAK = frozenset({"#REF!", "#NAME?", "#VALUE!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
@@ -19,6 +19,7 @@ class Stale:
 
     name = "stale-gold"
     title = "the gold's stored values are not what its own formulas give over its own cells"
+    about = About.GOLD
     blind_spots = (
         "a gold of constants has no formulas that could be computed",
         (

@@ -8,7 +8,7 @@ from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 
 
 class Volatile:
@@ -16,6 +16,7 @@ class Volatile:
 
     name = "day-of-saving"
     title = "the answer depends on a function that changes by itself, such as TODAY or RAND"
+    about = About.GOLD
     blind_spots = (
         (
             "a gold of constants that somebody computed on the day of saving holds no such "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from judge.suspects.books import CellAddress
 from judge.suspects.contract import address_in, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 
 MIN_LETTERS = 2
 
@@ -24,6 +24,7 @@ class Wording:
 
     name = "wording"
     title = "the answer holds a word that the question writes in other letters"
+    about = About.GOLD
     blind_spots = (
         "only what the question has in quotation marks is compared",
         (

@@ -145,19 +145,29 @@ def task_of(
 
 
 def examined(
-    sign: Sign, task: Task, *, outputs: Mapping[int, Sequence[Path]] | None = None
+    sign: Sign,
+    task: Task,
+    *,
+    outputs: Mapping[int, Sequence[Path]] | None = None,
+    strength: float | None = None,
 ) -> list[Suspect]:
     """What one sign finds in a task."""
-    findings = findings_of([sign], task, outputs=outputs)
+    findings = findings_of([sign], task, outputs=outputs, strength=strength)
     assert not findings.problems
     return list(findings.suspects)
 
 
 def findings_of(
-    signs: Sequence[Sign], task: Task, *, outputs: Mapping[int, Sequence[Path]] | None = None
+    signs: Sequence[Sign],
+    task: Task,
+    *,
+    outputs: Mapping[int, Sequence[Path]] | None = None,
+    strength: float | None = None,
 ) -> TaskFindings:
     found = {
-        (task.id, case): [Output(path.parent.name, path, Origin.FINISHED) for path in paths]
+        (task.id, case): [
+            Output(path.parent.name, path, Origin.FINISHED, strength=strength) for path in paths
+        ]
         for case, paths in (outputs or {}).items()
     }
     return examine_task(task, Tools(engines(), edited, found), signs)

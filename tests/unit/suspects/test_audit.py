@@ -14,7 +14,7 @@ from judge.api.suspecting import outputs_of, suspects
 from judge.cli.verify import verify
 from judge.core.submission import AnswerForm
 from judge.errors import StoreError, UsageError
-from judge.grading.store import CASES_FILE, RunDirectory
+from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites import load_suite
 from judge.suspects.audit import audit_suite, ranked
 from judge.suspects.contract import all_signs, register
@@ -94,7 +94,8 @@ def test_outputs_of_folders_vote(suite: Path, tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("a", "b")]
     for folder in folders:
         folder.mkdir()
-        (folder / "1_7_output.xlsx").write_bytes(table(HEAD, (1, 2), (2, 4), (3, 6), (4, 9)))
+        rows = ((1, 2), (2, 4), (3, 6), (4, 9, folder.name))
+        (folder / "1_7_output.xlsx").write_bytes(table(HEAD, *rows))
     audit = suspects(suite, submissions=folders, ids=["7"], recalc="never", jobs=1)
     (found,) = audit.suspects
     assert (found.sign, found.case) == ("outvoted", 1)
@@ -102,18 +103,40 @@ def test_outputs_of_folders_vote(suite: Path, tmp_path: Path) -> None:
 
 
 def test_outputs_of_runs_vote_and_a_run_counts_once(suite: Path, tmp_path: Path) -> None:
-    for name, second in (("a", 9), ("b", 9)):
+    for name in ("a", "b"):
         with RunDirectory(tmp_path / "runs" / name) as store:
             digest = load_suite(suite).digest
             store.write_run({"suite": {"name": "suite", "digest": digest}})
-            output = store.put_workbook(table(HEAD, (1, 2), (2, second), (3, 6), (4, 8)))
+            output = store.put_workbook(table(HEAD, (1, 2), (2, 9, name), (3, 6), (4, 8)))
             record = {"task": "7", "sample": 0, "case": 1, "verdict": "WA"}
             store.append(CASES_FILE, {**record, "run": {"output_sha256": output}})
     runs = tmp_path / "runs"
     audit = suspects(suite, submissions=[runs], ids=["7"], recalc="never", jobs=1)
     assert [(each.sign, each.case) for each in audit.suspects] == [("outvoted", 1)]
-    outputs, count = outputs_of([runs / "a", runs / "a"], load_suite(suite))
-    assert (count, len(outputs["7", 1])) == (1, 1)
+    outputs, notes = outputs_of([runs / "a", runs / "a"], load_suite(suite))
+    assert len(outputs["7", 1]) == 1
+    assert [note.split(":")[0] for note in notes] == ["one run cannot outvote a gold"]
+
+
+@pytest.mark.parametrize("programs", [("x", "x\n"), (None, None)], ids=["program", "output"])
+def test_a_copied_run_has_no_vote_of_its_own(
+    suite: Path, tmp_path: Path, programs: tuple[str | None, str | None]
+) -> None:
+    digest = load_suite(suite).digest
+    for name, program in zip(("a", "b"), programs, strict=True):
+        with RunDirectory(tmp_path / "runs" / name) as store:
+            store.write_run({"suite": {"name": "suite", "digest": digest}})
+            mark = name if program else "same"
+            output = store.put_workbook(table(HEAD, (1, 2), (2, 9, mark), (3, 6), (4, 8)))
+            record = {"task": "7", "sample": 0, "case": 1, "verdict": "WA"}
+            store.append(CASES_FILE, {**record, "run": {"output_sha256": output}})
+            if program is not None:
+                store.append(SUBMISSIONS_FILE, {"id": "7", "sample": 0, "solution": program})
+    audit = suspects(suite, submissions=[tmp_path / "runs"], ids=["7"], recalc="never", jobs=1)
+    assert not [each for each in audit.suspects if each.sign == "outvoted"]
+    copied, alone = audit.notes
+    assert "b is a copy of" in copied
+    assert alone.startswith("one run cannot outvote")
 
 
 def test_runs_of_another_suite_do_not_vote(suite: Path, tmp_path: Path) -> None:

@@ -13,14 +13,18 @@ from judge.annotate.suspicion import SIGN as MANUAL
 from judge.suspects.contract import Sign
 from judge.suspects.model import Certainty
 from judge.suspects.signs.beyond_position import SIGN as BEYOND
+from judge.suspects.signs.blank_constant import SIGN as BLANK
+from judge.suspects.signs.broken_column import SIGN as BROKEN
 from judge.suspects.signs.changed_rule import SIGN as CHANGED_RULE
 from judge.suspects.signs.contradicted_example import SIGN as EXAMPLE
 from judge.suspects.signs.contradicted_input import SIGN as CONTRADICTED
 from judge.suspects.signs.error_values import SIGN as ERRORS
 from judge.suspects.signs.frozen_input import SIGN as FROZEN
 from judge.suspects.signs.leftover import SIGN as LEFTOVER
+from judge.suspects.signs.lone_value import SIGN as LONE
 from judge.suspects.signs.mixed_verdicts import SIGN as MIXED
 from judge.suspects.signs.odd_formula import SIGN as ODD
+from judge.suspects.signs.odd_total import SIGN as TOTAL
 from judge.suspects.signs.outvoted import SIGN as OUTVOTED
 from judge.suspects.signs.ranges import SIGN as RANGES
 from judge.suspects.signs.says_nothing import SIGN as NOTHING
@@ -60,6 +64,7 @@ SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
     [
         *(CONTRADICTED, ERRORS, STALE, VOLATILE, CHANGED_RULE, NOTHING),
         *(ODD, RANGES, EXAMPLE, WORDING, LEFTOVER, BEYOND, FROZEN, MIXED),
+        *(BLANK, BROKEN, LONE, TOTAL),
     ],
     ids=lambda sign: sign.name,
 )
@@ -344,10 +349,14 @@ def with_wrong_third_gold() -> tuple[tuple[bytes, bytes], ...]:
 def test_a_case_that_a_run_fails_beside_cases_that_it_passes(tmp_path: Path) -> None:
     task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
     right = [gold for _, gold in CLEAN]
-    (suspect,) = examined(MIXED, task, outputs=outputs_of(tmp_path, "one", *right))
+    outputs = outputs_of(tmp_path, "one", *right)
+    (suspect,) = examined(MIXED, task, outputs=outputs, strength=0.5)
     assert (suspect.case, suspect.certainty) == (3, Certainty.LIKELY)
     assert suspect.summary == "the gold's B4 is 27, one has 18"
-    assert suspect.why == "the run passes 2 other cases of the task"
+    assert suspect.why == "the run passes 2 other cases of the task, and 50% of its cases"
+    for weak in (0.4, None):
+        (suspect,) = examined(MIXED, task, outputs=outputs, strength=weak)
+        assert suspect.certainty is Certainty.POSSIBLE
 
 
 def test_a_case_that_another_run_passes_can_be_reached(tmp_path: Path) -> None:
@@ -355,18 +364,23 @@ def test_a_case_that_another_run_passes_can_be_reached(tmp_path: Path) -> None:
     task = task_of(tmp_path, "B2:B5", *cases)
     outputs = outputs_of(tmp_path, "one", *(gold for _, gold in CLEAN))
     outputs[3] += outputs_of(tmp_path, "two", *(gold for _, gold in cases))[3]
-    (suspect,) = examined(MIXED, task, outputs=outputs)
+    (suspect,) = examined(MIXED, task, outputs=outputs, strength=0.9)
     assert suspect.certainty is Certainty.POSSIBLE
 
 
-def test_a_run_that_passes_one_case_of_three_is_a_weak_witness(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("strength", "certainty"), [(0.6, Certainty.POSSIBLE), (0.7, Certainty.LIKELY)]
+)
+def test_a_run_that_passes_one_case_of_three_has_to_be_strong(
+    tmp_path: Path, strength: float, certainty: Certainty
+) -> None:
     task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
     right = [gold for _, gold in CLEAN]
     outputs = outputs_of(tmp_path, "one", right[0], book(HEAD, (5, 11)), right[2])
-    suspects = examined(MIXED, task, outputs=outputs)
+    suspects = examined(MIXED, task, outputs=outputs, strength=strength)
     assert [(suspect.case, suspect.certainty) for suspect in suspects] == [
-        (2, Certainty.POSSIBLE),
-        (3, Certainty.POSSIBLE),
+        (2, certainty),
+        (3, certainty),
     ]
 
 
@@ -488,3 +502,157 @@ def test_a_word_that_the_question_writes_in_other_letters(
     suspects = examined(WORDING, task)
     assert [each.certainty for each in suspects] == [Certainty.LIKELY] * found
     assert [each.cell for one in suspects for each in one.evidence] == ["C2"] * found
+
+
+# -- a blank cell in one file, a constant in the other --------------------------------------------
+
+
+def test_a_cell_that_the_gold_empties_and_the_answer_follows(tmp_path: Path) -> None:
+    given, _ = doubling(5, 2, 3, 4)
+    gold = book(HEAD, (5, "=A2*2"), (None, "=SUM(A3:A3)"), (3, "=A4*2"), (4, "=A5*2"))
+    (suspect,) = examined(BLANK, task_of(tmp_path, "B2:B5", CLEAN[0], (given, gold)))
+    assert (suspect.case, suspect.certainty) == (2, Certainty.LIKELY)
+    assert suspect.summary == "the gold's A3 is blank, the input's is 2"
+    (alone,) = examined(BLANK, task_of(tmp_path, "B2:B5", (given, gold)))
+    assert alone.certainty is Certainty.POSSIBLE
+
+
+def test_a_name_that_the_gold_fills_in_and_the_answer_holds(tmp_path: Path) -> None:
+    given, _ = names(*OTHERS)
+    rows = [(each, None, each) for each in OTHERS]
+    gold = book(("name", None, "copy"), *rows, (None, None, "Gustav"), (None, "Gustav"))
+    (suspect,) = examined(BLANK, task_of(tmp_path, "C2:C7", PEOPLE[0], (given, gold)))
+    assert (suspect.case, suspect.certainty) == (2, Certainty.LIKELY)
+    assert suspect.evidence[0].cell == "B7"
+
+
+# -- formulas of the input that the gold breaks ---------------------------------------------------
+
+
+def with_formulas(*cells: object) -> bytes:
+    numbers = range(1, len(cells) + 1)
+    return book(HEAD, *((each, cell) for each, cell in zip(numbers, cells, strict=True)))
+
+
+def test_a_column_formula_of_the_input_that_the_gold_types_over(tmp_path: Path) -> None:
+    formulas = [f"=A{row}*2" for row in range(2, 7)]
+    given, gold = with_formulas(*formulas), with_formulas(*formulas[:2], 100, *formulas[3:])
+    kept = with_formulas(*formulas)
+    (suspect,) = examined(BROKEN, task_of(tmp_path, "B2:B6", (given, kept), (given, gold)))
+    assert (suspect.case, suspect.certainty) == (2, Certainty.LIKELY)
+    assert suspect.summary == "the gold's B4 is 100, the input has the column's formula =A4*2 there"
+    (task,) = examined(BROKEN, task_of(tmp_path, "B2:B6", (given, gold), (given, gold)))[:1]
+    assert task.certainty is Certainty.POSSIBLE
+
+
+def test_a_column_that_the_gold_replaces_is_the_task(tmp_path: Path) -> None:
+    formulas = [f"=A{row}*2" for row in range(2, 7)]
+    gold = with_formulas(*(f"=A{row}*3" for row in range(2, 7)))
+    task = task_of(tmp_path, "B2:B6", (with_formulas(*formulas), gold))
+    assert examined(BROKEN, task) == []
+
+
+# -- totals and lone values -----------------------------------------------------------------------
+
+
+def test_a_number_among_totals_that_is_not_one(tmp_path: Path) -> None:
+    rows = [(number, number * 2, number * 5) for number in (1, 2, 3, 7)]
+    given = book(("a", "b", "c", "all"), *rows)
+    totals = [8, 16, 99, 56]
+    gold = book(
+        ("a", "b", "c", "all"), *((*row, total) for row, total in zip(rows, totals, strict=True))
+    )
+    (suspect,) = examined(TOTAL, task_of(tmp_path, "D2:D5", (given, gold)))
+    assert suspect.certainty is Certainty.LIKELY
+    assert suspect.summary == "the gold's D4 is 99; their sum is 24"
+
+
+def test_an_average_in_a_row_of_totals_is_only_possible(tmp_path: Path) -> None:
+    rows = [(number, number * 2, number * 5, number + 1) for number in (1, 2, 3)]
+    gold = book(("a", "b", "c", "d"), *rows, (6, 12, 30, 3))
+    (suspect,) = examined(TOTAL, task_of(tmp_path, "A5:D5", (book(*rows), gold)))
+    assert suspect.certainty is Certainty.POSSIBLE
+    assert suspect.summary == "the gold's D5 is 3, the average of its numbers; their sum is 9"
+
+
+def test_a_value_beside_a_table_in_a_row_that_is_blank(tmp_path: Path) -> None:
+    rows = [(f"name {number}", number) for number in range(6)]
+    given = book(("name", "number", "kind"), *rows)
+    kinds = [(*row, "low") for row in rows]
+    gold = book(("name", "number", "kind"), *kinds, (None, None, None), (None, None, "low"))
+    (suspect,) = examined(LONE, task_of(tmp_path, "C2:C9", (given, gold)))
+    assert suspect.certainty is Certainty.LIKELY
+    assert suspect.summary == "the gold's C9 is 'low', and the rest of row 9 is blank"
+    heading = book(("name", "number", "kind"), *kinds, (None, None, "a new part"))
+    assert examined(LONE, task_of(tmp_path, "C2:C9", (given, heading))) == []
+
+
+# -- mends ----------------------------------------------------------------------------------------
+
+
+def test_strings_that_every_gold_stores_as_numbers_are_layout(tmp_path: Path) -> None:
+    def case(first: int) -> tuple[bytes, bytes]:
+        given = book(HEAD, (str(first),), ("2",))
+        return given, book(HEAD, (first, "=A2*2"), (2, "=A3*2"))
+
+    assert examined(CONTRADICTED, task_of(tmp_path, "B2:B3", case(1), case(5))) == []
+
+
+def test_a_string_in_row_1_that_the_cases_vary_is_no_heading(tmp_path: Path) -> None:
+    def case(given: str, gold: str) -> tuple[bytes, bytes]:
+        return book((given,), ("x",)), book((gold,), ("x", None, gold))
+
+    wrong = case("Clara", "Carla")
+    task = task_of(tmp_path, "C2", case("Ada", "Ada"), wrong)
+    (suspect,) = examined(CONTRADICTED, task)
+    assert (suspect.case, suspect.certainty) == (2, Certainty.SURE)
+    same = task_of(tmp_path, "C2", wrong, wrong)
+    assert examined(CONTRADICTED, same) == []
+
+
+def test_a_table_that_grew_is_not_a_changed_rule(tmp_path: Path) -> None:
+    def case(*numbers: int, total: object) -> tuple[bytes, bytes]:
+        rows = [(number,) for number in numbers]
+        return book(HEAD[:1], *rows), book(HEAD[:1], *rows, (total,))
+
+    short, longer = case(1, 2, 3, total="=SUM(A2:A4)"), case(1, 2, 3, 4, 5, total=15)
+    assert examined(CHANGED_RULE, task_of(tmp_path, "A5:A7", short, longer)) == []
+
+
+def test_a_value_that_this_input_holds_elsewhere_is_no_leftover(tmp_path: Path) -> None:
+    people = ["Ada", "Bob", *OTHERS]
+
+    def case(first: str, gold: str, *more: str) -> tuple[bytes, bytes]:
+        rows = [(each,) for each in people[1:]]
+        extra = [(None, each) for each in more]
+        return (
+            book(("name",), (first,), *rows, *extra),
+            book(("name",), (gold,), *rows, *extra),
+        )
+
+    kept = task_of(tmp_path, "A2:A7", case("Ada", "Ada"), case("Zoe", "Ada"))
+    (suspect,) = examined(LEFTOVER, kept)
+    assert suspect.certainty is Certainty.SURE
+    moved = task_of(tmp_path, "A2:A7", case("Ada", "Ada"), case("Zoe", "Ada", "Ada"))
+    assert examined(LEFTOVER, moved) == []
+
+
+# -- what runs make of a suspect ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "certainty"), [(10, Certainty.SURE), (12, Certainty.LIKELY), (7, Certainty.SURE)]
+)
+def test_a_run_bears_a_suspect_out_or_has_the_gold_s_value(
+    tmp_path: Path, answer: int, certainty: Certainty
+) -> None:
+    given, _ = doubling(5, 2, 3, 4)
+    _, gold = doubling(6, 2, 3, 4)
+    task = task_of(tmp_path, "B2:B5", CLEAN[0], (given, gold))
+    output = book(HEAD, (5, answer), (2, 4), (3, 6), (4, 8))
+    outputs = {2: outputs_of(tmp_path, "one", CLEAN[0][1], output)[2]}
+    (suspect,) = examined(CONTRADICTED, task, outputs=outputs)
+    assert suspect.certainty is certainty
+    (seen,) = [cell for cell in suspect.seen if cell.in_answer]
+    assert (seen.gold.formula, seen.gold.value) == ("=A2*2", 12)
+    assert seen.outputs["one"].value == answer

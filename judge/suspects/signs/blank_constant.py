@@ -1,0 +1,94 @@
+"""Cells outside the answer that are blank in one of input and gold, and not in the other.
+
+Somebody filled a cell in, or emptied it, in one of the two files only. Which of the two a program
+is given decides its answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from judge.suspects.books import CellAddress
+from judge.suspects.material import CaseMaterial, TaskMaterial, traces_of
+from judge.suspects.model import About, Certainty, Suspect
+from judge.suspects.signs.contradicted_input import (
+    FEW,
+    MAX_RESTORED,
+    Contradictions,
+    contradictions,
+    is_heading,
+    not_everywhere,
+    suspect_of_contradiction,
+    what_moves,
+)
+
+
+class BlankConstant:
+    """See :mod:`judge.suspects.signs.blank_constant`."""
+
+    name = "blank-constant"
+    title = "outside the answer, a cell is blank in one of gold and input, a constant in the other"
+    about = About.GOLD
+    blind_spots = (
+        "a question may want cells to be filled in or emptied outside the answer position",
+        "in a task of one case, nothing tells that from a fault",
+        "in a gold of constants, a cell that was emptied leaves no trace in the answer",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """One suspect for each case whose answer follows such a cell, or may follow it."""
+        by_case = {case.number: contradictions(case) for case in material.cases}
+        for case in material.cases:
+            mine = by_case[case.number]
+            if not mine.emptied and not mine.added:
+                continue
+            others = [by_case[other.number] for other in material.cases if other is not case]
+            if case.answer_formulas:
+                yield from self._with_formulas(material, case, mine, others)
+            elif others:
+                yield from self._with_constants(material, case, mine, others)
+
+    def _with_formulas(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        mine: Contradictions,
+        others: Sequence[Contradictions],
+    ) -> Iterator[Suspect]:
+        for addresses in (mine.emptied, mine.added):
+            if not addresses or len(addresses) > MAX_RESTORED:
+                continue
+            moved = what_moves(case, {address: case.input.value(address) for address in addresses})
+            if not moved:
+                continue
+            own = not_everywhere(addresses, others)
+            certainty = Certainty.LIKELY if own and others else Certainty.POSSIBLE
+            yield suspect_of_contradiction(
+                self, material, case, own or addresses, moved=moved, certainty=certainty
+            )
+            return
+
+    def _with_constants(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        mine: Contradictions,
+        others: Sequence[Contradictions],
+    ) -> Iterator[Suspect]:
+        # What a question has emptied or filled in is in other rows in each case.
+        columns = {(address.sheet, address.column) for other in others for address in other.cells}
+        own: list[CellAddress] = [
+            address
+            for address in (*mine.emptied, *mine.added)
+            if (address.sheet, address.column) not in columns
+            and not is_heading(material.cases, case, address)
+        ]
+        if not own or len(own) > FEW:
+            return
+        traces = traces_of(case.answer.values())
+        traced = [address for address in own if traces.holds(case.gold.value(address))]
+        certainty = Certainty.LIKELY if traced else Certainty.POSSIBLE
+        yield suspect_of_contradiction(self, material, case, traced or own, certainty=certainty)
+
+
+SIGN = BlankConstant()

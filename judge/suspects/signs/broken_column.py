@@ -1,0 +1,121 @@
+"""Formulas that fill a column of the input, and that the gold breaks in some rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from judge.suspects.books import CellAddress
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.signs.contradicted_input import MAX_RESTORED, what_moves
+from judge.suspects.signs.odd_formula import rule_of_column
+from judge.workbook.cell import CellValue
+
+
+class BrokenColumn:
+    """See :mod:`judge.suspects.signs.broken_column`."""
+
+    name = "broken-column"
+    title = "the gold keeps a column formula of the input, except in some rows"
+    about = About.GOLD
+    blind_spots = (
+        "a column of which the gold changes half of the formulas or more is taken to be the task",
+        "where every case has the change in the same cells, it may be the task as well",
+        "constants outside the answer are left to frozen-input",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """One suspect for each case whose answer would be another with the input's formulas."""
+        broken_by_case = {case.number: dict(_broken(case)) for case in material.cases}
+        for case in material.cases:
+            broken = broken_by_case[case.number]
+            others = [
+                cells.keys() for number, cells in broken_by_case.items() if number != case.number
+            ]
+            own = {
+                cell for cell in broken if not others or not all(cell in cells for cells in others)
+            }
+            yield from self._case(material, case, broken, is_own=bool(own))
+
+    def _case(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        broken: Mapping[CellAddress, str],
+        *,
+        is_own: bool,
+    ) -> Iterator[Suspect]:
+        apart = _apart(case, broken)
+        if not apart:
+            return
+        first = next(iter(apart))
+        by_hand = any(
+            case.gold.formula(address) is None for address in broken if case.in_answer(address)
+        )
+        where = next(iter(broken)) if first not in broken else first
+        yield suspect(
+            material,
+            case.number,
+            self,
+            Certainty.LIKELY if is_own and by_hand else Certainty.POSSIBLE,
+            f"the gold's {address_in(case.gold, where)} is "
+            f"{case.gold.formula(where) or shown(case.gold.value(where))}, the input has the "
+            f"column's formula {broken[where]} there{and_more(len(broken))}",
+            f"with the input's formulas, {address_in(case.gold, first)} is {shown(apart[first])}, "
+            f"not {shown(case.answer.get(first))} ({counted(len(apart), 'cell')} of the answer)",
+            [
+                evidence(
+                    EvidenceFile.GOLD,
+                    address,
+                    expected=value,
+                    found=case.answer.get(address),
+                    note=f"the input: {broken[address]}" if address in broken else "answer",
+                )
+                for address, value in apart.items()
+            ],
+        )
+
+
+def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
+    """Cells in which the gold breaks a column formula of the input, each with that formula."""
+    for sheet in case.input.sheet_names:
+        if sheet not in case.gold:
+            continue
+        columns: dict[int, dict[CellAddress, str]] = defaultdict(dict)
+        for key, text in case.input.formulas(sheet).items():
+            address = CellAddress(sheet, key)
+            columns[address.column][address] = text
+        for formulas in columns.values():
+            rule = rule_of_column(formulas)
+            if rule is None:
+                continue
+            apart = [cell for cell in sorted(rule.cells) if _is_broken(case, cell)]
+            kept = sum(case.gold.formula(cell) == formulas[cell] for cell in rule.cells)
+            if len(apart) < kept:
+                yield from ((cell, formulas[cell]) for cell in apart)
+
+
+def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:
+    """Whether the gold holds something else than the input's formula, not nothing."""
+    own = case.gold.formula(cell)
+    if own is None:
+        return case.gold.value(cell) is not None and case.in_answer(cell)
+    return own != case.input.formula(cell)
+
+
+def _apart(case: CaseMaterial, broken: Mapping[CellAddress, str]) -> dict[CellAddress, CellValue]:
+    """Cells of the answer that the input's formulas would give another value, with that value."""
+    if not broken or len(broken) > MAX_RESTORED:
+        return {}
+    inside = {cell: text for cell, text in broken.items() if case.in_answer(cell)}
+    outside = {cell: text for cell, text in broken.items() if cell not in inside}
+    moved = what_moves(case, {}, outside) if outside else {}
+    return {
+        **apart_by_rewriting(case, inside),
+        **{cell: now for cell, (_, now) in moved.items()},
+    }
+
+
+SIGN = BrokenColumn()

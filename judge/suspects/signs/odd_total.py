@@ -1,0 +1,184 @@
+"""Totals that are not of the kind of their neighbours.
+
+In a row of totals, each cell adds up the numbers above it; in a column of totals, those to its
+left. A cell among them that holds something else was typed, or made with another formula.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeGuard
+
+from judge.suspects.books import CellAddress
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.workbook.address import cell_key
+from judge.workbook.cell import CellValue
+
+MIN_ADDED = 3
+"""Numbers above a cell, or to its left, that make it a total if it is their sum."""
+
+SHARE = 0.75
+"""Share of the numbers in a row, or column, that have to be totals."""
+
+MIN_TOTALS = 3
+MAX_CELLS = 20_000
+ROUNDING = 1e-6
+
+
+class OddTotal:
+    """See :mod:`judge.suspects.signs.odd_total`."""
+
+    name = "odd-total"
+    title = "among totals, a cell of the answer that is not one"
+    about = About.GOLD
+    blind_spots = (
+        "only sums of three or more numbers directly above, or to the left, are seen",
+        "a price or a share among sums may be an average on purpose; it is only possible",
+        "totals of another sheet, or of criteria, are not followed",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """One suspect for each case with such a cell."""
+        for case in material.cases:
+            odd = list(_odd(case))
+            if odd:
+                yield self._suspect(material, case, odd)
+
+    def _suspect(self, material: TaskMaterial, case: CaseMaterial, odd: Sequence[_Odd]) -> Suspect:
+        first = odd[0]
+        certain = any(each.line == "column" and each.kind is None for each in odd)
+        return suspect(
+            material,
+            case.number,
+            self,
+            Certainty.LIKELY if certain else Certainty.POSSIBLE,
+            f"the gold's {address_in(case.gold, first.address)} is "
+            f"{shown(case.answer.get(first.address))}"
+            f"{f', the {first.kind} of its numbers' if first.kind else ''}; their sum is "
+            f"{shown(first.total)}{and_more(len(odd))}",
+            f"{counted(first.totals, 'other cell')} of the {first.line} hold such a sum",
+            [
+                evidence(
+                    EvidenceFile.GOLD,
+                    each.address,
+                    expected=each.total,
+                    found=case.answer.get(each.address),
+                    note=f"a total like the others of the {each.line}",
+                )
+                for each in odd
+            ],
+        )
+
+
+class _Odd(NamedTuple):
+    """A cell that is no total.
+
+    Attributes:
+        address: the cell.
+        total: what a total would be.
+        kind: what it is instead of a sum, such as an average; None if it is nothing of the kind.
+        line: ``row`` or ``column``: in which the others are totals.
+        totals: how many others there are.
+    """
+
+    address: CellAddress
+    total: float
+    kind: str | None
+    line: str
+    totals: int
+
+
+def _odd(case: CaseMaterial) -> Iterator[_Odd]:
+    """Numbers of the answer that are no sums, in rows and columns of sums."""
+    if len(case.answer) > MAX_CELLS:
+        return
+    numbers: dict[str, dict[int, float]] = {
+        sheet: {key: value for key, value in _values(case, sheet) if _is_number(value)}
+        for sheet in {area.sheet for area in case.ranges}
+    }
+    for line in ("row", "column"):
+        lines: dict[tuple[str, int], list[CellAddress]] = defaultdict(list)
+        for address, value in case.answer.items():
+            if _is_number(value):
+                number = address.row if line == "row" else address.column
+                lines[address.sheet, number].append(address)
+        for (sheet, _), addresses in lines.items():
+            yield from _odd_of(numbers[sheet], sorted(addresses), line)
+
+
+def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
+    """Values of a sheet of the gold, those of the answer as they are compared."""
+    yield from case.gold.values(sheet).items()
+    for address, value in case.answer.items():
+        if address.sheet == sheet:
+            yield address.key, value
+
+
+def _odd_of(
+    numbers: Mapping[int, float], addresses: Sequence[CellAddress], line: str
+) -> Iterator[_Odd]:
+    """Numbers of one row, or column, of the answer that are no sums though most are."""
+    added = {address: _before(numbers, address, line) for address in addresses}
+    added = {address: run for address, run in added.items() if len(run) >= MIN_ADDED}
+    # In a row of totals, all columns have as many numbers.
+    length = max(map(len, added.values()), default=0)
+    added = {address: run for address, run in added.items() if len(run) == length}
+    totals = {
+        address: numbers[address.key]
+        for address, run in added.items()
+        if _is_sum(numbers[address.key], run)
+    }
+    if len(set(totals.values())) < MIN_TOTALS or len(totals) < SHARE * len(added):
+        return
+    for address, run in added.items():
+        if address not in totals and not _same(numbers[address.key], _sum(run)):
+            kind = _kind(numbers[address.key], run)
+            yield _Odd(address, _sum(run), kind, line, len(totals))
+
+
+def _before(numbers: Mapping[int, float], address: CellAddress, line: str) -> list[float]:
+    """The unbroken run of numbers above a cell, or to its left."""
+    run: list[float] = []
+    row, column = address.row, address.column
+    while True:
+        row, column = (row - 1, column) if line == "row" else (row, column - 1)
+        value = numbers.get(cell_key(row, column)) if row and column else None
+        if value is None:
+            return run
+        run.append(value)
+
+
+def _sum(run: Sequence[float]) -> float:
+    total = math.fsum(run)
+    return int(total) if total.is_integer() else total
+
+
+def _is_sum(value: float, run: Sequence[float]) -> bool:
+    """Whether a number is the sum of others, and not by chance: nor zero, nor one of them."""
+    return sum(map(bool, run)) > 1 and value != 0 and _same(value, _sum(run))
+
+
+def _kind(value: float, run: Sequence[float]) -> str | None:
+    """What a number is of others, if it is not their sum."""
+    kinds = {
+        "average": math.fsum(run) / len(run),
+        "largest": max(run),
+        "smallest": min(run),
+        "count": len(run),
+    }
+    return next((kind for kind, given in kinds.items() if _same(value, given)), None)
+
+
+def _is_number(value: CellValue) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _same(first: float, second: float) -> bool:
+    return abs(first - second) <= ROUNDING * max(1.0, abs(first), abs(second))
+
+
+SIGN = OddTotal()
