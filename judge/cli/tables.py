@@ -134,13 +134,21 @@ def _without_suspects(report: ReportDocument) -> list[tuple[str, list[str]]]:
     suspects = report.get("suspects")
     if suspects is None:
         return []
-    from judge.report.set_aside import LEVELS  # noqa: PLC0415  few runs keep suspects
+    from judge.report.set_aside import LEVELS, LIST_LEVELS  # noqa: PLC0415  few runs keep suspects
+    from judge.suspects.model import About  # noqa: PLC0415  as above
 
-    return [
+    rows = [
         (label, _cells_without(scores))
         for level, label in LEVELS.items()
         if (scores := suspects["without"].get(level.value)) is not None
     ]
+    lists = suspects.get("by_list", {})
+    if all(any(scores["set_aside"] for scores in lists.get(about, {}).values()) for about in About):
+        rows += [
+            (label, _cells_without(lists[about][least]))
+            for (about, least), label in LIST_LEVELS.items()
+        ]
+    return rows
 
 
 def _certified(report: ReportDocument) -> list[tuple[str, list[str]]]:

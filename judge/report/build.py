@@ -62,7 +62,7 @@ from judge.report.model import (
     VerdictCount,
 )
 from judge.report.paired import compare_phrasings
-from judge.report.set_aside import LEVELS, CertifiedTally, SuspectsTally, certified_label
+from judge.report.set_aside import CertifiedTally, SuspectsTally, certified_label, level_label
 from judge.report.shapes import UNKNOWN_FILES, CaseFilesByCase
 from judge.report.tally import RunTally, TaskGroup, TaskTally
 from judge.report.tools import summarise_tools, tools_lines
@@ -285,12 +285,13 @@ def _suspects(suspects: SuspectsTally, method: Method) -> SuspectsSummary:
         without=tuple(
             ScoresWithoutSuspects(
                 certainty=least.value,
-                label=LEVELS[least],
+                about="" if about is None else about.value,
+                label=level_label(about, least),
                 set_aside_cases=level.set_aside_cases,
                 set_aside_tasks=len(level.set_aside_tasks),
                 scores=_scores(level.group(), method),
             )
-            for least, level in suspects.levels.items()
+            for about, least, level in suspects.shown()
         ),
         standing=suspects.standing(),
     )

@@ -151,6 +151,7 @@ class ScoresWithoutSuspects:
 
     Attributes:
         certainty: suspects that are this sure or surer are set aside.
+        about: the list of suspects that is set aside, ``gold`` or ``case``; empty for both.
         label: its name for people.
         set_aside_cases: scored cases that are set aside.
         set_aside_tasks: tasks that have such a case.
@@ -158,6 +159,7 @@ class ScoresWithoutSuspects:
     """
 
     certainty: str
+    about: str
     label: str
     set_aside_cases: int
     set_aside_tasks: int

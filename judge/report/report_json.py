@@ -334,10 +334,14 @@ def _settled(suspicions: Suspicions | None, run: RunDocument) -> Suspicions | No
 
 def _suspects_report(suspects: SuspectsTally) -> SuspectsReport:
     """The scores without suspects by level, and the suspects about the tasks of the run."""
+    by_list: dict[str, dict[str, ScoresWithout]] = {}
+    for (about, least), level in suspects.lists.items():
+        by_list.setdefault(about.value, {})[least.value] = _scores_without(level)
     return {
         "without": {
             least.value: _scores_without(level) for least, level in suspects.levels.items()
         },
+        "by_list": by_list,
         "standing": suspects.standing(),
         "suspects": [
             {

@@ -11,7 +11,7 @@ from judge.core.verdict import Verdict
 from judge.report.tally import TalliedTask, TaskGroup, by_code
 from judge.suites.certified import Grade
 from judge.suspects.decisions import Standing, Suspicions
-from judge.suspects.model import Certainty
+from judge.suspects.model import About, Certainty
 
 LEVELS = {
     Certainty.SURE: "without sure suspects",
@@ -19,6 +19,24 @@ LEVELS = {
     Certainty.POSSIBLE: "without any suspects",
 }
 """The least certainty of the suspects that are set aside -> its name for people, fewest first."""
+
+LIST_LEVELS = {
+    (About.GOLD, Certainty.SURE): "without sure wrong golds",
+    (About.GOLD, Certainty.LIKELY): "without sure and likely wrong golds",
+    (About.CASE, Certainty.SURE): "without cases that surely say nothing",
+    (About.CASE, Certainty.LIKELY): "without cases that say nothing, surely or likely",
+}
+"""The same for one of the two lists alone."""
+
+
+def level_label(about: About | None, least: Certainty) -> str:
+    """The name of what is left, for people.
+
+    Args:
+        about: the list that is set aside; None for both.
+        least: the least certainty that is set aside.
+    """
+    return LEVELS[least] if about is None else LIST_LEVELS[about, least]
 
 
 def certified_label(applied: bool) -> str:
@@ -119,24 +137,40 @@ class SuspectsTally:
     Attributes:
         suspicions: the suspects.
         levels: the least certainty that is set aside -> what is left.
+        lists: the same for one of the two lists alone.
         written_ids: the tasks that were added -> their ids as records have them.
     """
 
     def __init__(self, suspicions: Suspicions) -> None:
         self.suspicions = suspicions
         self.levels = {certainty: LevelTally() for certainty in LEVELS}
+        self.lists = {level: LevelTally() for level in LIST_LEVELS}
         self.written_ids: dict[str, int | str] = {}
 
     def add(self, task: TalliedTask, score: SubmissionScore) -> None:
         """Adds a submission."""
         self.written_ids[task.id] = task.written_id
         for least, level in self.levels.items():
-            left = [
-                index
-                for index, number in enumerate(task.cases)
-                if not self.suspicions.is_set_aside(task.id, number, least)
-            ]
-            level.add(score, left)
+            level.add(score, self._left(task, least))
+        for (about, least), level in self.lists.items():
+            level.add(score, self._left(task, least, about))
+
+    def _left(self, task: TalliedTask, least: Certainty, about: About | None = None) -> list[int]:
+        """The places of a task's cases that are not set aside, from 0."""
+        return [
+            index
+            for index, number in enumerate(task.cases)
+            if not self.suspicions.is_set_aside(task.id, number, least, about)
+        ]
+
+    def shown(self) -> list[tuple[About | None, Certainty, LevelTally]]:
+        """What people see: both lists together, and each alone if both set something aside."""
+        both: list[tuple[About | None, Certainty, LevelTally]] = [
+            (None, least, level) for least, level in self.levels.items()
+        ]
+        aside = {about for (about, _), level in self.lists.items() if level.set_aside_cases}
+        each = [(*key, level) for key, level in self.lists.items()] if len(aside) > 1 else []
+        return [*both, *each]
 
     def standing(self) -> dict[str, int]:
         """Standing -> suspects about these tasks, in the order of the standings; no zeros."""

@@ -24,7 +24,16 @@ def score_rows(data: ReportData) -> list[Row]:
     for breakdown in (data.by_instruction_type, *data.breakdowns):
         rows += [_group_row(breakdown.key, group) for group in breakdown.groups]
     for level in () if data.suspects is None else data.suspects.without:
-        rows.append(_score_row("suspects", level.certainty, level.label, None, None, level.scores))
+        rows.append(
+            _score_row(
+                "suspects",
+                f"{level.about} {level.certainty}".strip(),
+                level.label,
+                None,
+                None,
+                level.scores,
+            )
+        )
     return rows
 
 

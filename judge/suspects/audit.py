@@ -11,10 +11,10 @@ from judge.compare.registry import checker_of
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
 from judge.suites.suite import Suite
-from judge.suspects.beside import with_besides
 from judge.suspects.contract import Sign
 from judge.suspects.material import CaseMaterial, TaskMaterial, Tools, open_case
 from judge.suspects.model import Audit, CaseFiles, Problem, SignRun, Suspect
+from judge.suspects.outputs import with_outputs
 
 MAX_SUMMARY = 300
 """Characters of a summary that are kept."""
@@ -131,8 +131,7 @@ def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFinding
     for sign in signs:
         try:
             for suspect in sign.examine(whole):
-                beside = with_besides(whole, _bounded(suspect))
-                suspects.setdefault(beside.key, beside)
+                suspects.setdefault(suspect.key, with_outputs(whole, _bounded(suspect)))
         except JudgeError as error:
             problems.append(Problem(task.id, None, error.message, sign.name))
         except Exception as error:  # noqa: BLE001  a fault of one sign, on a file of a stranger

@@ -23,6 +23,7 @@ from judge.grading.store import SUSPECTS_FILE, RunDirectory
 from judge.suites import Suite
 from judge.suites.locate import said_source
 from judge.suspects.model import (
+    About,
     Audit,
     CaseFiles,
     Certainty,
@@ -312,10 +313,21 @@ class Suspicions:
         standpoints = (*self._by_case.get((task, case), ()), *self._by_case.get((task, None), ()))
         return tuple(sorted(standpoints, key=lambda standpoint: standpoint.certainty.rank))
 
-    def is_set_aside(self, task: str, case: int, least: Certainty) -> bool:
-        """Whether a case is left out of the scores without suspects that are this sure or surer."""
+    def is_set_aside(
+        self, task: str, case: int, least: Certainty, about: About | None = None
+    ) -> bool:
+        """Whether a case is left out of the scores without suspects that are this sure or surer.
+
+        Args:
+            task: the task's id.
+            case: number of the case.
+            least: the least certainty that is left out.
+            about: the list that is left out; None for both.
+        """
         return any(
-            standpoint.standing.counts and standpoint.certainty.rank <= least.rank
+            standpoint.standing.counts
+            and standpoint.certainty.rank <= least.rank
+            and about in {None, standpoint.suspect.about}
             for standpoint in self.of_case(task, case)
         )
 

@@ -311,9 +311,14 @@ class ScoresWithout(TypedDict):
 
 
 class SuspectsReport(TypedDict):
-    """Scores without suspects, by the least certainty that is set aside; suspects by standing."""
+    """Scores without suspects, by the least certainty that is set aside; suspects by standing.
+
+    ``by_list`` has them for each of the two lists alone: ``gold`` sets golds aside that may be
+    wrong, ``case`` cases that say nothing.
+    """
 
     without: dict[str, ScoresWithout]
+    by_list: NotRequired[dict[str, dict[str, ScoresWithout]]]
     standing: dict[str, int]
     suspects: list[SuspectedCase]
 

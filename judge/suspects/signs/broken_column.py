@@ -98,7 +98,7 @@ def _broken(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
 
 
 def _is_broken(case: CaseMaterial, cell: CellAddress) -> bool:
-    """Whether the gold holds something else than the input's formula, not nothing."""
+    """Whether the gold holds something other than the input's formula, not nothing."""
     own = case.gold.formula(cell)
     if own is None:
         return case.gold.value(cell) is not None and case.in_answer(cell)

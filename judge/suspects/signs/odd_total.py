@@ -75,7 +75,7 @@ class OddTotal:
 
 
 class _Odd(NamedTuple):
-    """A cell that is no total.
+    """A cell that is not a total.
 
     Attributes:
         address: the cell.
@@ -93,7 +93,7 @@ class _Odd(NamedTuple):
 
 
 def _odd(case: CaseMaterial) -> Iterator[_Odd]:
-    """Numbers of the answer that are no sums, in rows and columns of sums."""
+    """Numbers of the answer that are not sums, in rows and columns of sums."""
     if len(case.answer) > MAX_CELLS:
         return
     numbers: dict[str, dict[int, float]] = {
@@ -121,7 +121,7 @@ def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
 def _odd_of(
     numbers: Mapping[int, float], addresses: Sequence[CellAddress], line: str
 ) -> Iterator[_Odd]:
-    """Numbers of one row, or column, of the answer that are no sums though most are."""
+    """Numbers of one row, or column, of the answer that are not sums though most are."""
     added = {address: _before(numbers, address, line) for address in addresses}
     added = {address: run for address, run in added.items() if len(run) >= MIN_ADDED}
     # In a row of totals, all columns have as many numbers.

@@ -15,7 +15,7 @@ from judge.report.html.pages import TaskPages
 from judge.report.load import load_run
 from judge.report.report import Report
 from judge.suspects.decisions import Decision, Finding, Suspicions, keep_suspicions
-from judge.suspects.model import Audit, Certainty, Suspect, write_suspects
+from judge.suspects.model import About, Audit, Certainty, Suspect, write_suspects
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 RIGHT = book(TABLE)
@@ -144,6 +144,29 @@ def test_a_run_keeps_its_suspects_and_decisions(run: Path, suspects: Path) -> No
     (marked,) = report.data.tasks[0].cases[1].suspects
     assert marked.standing == "fine"
     assert marked.decisions == ("fine, by Ann on 2026-11-01: it is so",)
+
+
+def test_each_list_is_set_aside_alone_where_both_have_suspects(run: Path, suspects: Path) -> None:
+    nothing = Suspect("3", 1, "says-nothing", Certainty.SURE, "…", "…", about=About.CASE)
+    digest = json.loads(suspects.read_text())["suite"]["digest"]
+    listed = (*SUSPECTS[:3], nothing)
+    write_suspects(suspects, Audit("made", "made", digest, 3, 6, listed, (), ()))
+    report = Report.of_run(run, suspects=suspects)
+    assert [each[:2] for each in without(report)] == [
+        *((2, 2), (4, 3), (4, 3)),
+        *((1, 1), (3, 2), (1, 1), (1, 1)),
+    ]
+    groups = [row["group"] for row in report.rows("scores") if row["breakdown"] == "suspects"]
+    assert groups[3:] == ["gold sure", "gold likely", "case sure", "case likely"]
+    before = json.loads(suspects.read_text())
+    for each in before["suspects"]:
+        del each["about"]
+    suspects.write_text(json.dumps(before))
+    assert without(Report.of_run(run, suspects=suspects)) == without(report)
+    rejudge(run, recalc="never", suspects=suspects, apply=True)
+    kept = json.loads((run / REPORT_FILE).read_text())["suspects"]["by_list"]
+    assert kept["gold"]["likely"]["set_aside"] == 3
+    assert kept["case"]["sure"]["set_aside"] == 1
 
 
 def test_suspects_of_another_suite_are_refused(run: Path, suspects: Path) -> None:

@@ -1,6 +1,6 @@
-"""What stands beside a suspect: the cells of input, gold and outputs; and what runs make of it.
+"""The cells of a suspect in input, gold and outputs, and what runs answered there.
 
-A program is given the input alone. If it has the value that a sign expects, the sign is borne out;
+A program is given the input alone. If it has the value that a sign expects, the sign is confirmed;
 if it has the gold's, that value follows from the input after all.
 """
 
@@ -29,7 +29,7 @@ MAX_SEEN = 12
 """Cells that are shown side by side for each suspect."""
 
 
-def with_besides(material: TaskMaterial, suspect: Suspect) -> Suspect:
+def with_outputs(material: TaskMaterial, suspect: Suspect) -> Suspect:
     """A suspect with its cells side by side, and its certainty after what runs have there.
 
     Where the answer cannot be computed, the suspect stays as it is.
@@ -59,17 +59,17 @@ def _weighed(case: CaseMaterial, suspect: Suspect, outputs: Sequence[ReadOutput]
     ]
     if not cells or not outputs:
         return suspect
-    borne_out = [read for read in outputs if all(_is_expected(read, *cell) for cell in cells)]
+    confirming = [read for read in outputs if all(_is_expected(read, *cell) for cell in cells)]
     reached = [
         read
         for read in outputs
         if all(agree(read.values.get(cell), case.answer.get(cell)) for cell, _ in cells)
     ]
     order = list(Certainty)
-    if borne_out and not reached:
+    if confirming and not reached:
         certainty = order[max(suspect.certainty.rank - 1, 0)]
-        why = f"{suspect.why}; {borne_out[0].output.run} has what is expected"
-    elif reached and not borne_out:
+        why = f"{suspect.why}; {confirming[0].output.run} has what is expected"
+    elif reached and not confirming:
         certainty = order[min(suspect.certainty.rank + 1, len(order) - 1)]
         why = f"{suspect.why}; but {reached[0].output.run} has the gold's value"
     else:
