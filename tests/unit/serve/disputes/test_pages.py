@@ -85,9 +85,9 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
         reviewer = Browser(house, who)
         assert f"/review/{dispute}" in reviewer.open("/review")
         closed = reviewer.open(f"/review/{dispute}")
-        assert 'class="grid"' not in closed
+        assert 'class="rows"' not in closed
         opened = reviewer.send(f"/review/{dispute}")
-        assert opened.count('class="grid"') >= 2
+        assert opened.count('class="rows"') >= 2
         assert "not a fault" not in opened
         wrong = reviewer.send(
             f"/review/{dispute}/decide", 422, finding="fault", reason="a typed reason",
