@@ -99,7 +99,7 @@ def test_what_changed_while_a_body_was_sent_is_noticed(
     small_world: World, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     """A body may come slowly: it is recorded for an open phase and for the revision it fits."""
-    admit = submissions.admit
+    admit = intake.admit
 
     def admit_and_change(*given: Any) -> intake.Admission:
         admission = admit(*given)
