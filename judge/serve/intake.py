@@ -376,6 +376,7 @@ def submit(
             before = _replayed(transaction, admission.account, key, fingerprint)
             if before is not None:
                 return before, True
+        _check_unchanged(transaction, admission)
         _check_quota(transaction, admission)
         conditions = current_conditions(transaction, phase)
         if conditions is None:
@@ -545,6 +546,28 @@ def quota_left(connection: sa.Connection, phase: Mapping[str, Any], account: str
         "today": max(0, phase["per_day"] - int(row[1])),
         "in_total": max(0, phase["in_total"] - int(row[0])),
     }
+
+
+def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
+    """Checks that what a body was checked against still holds, as it may have come slowly.
+
+    Raises:
+        Problem: 409, the phase is not open any more, or the suite has another revision.
+    """
+    row = transaction.one(
+        sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
+        .join(t.suite, t.suite.c.id == t.phase.c.suite)
+        .where(t.phase.c.id == admission.phase["id"])
+    )
+    assert row is not None
+    state = phase_state(row, row["now"])
+    if state is not PhaseState.OPEN:
+        raise Problem("conflict", f"The phase {row['name']} is {state}.")
+    if row["current_revision"] != admission.revision["id"]:
+        raise Problem(
+            "conflict",
+            f"The suite {admission.suite['name']} has a new revision by now: submit again.",
+        )
 
 
 def _check_quota(transaction: Transaction, admission: Admission) -> None:
