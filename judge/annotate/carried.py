@@ -126,7 +126,10 @@ class Material:
             1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text)) and text == text.strip()
         ):
             return False
-        if _word(folded).search(self.instruction.casefold()) or folded in self.headings:
+        spoken = self.instruction.casefold()
+        if _word(folded).search(spoken) or folded in self.headings:
+            return False
+        if any(_word(word).search(spoken) for word in _LONG_WORD.findall(folded)):
             return False
         if any(folded == name.casefold() for name in self.workbook.sheet_names):
             return False
@@ -139,6 +142,9 @@ class Material:
             for piece in self.answer_texts
         )
 
+
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+"""A word of a key by which a question may mean the key."""
 
 Relation = Callable[[Material, random.Random], Iterator[Idea]]
 
@@ -425,19 +431,21 @@ def remark_columns(material: Material, rng: random.Random) -> Iterator[Idea]:
 # -- records in other rows ------------------------------------------------------------------------
 
 
-def _swap(table: Table, first: int, second: int) -> tuple[Edit, ...]:
-    return (
-        *moved_row(table, first, second, in_place=False),
-        *moved_row(table, second, first, in_place=False),
+Pairs = Sequence[tuple[int, int]]
+
+
+def _swaps(table: Table, pairs: Pairs) -> tuple[Edit, ...]:
+    return tuple(
+        edit
+        for first, second in pairs
+        for source, target in ((first, second), (second, first))
+        for edit in moved_row(table, source, target, in_place=False)
     )
 
 
-def _swapped(
-    table: Table, first: int, second: int, material: Material
-) -> Callable[[Values], Values]:
-    """What a swap of two rows does to an answer that runs along them; nothing to another."""
-    areas = _areas_along(table, material)
-    rows = {first: second, second: first}
+def _swapped(pairs: Pairs, areas: Sequence[CellRange]) -> Callable[[Values], Values]:
+    """What swapped rows do to an answer that runs along them; nothing to another."""
+    rows = dict(pairs) | {second: first for first, second in pairs}
 
     def carry(answer: Values) -> Values:
         return {
@@ -463,23 +471,35 @@ def _in(areas: Sequence[CellRange], ref: CellRef) -> bool:
 
 def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
     """The first and the last record of a table in each other's rows."""
+    del rng
     for table in material.subject.tables[:MAX_TABLES]:
         rows = list(table.rows)
-        if len(rows) < 5 or not is_plain(table):
+        if not MIN_SWAPPED <= len(rows) <= MAX_SWAPPED or not is_plain(table):
             continue
-        middle = rng.choice(rows[1:-2])
+        areas = _areas_along(table, material)
+        if any(
+            not column.is_answer and area.min_column <= column.number <= area.max_column
+            for area in areas
+            for column in table.columns
+        ):
+            continue  # the answer is the table itself, with rows taken out or in another order
+        pairs = list(zip(rows[1:-1], reversed(rows[1:-1]), strict=True))[: (len(rows) - 2) // 2]
         yield Idea(
             "swapped-records",
             f"the first and the last record of {table.sheet!r} swapped",
-            _swap(table, rows[0], rows[-1]),
-            relation="the order of the records does not matter to the question: two records in the "
-            "middle may be swapped, but not the first and the last",
+            _swaps(table, [(rows[0], rows[-1])]),
+            relation="the order of the records does not matter to the question: those between the "
+            "first and the last may be in any order, but those two may not change places",
             carried=Carried(
-                _swapped(table, rows[0], rows[-1], material),
-                trial=_swap(table, middle, middle + 1),
-                trial_answer=_swapped(table, middle, middle + 1, material),
+                _swapped([(rows[0], rows[-1])], areas),
+                trial=_swaps(table, pairs),
+                trial_answer=_swapped(pairs, areas),
             ),
         )
+
+
+MIN_SWAPPED, MAX_SWAPPED = 5, 200
+"""Rows of a table whose records change places."""
 
 
 def _amounts(table: Table) -> list[Column]:
