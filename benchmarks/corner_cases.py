@@ -8,8 +8,8 @@ formulas as the source. Prints, for each task, the suggestions that kill: those 
 sound, and those that it leaves to a person, with what each side says.
 
 With `--wrong`, the programs are those of benchmarks/wrong_programs.yaml, which readers found wrong
-on a plausible input: prints by which suggestion each is killed for that reason, at which rank, and how
-many void ones are shown before. With `--check`, each program is run on the readers' input first.
+on a plausible input: prints by which suggestion each is killed for that reason, at which rank, and
+how many void ones are shown before. With `--check`, each is run on the readers' input first.
 
 Continues what FOLDER holds; `--ids` names tasks, `--limit N` takes the first so many. Details go to
 FOLDER/corner_cases.jsonl, one line for each task.
@@ -131,7 +131,8 @@ def check(
             values = answer_of(task, open_workbook(gold or b""), maker.recalculator).values
             ref = parse_assignment(f"{reading['cell']}=", "").ref
             said = content_text(values.get(ref))
-        verdict = "wrong" if said != reading["right"] else "RIGHT, THE READING IS NOT"
+        is_told = said == reading["gives"] != reading["right"]
+        verdict = "wrong, as the reading says" if is_told else "NOT WHAT THE READING SAYS"
         print(
             f"{task.id}: {reading['cell']} is {said!r}, {verdict}: {reading['right']!r}", flush=True
         )

@@ -119,8 +119,13 @@ class Material:
             for value in self.constants.values()
         )
 
-    def may_rename(self, text: str) -> bool:
-        """Whether text is a key that could be any other one: nothing else names it, or a part."""
+    def may_rename(self, text: str, others: Sequence[str]) -> bool:
+        """Whether text is a key that could be any other one: nothing else names it, or a part.
+
+        Args:
+            text: the key.
+            others: the other keys of its column; a word that it shares with one does not name it.
+        """
         folded = text.casefold()
         if not (
             1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text)) and text == text.strip()
@@ -129,7 +134,9 @@ class Material:
         spoken = self.instruction.casefold()
         if _word(folded).search(spoken) or folded in self.headings:
             return False
-        if any(_word(word).search(spoken) for word in _LONG_WORD.findall(folded)):
+        shared = {word for other in others for word in _LONG_WORD.findall(other.casefold())}
+        own = set(_LONG_WORD.findall(folded)) - shared
+        if any(_word(word).search(spoken) for word in own):
             return False
         if any(folded == name.casefold() for name in self.workbook.sheet_names):
             return False
@@ -226,13 +233,20 @@ def _keys(material: Material) -> Iterator[tuple[str, list[str]]]:
                 counts, key=lambda term: (term not in material.answer_texts, -counts[term])
             )
             for term in usual[:MAX_TRIED]:
-                if term not in made and material.may_rename(term) and material.counts(term) > 1:
+                if term in made or material.counts(term) < 2:
+                    continue
+                if material.may_rename(
+                    term, [other for other in usual[:MAX_TERMS] if other != term]
+                ):
                     made.add(term)
-                    yield term, list(counts)
+                    yield term, list(counts)[:MAX_TERMS]
 
 
 MAX_TRIED = 12
 """Terms of one column that are tried."""
+
+MAX_TERMS = 200
+"""Terms of one column that are compared with each other."""
 
 
 def _longer(key: str) -> str:
@@ -267,12 +281,15 @@ def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
     made: Counter[str] = Counter()
     for short, terms in _keys(material):
         others = [
-            term for term in terms if term != short and material.may_rename(term)
-            and short not in term and term not in short
-        ]  # fmt: skip
+            term
+            for term in rng.sample(terms, min(MAX_TRIED, len(terms)))
+            if short not in term
+            and term not in short
+            and material.may_rename(term, [key for key in terms if key != term])
+        ]
         if not others or _is_sorted(terms, material):
             continue
-        other = rng.choice(others)
+        other = others[0]
         for what, new in (("begins", _longer(short)), ("ends", _with_beginning(short))):
             if made[what] < MAX_KEYS and _is_free(new, material):
                 made[what] += 1
