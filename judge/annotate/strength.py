@@ -403,7 +403,7 @@ class TaskStrength:
     def mistakes_left(self) -> tuple[str, ...]:
         """The mistakes, with line and text, of the wrong programs that every case accepts.
 
-        Some are none: there is no way to tell which mutants are as correct as the original.
+        Some are not mistakes: there is no way to tell which mutants are as correct as the original.
         """
         mutants = [name for name in self.solutions if name in self.survivors and _is_mutant(name)]
         return tuple(name.partition(": ")[2] for name in mutants)
