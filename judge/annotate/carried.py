@@ -97,9 +97,9 @@ class Material:
         return frozenset(value for value in self.answer.values() if isinstance(value, str))
 
     @cached_property
-    def _whole_texts(self) -> tuple[str, ...]:
-        """The text of cells, each once."""
-        return tuple({value for value in self.constants.values() if isinstance(value, str)})
+    def whole_texts(self) -> frozenset[str]:
+        """The text of cells."""
+        return frozenset(value for value in self.constants.values() if isinstance(value, str))
 
     def _holds_another(self, text: str) -> bool:
         """Whether a key is put together from others: a new name for it would be none for them."""
@@ -107,7 +107,7 @@ class Material:
             return True
         return any(
             len(other) > 1 and len(other) < len(text) and _word(other).search(text)
-            for other in self._whole_texts
+            for other in self.whole_texts
             if other in text
         )
 
@@ -221,26 +221,43 @@ def _is_free(new: str, material: Material) -> bool:
     )
 
 
-def _keys(material: Material) -> Iterator[tuple[str, list[str]]]:
-    """Keys that occur at least twice, with the terms that they are among; the answer's first."""
+def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Keys that occur at least twice, with the terms that they are among; the answer's first.
+
+    With ``named``, keys that the question names are among them.
+    """
     made: set[str] = set()
     for group in material.subject.groups:
         if group.kind is not Kind.TEXT:
             continue
         for terms in _terms(group):
             counts = Counter(terms)
+            if named and len(counts) == 1:
+                continue  # it is with others in another column
             usual = sorted(
-                counts, key=lambda term: (term not in material.answer_texts, -counts[term])
+                counts,
+                key=lambda term: (
+                    term not in material.answer_texts,
+                    term not in material.whole_texts,
+                    -counts[term],
+                    term,
+                ),
             )
             for term in usual[:MAX_TRIED]:
                 if term in made or material.counts(term) < 2:
                     continue
-                if material.may_rename(
-                    term, [other for other in usual[:MAX_TERMS] if other != term]
-                ):
+                others = [other for other in usual[:MAX_TERMS] if other != term]
+                if (named and _is_key(term)) or material.may_rename(term, others):
                     made.add(term)
                     yield term, list(counts)[:MAX_TERMS]
 
+
+def _is_key(text: str) -> bool:
+    return 1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text))
+
+
+_PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")
+"""Words of questions by which a longer key may be meant as well."""
 
 MAX_TRIED = 12
 """Terms of one column that are tried."""
@@ -279,7 +296,8 @@ def _drawn(keys: Sequence[str], rng: random.Random, count: int) -> list[str]:
 def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
     """One key under a name that begins, or ends, with another key."""
     made: Counter[str] = Counter()
-    for short, terms in _keys(material):
+    named = _PARTS.search(material.instruction.casefold()) is None
+    for short, terms in _keys(material, named=named):
         others = [
             term
             for term in rng.sample(terms, min(MAX_TRIED, len(terms)))
