@@ -49,6 +49,25 @@ def processor_time() -> Iterator[Spent]:
                 time.sleep(0.1)
 
 
+class Meter:
+    """Processor time of this process and of everything that it starts from here on.
+
+    The process moves into a control group of its own; where none can be made, the time is that of
+    the process and of its children that have ended.
+    """
+
+    def __init__(self) -> None:
+        self._group = _made()
+        if self._group is not None:
+            (self._group / "cgroup.procs").write_text(str(os.getpid()))
+
+    @property
+    def seconds(self) -> float:
+        """What was spent so far."""
+        spent = _read(self._group) if self._group is not None else None
+        return sum(os.times()[:4]) if spent is None else spent
+
+
 def _made() -> Path | None:
     for parent, file in ((FIRST, "cpuacct.usage"), (SECOND, "cpu.stat")):
         folder = parent / f"judge-benchmark-{os.getpid()}"
