@@ -25,7 +25,7 @@ from judge.serve.catalog import check_name, current_conditions, revision_of, spl
 from judge.serve.context import Server
 from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
-from judge.serve.store.database import Actor, Transaction, all_rows, first_row
+from judge.serve.store.database import Actor, Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Level, PhaseState, Visibility
@@ -120,14 +120,9 @@ def suite_part(setting: Setting) -> dict[str, Any]:
 
 def setting_of(connection: sa.Connection, board: Mapping[str, Any]) -> Setting:
     """What a board is about."""
-    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == board["phase"]))
-    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == board["suite"]))
-    conditions = first_row(
-        connection, sa.select(t.conditions).where(t.conditions.c.digest == board["conditions"])
-    )
-    assert phase is not None
-    assert suite is not None
-    assert conditions is not None
+    phase = row_of(connection, t.phase, board["phase"])
+    suite = row_of(connection, t.suite, board["suite"])
+    conditions = row_of(connection, t.conditions, board["conditions"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     published = phase_state(phase, now) is PhaseState.PUBLISHED
     hidden = phase["split"] == HIDDEN_SPLIT
@@ -653,8 +648,7 @@ def boards_of(server: Server) -> Boards:
 
 
 def _is_published(connection: sa.Connection, board: Mapping[str, Any]) -> bool:
-    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == board["phase"]))
-    assert phase is not None
+    phase = row_of(connection, t.phase, board["phase"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     return phase_state(phase, now) is PhaseState.PUBLISHED
 
