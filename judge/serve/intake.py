@@ -47,7 +47,7 @@ from judge.serve.queue.conditions import digest_of
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.queue.leases import enqueue, lock_account
 from judge.serve.store import tables as t
-from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
@@ -315,8 +315,7 @@ def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> 
         state = phase_state(phase, now)
         if state is not PhaseState.OPEN:
             raise Problem("conflict", f"The phase {phase['name']} is {state}.")
-        suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
-        assert suite is not None
+        suite = row_of(connection, t.suite, phase["suite"])
         revision = revision_of(connection, suite["current_revision"])
         split = split_of(connection, revision["id"], phase["split"])
         account = _team(connection, viewer, team)
