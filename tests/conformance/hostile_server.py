@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-# ruff: noqa: C901, PTH110, PTH123, PTH211, RET503, SIM105
+# ruff: noqa: C901, PTH110, PTH120, PTH123, PTH211, RET503, SIM105
 # mypy: ignore-errors
 """An MCP server that misbehaves in the way that its argument names. Runs inside the sandbox."""
 
@@ -220,12 +220,15 @@ def call(number, params):
 
 
 def main():
+    # As many servers do: a log next to the folder of their package.
+    with open(f"{os.path.dirname(os.path.dirname(__file__))}/own.log", "a") as log:
+        log.write(f"{MODE} {os.environ.get('OWN')}\n")
     if MODE in {"ignore_end", "ignore_cancel"}:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if MODE == "hang_start":
         forever()
     if MODE == "die_at_start":
-        sys.stderr.write("no licence\n")
+        sys.stderr.write("no licence\n   at Program.Main()\n\u2570\u2500\u2500\n")
         sys.exit(4)
     if MODE == "stderr_at_start":
         for _ in range(100):

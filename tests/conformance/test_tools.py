@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from judge.sandbox.backends import bubblewrap, docker
 from judge.sandbox.backends.images import IMAGE_BUILDER
 from judge.sandbox.build import ROOT_BUILDER
 from judge.sandbox.contract import Sandbox
-from judge.sandbox.roots import root_named
+from judge.sandbox.roots import root_named, server_folder
 from judge.sandbox.servers import BuiltServer, ServerSource, build_server, find_server
 from judge.tools.box import HOME
 from judge.tools.contract import ToolOutcome
@@ -280,6 +282,48 @@ def test_two_servers_in_roots_of_their_own_work_on_the_same_files(
         assert made.call("bash", {"command": "cat out/a.txt"}).text == "1"
         script = "ls /server 2>/dev/null; echo none"
         assert made.call("bash", {"command": script}).text == "none"
+
+
+def wheel(folder: Path, name: str, text: str, *needs: str) -> None:
+    """Writes a wheel with one module and one command."""
+    facts = [f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nLicense: MIT"]
+    parts = {
+        f"{name}.py": text,
+        f"{name}-1.0.dist-info/METADATA": "\n".join(
+            [*facts, *(f"Requires-Dist: {need}" for need in needs)]
+        ),
+        f"{name}-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
+        "Tag: py3-none-any\n",
+        f"{name}-1.0.dist-info/entry_points.txt": f"[console_scripts]\n{name}-run = {name}:main\n",
+        f"{name}-1.0.dist-info/RECORD": "",
+    }
+    folder.mkdir(exist_ok=True)
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+        for path, content in parts.items():
+            archive.writestr(path, content)
+
+
+def test_wheels_are_installed_without_a_network_to_the_same_root_twice(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    wheels = tmp_path / "wheels"
+    wheel(wheels, "tiny", "import other\ndef main():\n    pass\n", "other")
+    source = ServerSource(
+        "tiny", wheels, "tiny:main", arguments="{work}", variables=("OWN={work}/x",)
+    )
+    with pytest.raises(SandboxError, match=r"tiny 1\.0 requires other"):
+        build_server(source, sandbox, lambda _: None)
+    wheel(wheels, "other", "")
+    made = build_server(source, sandbox, lambda _: None)
+    shutil.rmtree(server_folder(made.digest))
+    again = build_server(source, sandbox, lambda _: None)
+    assert again == made
+    assert made.packages["tiny"] == ("1.0", "MIT")
+    assert made.variables("/home/agent") == {"OWN": "/home/agent/x"}
+    for entry in ("", "tiny:nothing", "nowhere"):
+        with pytest.raises(SandboxError) as caught:
+            build_server(replace(source, entry=entry), sandbox, lambda _: None)
+        assert "tiny-run is tiny:main" in str(caught.value.hint)
 
 
 def test_the_root_of_an_unknown_server_says_how_it_is_made(sandbox: Sandbox) -> None:
