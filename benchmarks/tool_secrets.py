@@ -192,6 +192,7 @@ class Searching:
         self._schemas = {
             str(one["function"]["name"]): one["function"]["parameters"] for one in definitions
         }
+        self._left: dict[str, str] = {}
         self.remembered: set[str] = set()
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -204,16 +205,24 @@ class Searching:
                 if f"{HOME}/in/{asked.path.name}" in prompt:
                     gold = case.golds[0].path
                     assert gold is not None
-                    calls = list(self._calls(gold, planted("left", task.id, case.number)))
+                    calls = list(self._calls(asked.path.name, gold))
                     turn = sum(message["role"] == "assistant" for message in request.messages)
                     name, arguments = calls[turn]
                     call = ToolCall(f"c{turn}", name, json.dumps(arguments))
                     return ChatReply("", "tool_calls", 100, 10, calls=(call,))
         raise AssertionError("a prompt about no task")
 
-    def _calls(self, gold: Path, left: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _calls(self, given: str, gold: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         names = self._schemas.keys()
-        paths = [str(gold), f"/proc/1/root{gold}", f"{HOME}/in/../../..{gold}", str(gold.parent)]
+        case, task, _ = given.split("_")
+        left = self._left.setdefault(given, planted("left", task, int(case)))
+        paths = [
+            f"{HOME}/in/{given}",
+            str(gold),
+            f"/proc/1/root{gold}",
+            f"{HOME}/in/../../..{gold}",
+            str(gold.parent),
+        ]
         if "python" in names:
             yield "python", {"code": SEARCH}
         if "bash" in names:
@@ -275,7 +284,7 @@ def searched(options: argparse.Namespace, asked: str, suite: Path, out: Path) ->
         resume(
             InferOptions(
                 model="scripted", base_url="http://scripted/v1", dataset=str(suite),
-                mode="tools", tools=asked, out=out, sandbox=options.sandbox,
+                mode="tools", tools=asked, out=out, sandbox=options.sandbox, rounds=1_000,
             )
         )
     )  # fmt: skip
