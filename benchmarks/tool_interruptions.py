@@ -71,7 +71,7 @@ def infer(options: argparse.Namespace, tasks: dict[str, Task], out: Path, last: 
         if written == last:
             os._exit(9)
 
-    ToolEpisodeWriter.append = counted  # type: ignore[method-assign]
+    ToolEpisodeWriter.append = counted  # type: ignore[method-assign, assignment]
     asked = InferOptions(
         model="scripted", base_url="http://scripted/v1", dataset=options.suite, mode="tools",
         tools=options.tools, ids=tuple(tasks), out=out, sandbox=options.sandbox,

@@ -118,6 +118,13 @@ def test_a_range_is_drawn_the_same_twice_and_a_large_one_is_refused(native: Epis
     for area in ("Sheet!A1:C1000000", "Sheet!A1:ZZ2", "A1:B2", "Sheet"):
         refused = native.call("render", {"range": area})
         assert (refused.error, refused.pictures) == ("argument", ())
+    # LibreOffice calls a sheet SHEET1 otherwise.
+    code = (
+        "import openpyxl; b = openpyxl.Workbook(); b.active.title = 'SHEET1'; b.save('out/s.xlsx')"
+    )
+    assert native.call("python", {"code": code}).error == ""
+    drawn = [native.call("render", {"range": "SHEET1!A1:C9", "path": "out/s.xlsx"})]
+    assert len(drawn[0].pictures) == 1, drawn[0].text
 
 
 def test_a_tool_reaches_no_network_no_other_process_and_nothing_of_the_machine(

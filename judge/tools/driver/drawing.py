@@ -10,6 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from judge.recalc.services.office import Office
@@ -68,9 +69,10 @@ def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dic
         if not book.supportsService("com.sun.star.sheet.SpreadsheetDocument"):
             return {"fault": "this is not a workbook"}
         sheets = book.Sheets
-        if not sheets.hasByName(sheet):
+        named = _named(sheet, sheets.ElementNames)
+        if named is None:
             return {"fault": f"there is no sheet {sheet!r}; there are {list(sheets.ElementNames)}"}
-        chosen = sheets.getByName(sheet)
+        chosen = sheets.getByName(named)
         cells = chosen.getCellRangeByName(area)
         for name in sheets.ElementNames:
             sheets.getByName(name).setPrintAreas(())
@@ -87,6 +89,15 @@ def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dic
     )  # fmt: skip
     os.unlink(page)
     return {"picture": picture}
+
+
+def _named(sheet: str, names: Sequence[str]) -> str | None:
+    """The name that LibreOffice gives a sheet; it makes SHEET1 of a file SHEET1_2."""
+    if sheet in names:
+        return sheet
+    alike = [name for name in names if name.casefold() == sheet.casefold()]
+    alike = alike or [name for name in names if name == f"{sheet}_2"]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _set_page(book: Any, sheet: Any, cells: Any) -> None:
