@@ -118,13 +118,21 @@ def test_a_range_is_drawn_the_same_twice_and_a_large_one_is_refused(native: Epis
     for area in ("Sheet!A1:C1000000", "Sheet!A1:ZZ2", "A1:B2", "Sheet"):
         refused = native.call("render", {"range": area})
         assert (refused.error, refused.pictures) == ("argument", ())
-    # LibreOffice calls a sheet SHEET1 otherwise.
+    # A chart is drawn, and a sheet that LibreOffice names otherwise.
     code = (
-        "import openpyxl; b = openpyxl.Workbook(); b.active.title = 'SHEET1'; b.save('out/s.xlsx')"
+        "import openpyxl; from openpyxl.chart import BarChart, Reference\n"
+        "b = openpyxl.Workbook(); s = b.active; s.title = 'SHEET1'; s.append([1]); s.append([3])\n"
+        "b.save('out/plain.xlsx')\n"
+        "c = BarChart(); c.add_data(Reference(s, min_col=1, min_row=1, max_row=2))\n"
+        "s.add_chart(c, 'C2'); b.save('out/chart.xlsx')\n"
     )
     assert native.call("python", {"code": code}).error == ""
-    drawn = [native.call("render", {"range": "SHEET1!A1:C9", "path": "out/s.xlsx"})]
-    assert len(drawn[0].pictures) == 1, drawn[0].text
+    plain, chart = (
+        native.call("render", {"range": "SHEET1!A1:L20", "path": f"out/{name}.xlsx"}).pictures
+        for name in ("plain", "chart")
+    )
+    assert len(plain) == len(chart) == 1
+    assert plain != chart
 
 
 def test_a_tool_reaches_no_network_no_other_process_and_nothing_of_the_machine(

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from judge.recalc.services.office import Office
+from judge.recalc.services.office import SCRIPTING, Office
 from judge.sandbox.service_frames import serve
 
 SIDE = 1568
@@ -40,6 +40,7 @@ def main() -> None:
                 or office.process.poll() is not None
             ):
                 office.start()
+                _load_charts(office.context)
             return _draw(office, **frame)
         except Exception as error:  # noqa: BLE001 - UNO raises its own
             with contextlib.suppress(Exception):
@@ -48,6 +49,23 @@ def main() -> None:
             return {"fault": f"{type(error).__name__}: {error}"[:500]}
 
     serve(answer_to, sys.stdin.buffer, sys.stdout.buffer)
+
+
+def _load_charts(context: Any) -> None:
+    """Has embedded objects loaded, which charts are; the settings for formulas leave them out."""
+    import uno  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+
+    manager = context.ServiceManager
+    provider = manager.createInstanceWithContext(
+        "com.sun.star.configuration.ConfigurationProvider", context
+    )
+    where = uno.createUnoStruct("com.sun.star.beans.PropertyValue")
+    where.Name, where.Value = "nodepath", SCRIPTING
+    access = provider.createInstanceWithArguments(
+        "com.sun.star.configuration.ConfigurationUpdateAccess", (where,)
+    )
+    access.replaceByName("DisableActiveContent", False)
+    access.commitChanges()
 
 
 def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dict[str, Any]:
