@@ -105,7 +105,21 @@ def test_errors_pass_through() -> None:
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
 @pytest.mark.parametrize("operand", [-3, 0, 1, 2, 2.5, 7, 9, 10**17])
 def test_numbers_in_order_are_those_that_meet_one_by_one(operator: str, operand: float) -> None:
-    values = [7, 2, True, "5", None, ErrorValue("#N/A"), 2.5, -3, 2, 0, "b", 10**17 + 1, 9.5]
+    values: list[Scalar] = [
+        7,
+        2,
+        True,
+        "5",
+        None,
+        ErrorValue("#N/A"),
+        2.5,
+        -3,
+        2,
+        0,
+        "b",
+        10**17 + 1,
+        9.5,
+    ]
     cells = Cells(len(values), 1, {(row, 0): value for row, value in enumerate(values)})
     wanted = Criterion(operator, operand)
     if operand == 10**17:
