@@ -24,8 +24,8 @@ from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
 from judge.recalc.belief import Overruled, believe, is_settled, possible_words
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
-from judge.recalc.ground import Ground
 from judge.recalc.names import FORMULAS, LIBREOFFICE
+from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
@@ -179,7 +179,7 @@ class _Inquiry:
         self._asking = Asking(engines, question)
         self._disagreements = 0
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
-        self._ground = Ground(
+        self._support = Support(
             question.dependencies,
             trust,
             question.reads_text,
@@ -245,7 +245,7 @@ class _Inquiry:
         # The quick engines count days from 1900 alone.
         if self._pair != PAIR_ENGINES or self._question.dialect.date_1904:
             return frozenset()
-        return self._ground.sure()
+        return self._support.sure()
 
     def _asked(self, name: str, cell: CellRef) -> Asking:
         """Where an engine was asked about a cell."""
@@ -396,9 +396,9 @@ class _Inquiry:
             return None  # the others know no data tables, and repeat what is stored
         if isinstance(value, ErrorValue):
             if value.code == "#NAME?" and (
-                not self._ground.is_nameless(cell) or self._is_rare(cell)
+                not self._support.is_nameless(cell) or self._is_rare(cell)
             ):
-                return ErrorValue("#REF!") if self._ground.is_broken(cell) else None
+                return ErrorValue("#REF!") if self._support.is_broken(cell) else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
                 return self._without_any(cell, value)
         return value
@@ -427,7 +427,7 @@ class _Inquiry:
             cell: the cell.
             doubted: engines that were overruled in a cell that this one reads.
         """
-        if self._ground.valueless(cell):
+        if self._support.valueless(cell):
             return None
         results, missing = self._results(cell), self._missing(cell)
         if len(self._engines) == 1:
@@ -462,7 +462,7 @@ class _Inquiry:
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
         plain = plain and _NAMELESS not in words.values()
-        if plain and not (self._ground.reads_spilled(cell) or self._ground.reads_logical(cell)):
+        if plain and not (self._support.reads_spilled(cell) or self._support.reads_logical(cell)):
             called = self._called(cell)
             if is_settled(words, called, self._trust, awaited, fallback(formula)):
                 return True
@@ -492,8 +492,8 @@ class _Inquiry:
             why = "only LibreOffice computes data tables"
             return None if office is None else _Choice(office, (LIBREOFFICE,), why=why)
         if LIBREOFFICE in words:
-            spilled = self._ground.reads_spilled(cell)
-            if spilled or self._ground.reads_logical(cell):
+            spilled = self._support.reads_spilled(cell)
+            if spilled or self._support.reads_logical(cell):
                 choice = self._against_office(words)
                 if choice is not None or spilled:
                     return choice
@@ -526,7 +526,7 @@ class _Inquiry:
         named = {name: word for name, word in words.items() if word != _NAMELESS}
         if len(named) == len(words) or all(isinstance(w, ErrorValue) for w in named.values()):
             return words
-        return words if self._ground.is_certainly_nameless(cell) else named
+        return words if self._support.is_certainly_nameless(cell) else named
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """What the formula of a cell calls."""
@@ -574,11 +574,11 @@ class _Inquiry:
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
 
     def _why_not(self, cell: CellRef, choice: _Open | None) -> str:
-        valueless = self._ground.valueless(cell)
+        valueless = self._support.valueless(cell)
         if valueless:
             return f"its value in Excel is not known: {valueless}"
         said = []
-        if self._ground.reads_spilled(cell):
+        if self._support.reads_spilled(cell):
             said.append(
                 "it may read cells to which a dynamic array formula spills, and the file does not "
                 "say which these are (write the range that it fills as its reference)"
