@@ -37,7 +37,8 @@ MAX_CHANCE = 0.998
 LEAD = 0.05
 """How much heavier a value has to be than the next one."""
 
-_WITNESSES = (LIBREOFFICE, *PAIR_ENGINES)
+WITNESSES = frozenset((LIBREOFFICE, *PAIR_ENGINES))
+"""The engines that have a word in every cell."""
 
 Words = Mapping[str, CellValue]
 """Engine -> what it gives for a cell."""
@@ -150,7 +151,7 @@ def _office_before_one_alone(found: list[Verdict], instead: CellValue) -> list[V
 
 def _is_unanimous(verdict: Verdict, instead: CellValue) -> bool:
     """Whether LibreOffice and a quick engine agree on a value, or all three on an error."""
-    enough = len(_WITNESSES) if is_error(verdict.value, instead) else 2
+    enough = len(WITNESSES) if is_error(verdict.value, instead) else 2
     return LIBREOFFICE in verdict.engines and len(verdict.engines) >= enough
 
 
