@@ -22,7 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from judge.authoring.kinds import DraftTask, Record, kind_named, kind_of_folder
-from judge.authoring.review import Standing, State, check_review, content_digest, standing_of
+from judge.authoring.review import (
+    ReviewStatus,
+    State,
+    check_review,
+    content_digest,
+    review_status_of,
+)
 from judge.core.task import Task
 from judge.errors import StoreError, SuiteError, UsageError
 from judge.files.documents import utc_now
@@ -81,7 +87,7 @@ class SuiteDraft:
     # -- reading ----------------------------------------------------------------------------------
 
     def tasks(self) -> tuple[DraftTask, ...]:
-        """Every task with its standing, in suite order; none in a new suite.
+        """Every task with its status, in suite order; none in a new suite.
 
         Raises:
             SuiteError: the suite is broken.
@@ -177,7 +183,7 @@ class SuiteDraft:
             self._write(records)
         return findings
 
-    def review(self, task_id: str, state: State, *, by: str, note: str = "") -> Standing:
+    def review(self, task_id: str, state: State, *, by: str, note: str = "") -> ReviewStatus:
         """Brings a task into a state.
 
         Args:
@@ -195,7 +201,7 @@ class SuiteDraft:
         """
         with self._writing() as log:
             task = self.task(task_id)
-            check_review(task.standing, state, by)
+            check_review(task.status, state, by)
             if state is not State.DRAFT:
                 wanted = self.kind.wanted_for_review
                 missing = [name for name in wanted if task.notes.get(name) is None]
@@ -209,7 +215,7 @@ class SuiteDraft:
                 "review", by, task=task_id, state=state.value, digest=task.digest, note=note
             )
             log.append(LOG_FILE, event)
-            return self.task(task_id).standing
+            return self.task(task_id).status
 
     # -- inside -----------------------------------------------------------------------------------
 
@@ -279,7 +285,7 @@ def _draft_task(task: Task, record: Record, events: list[dict[str, Any]]) -> Dra
         for path in case.paths
     }
     digest = content_digest(record, notes, files)
-    return DraftTask(task, record, notes, standing_of(events, digest), digest)
+    return DraftTask(task, record, notes, review_status_of(events, digest), digest)
 
 
 def _resolved(task: Task) -> Task:

@@ -40,7 +40,7 @@ def choose(tasks: Iterable[DraftTask], least: State) -> tuple[DraftTask, ...]:
     chosen = tuple(
         task
         for task in tasks
-        if _ORDER[task.standing.state] >= _ORDER[least] and task.task.excluded is None
+        if _ORDER[task.status.state] >= _ORDER[least] and task.task.excluded is None
     )
     if not chosen:
         raise UsageError(
@@ -100,9 +100,9 @@ def _write_annotations(tasks: Sequence[DraftTask], folder: Path) -> None:
         {
             "id": task.record["id"],
             **task.notes,
-            "state": task.standing.state.value,
-            "authors": list(task.standing.authors),
-            "reviewers": list(task.standing.reviewers),
+            "state": task.status.state.value,
+            "authors": list(task.status.authors),
+            "reviewers": list(task.status.reviewers),
         }
         for task in tasks
     )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from judge.authoring.review import Standing
+from judge.authoring.review import ReviewStatus
 from judge.core.task import Task
 from judge.errors import SuiteError, UsageError
 
@@ -45,14 +45,14 @@ class DraftTask:
         task: the task, as the judge grades it.
         record: its record in the definition of the suite.
         notes: the fields that have no place there.
-        standing: its state, authors and reviewers.
+        status: its state, authors and reviewers.
         digest: SHA-256 of its content.
     """
 
     task: Task
     record: Record
     notes: dict[str, Any]
-    standing: Standing
+    status: ReviewStatus
     digest: str
 
 

@@ -28,7 +28,7 @@ class State(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ReviewStatus:
     """Where a task stands.
 
     Attributes:
@@ -46,7 +46,7 @@ class Standing:
     note: str | None = None
 
 
-def standing_of(events: Iterable[Mapping[str, Any]], digest: str) -> Standing:
+def review_status_of(events: Iterable[Mapping[str, Any]], digest: str) -> ReviewStatus:
     """Where a task stands.
 
     Args:
@@ -74,10 +74,10 @@ def standing_of(events: Iterable[Mapping[str, Any]], digest: str) -> Standing:
             elif reviewers:
                 reviewers = [reviewers[0], by]
     state = (State.DRAFT, State.CHECKED, State.ACCEPTED)[len(reviewers)]
-    return Standing(state, tuple(authors), tuple(reviewers), reviewed and not reviewers, note)
+    return ReviewStatus(state, tuple(authors), tuple(reviewers), reviewed and not reviewers, note)
 
 
-def check_review(standing: Standing, state: State, by: str) -> None:
+def check_review(status: ReviewStatus, state: State, by: str) -> None:
     """Whether somebody may bring a task into a state.
 
     Raises:
@@ -85,22 +85,22 @@ def check_review(standing: Standing, state: State, by: str) -> None:
     """
     if state is State.DRAFT:
         return
-    if any(_same(by, author) for author in standing.authors):
+    if any(_same(by, author) for author in status.authors):
         raise UsageError(
             f"{by} wrote or changed this task and cannot review it",
             hint="Two other people review a task: one checks it, another accepts it.",
         )
     if state is State.CHECKED:
-        if standing.state is State.ACCEPTED:
+        if status.state is State.ACCEPTED:
             raise UsageError("the task is already accepted; send it back to draft first")
         return
-    if standing.state is State.DRAFT:
-        changed = "it has changed since it was checked" if standing.changed_since else ""
+    if status.state is State.DRAFT:
+        changed = "it has changed since it was checked" if status.changed_since else ""
         raise UsageError(
             f"the task has not been checked yet{f': {changed}' if changed else ''}",
             hint="The first reviewer sets --state checked, the second one --state accepted.",
         )
-    if _same(by, standing.reviewers[0]):
+    if _same(by, status.reviewers[0]):
         raise UsageError(f"{by} checked this task; somebody else has to accept it")
 
 

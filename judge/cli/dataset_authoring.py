@@ -18,7 +18,7 @@ from judge import api
 from judge.authoring.draft import SuiteDraft
 from judge.authoring.export import choose, export_suite
 from judge.authoring.kinds import PROPOSED, DraftTask, given_options, kind_named, kind_names
-from judge.authoring.review import Standing, State
+from judge.authoring.review import ReviewStatus, State
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     by_option,
@@ -394,7 +394,7 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
     if not given_options(given):
         raise UsageError("nothing to change", hint="`judge dataset edit-task --help`")
     _print_findings(draft.edit_task(task_id, draft.kind.fields_of(given), by=who(by)))
-    click.echo(f"task {task_id}: {_said(draft.task(task_id).standing)}")
+    click.echo(f"task {task_id}: {_said(draft.task(task_id).status)}")
 
 
 @click.command(
@@ -420,9 +420,9 @@ def review(
     if state is not None:
         if task_id is None:
             raise UsageError("--state belongs to one task: give its ID")
-        standing = draft.review(task_id, State(state), by=who(by), note=note)
+        status = draft.review(task_id, State(state), by=who(by), note=note)
         if not as_json:
-            click.echo(f"task {task_id}: {_said(standing)}")
+            click.echo(f"task {task_id}: {_said(status)}")
             return
     tasks = draft.tasks() if task_id is None else (draft.task(task_id),)
     if as_json:
@@ -432,17 +432,17 @@ def review(
     headings = [heading for _, heading, _ in questions]
     shown = table("!task", "state", "authors", "reviewers", *headings, "note")
     for task in tasks:
-        standing = task.standing
+        status = task.status
         shown.add_row(
             task.task.id,
-            standing.state.value + (" (changed since)" if standing.changed_since else ""),
-            ", ".join(standing.authors) or "not on record",
-            ", ".join(standing.reviewers),
+            status.state.value + (" (changed since)" if status.changed_since else ""),
+            ", ".join(status.authors) or "not on record",
+            ", ".join(status.reviewers),
             *(answer[task.notes.get(name)] for name, _, answer in questions),
-            standing.note or "",
+            status.note or "",
         )
     print_table(shown)
-    counts = [sum(task.standing.state is state for task in tasks) for state in State]
+    counts = [sum(task.status.state is state for task in tasks) for state in State]
     click.echo(
         ", ".join(f"{count} {state.value}" for count, state in zip(counts, State, strict=True))
     )
@@ -641,20 +641,20 @@ def _print_findings(findings: Iterable[SuiteFinding]) -> None:
         click.echo(f"{finding.severity.value}: {finding.file}: {finding.message}", err=True)
 
 
-def _said(standing: Standing) -> str:
-    changed = ", changed since it was reviewed" if standing.changed_since else ""
-    by = f" ({', '.join(standing.reviewers)})" if standing.reviewers else ""
-    return f"{standing.state.value}{by}{changed}"
+def _said(status: ReviewStatus) -> str:
+    changed = ", changed since it was reviewed" if status.changed_since else ""
+    by = f" ({', '.join(status.reviewers)})" if status.reviewers else ""
+    return f"{status.state.value}{by}{changed}"
 
 
 def _json_of(task: DraftTask) -> dict[str, Any]:
-    standing = task.standing
+    status = task.status
     return {
         "id": task.record["id"],
-        "state": standing.state.value,
-        "authors": list(standing.authors),
-        "reviewers": list(standing.reviewers),
-        "changed_since": standing.changed_since,
-        "note": standing.note,
+        "state": status.state.value,
+        "authors": list(status.authors),
+        "reviewers": list(status.reviewers),
+        "changed_since": status.changed_since,
+        "note": status.note,
         **task.notes,
     }

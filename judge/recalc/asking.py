@@ -18,8 +18,8 @@ from judge.recalc.contract import (
     TeamedEngine,
 )
 from judge.recalc.explaining import EngineWord
-from judge.recalc.ground import Reads
 from judge.recalc.names import LIBREOFFICE
+from judge.recalc.support import Reads
 from judge.recalc.trust import PAIR_ENGINES
 from judge.workbook.cell import CellRange, CellRef
 from judge.workbook.dependency import Dependencies

@@ -24,8 +24,8 @@ from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
 from judge.recalc.belief import WITNESSES, Overruled, believe, is_settled, possible_words
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
-from judge.recalc.ground import Ground
 from judge.recalc.names import FORMULAS, LIBREOFFICE
+from judge.recalc.support import Support
 from judge.recalc.trust import PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
 from judge.workbook.reader import DATA_TABLE
@@ -185,7 +185,7 @@ class _Inquiry:
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
         # An engine that is the only one was requested by name, and no other one is waited for.
         self._absent = WITNESSES - engines.keys() if len(engines) > 1 else frozenset()
-        self._ground = Ground(
+        self._support = Support(
             question.dependencies,
             trust,
             question.reads_text,
@@ -254,7 +254,7 @@ class _Inquiry:
         # The quick engines count days from 1900 alone.
         if not self._pair or self._question.dialect.date_1904:
             return frozenset()
-        return self._ground.sure()
+        return self._support.sure()
 
     def _asked(self, name: str, cell: CellRef) -> Asking:
         """Where an engine was asked about a cell."""
@@ -407,9 +407,9 @@ class _Inquiry:
             return None  # the others know no data tables, and repeat what is stored
         if isinstance(value, ErrorValue):
             if value.code == "#NAME?" and (
-                not self._ground.is_nameless(cell) or self._is_rare(cell)
+                not self._support.is_nameless(cell) or self._is_rare(cell)
             ):
-                return ErrorValue("#REF!") if self._ground.is_broken(cell) else None
+                return ErrorValue("#REF!") if self._support.is_broken(cell) else None
             if name != LIBREOFFICE and value.code in INCAPABLE_ERRORS:
                 return self._without_any(cell, value)
         return value
@@ -438,7 +438,7 @@ class _Inquiry:
             cell: the cell.
             doubted: engines that were overruled in a cell that this one reads.
         """
-        if self._ground.valueless(cell):
+        if self._support.valueless(cell):
             return None
         results, missing = self._results(cell), self._missing(cell)
         if len(self._engines) == 1:
@@ -480,7 +480,7 @@ class _Inquiry:
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
         plain = plain and _NAMELESS not in words.values()
-        if plain and not (self._ground.reads_spilled(cell) or self._ground.reads_logical(cell)):
+        if plain and not (self._support.reads_spilled(cell) or self._support.reads_logical(cell)):
             called = self._called(cell)
             if is_settled(words, called, self._trust, awaited, fallback(formula)):
                 return True
@@ -512,8 +512,8 @@ class _Inquiry:
             why = "only LibreOffice computes data tables"
             return None if office is None else _Choice(office, (LIBREOFFICE,), why=why)
         if LIBREOFFICE in words:
-            spilled = self._ground.reads_spilled(cell)
-            if spilled or self._ground.reads_logical(cell):
+            spilled = self._support.reads_spilled(cell)
+            if spilled or self._support.reads_logical(cell):
                 choice = self._against_office(words)
                 if choice is not None or spilled:
                     return choice
@@ -546,7 +546,7 @@ class _Inquiry:
         named = {name: word for name, word in words.items() if word != _NAMELESS}
         if len(named) == len(words) or all(isinstance(w, ErrorValue) for w in named.values()):
             return words
-        return words if self._ground.is_certainly_nameless(cell) else named
+        return words if self._support.is_certainly_nameless(cell) else named
 
     def _called(self, cell: CellRef) -> tuple[Call, ...]:
         """What the formula of a cell calls."""
@@ -594,11 +594,11 @@ class _Inquiry:
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")
 
     def _why_not(self, cell: CellRef, choice: _Open | None) -> str:
-        valueless = self._ground.valueless(cell)
+        valueless = self._support.valueless(cell)
         if valueless:
             return f"its value in Excel is not known: {valueless}"
         said = []
-        if self._ground.reads_spilled(cell):
+        if self._support.reads_spilled(cell):
             said.append(
                 "it may read cells to which a dynamic array formula spills, and the file does not "
                 "say which these are (write the range that it fills as its reference)"

@@ -27,7 +27,9 @@ from judge.recalc.contract import Dialect, Engine, EngineUnavailableError
 from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
-from judge.recalc.footing import (
+from judge.recalc.names import JUDGE, Mode
+from judge.recalc.own import corrected_values, followed_values
+from judge.recalc.reduction import (
     is_ascii_only,
     logical_constants,
     nameless_constants,
@@ -39,8 +41,6 @@ from judge.recalc.footing import (
     with_known,
     with_sheets,
 )
-from judge.recalc.names import JUDGE, Mode
-from judge.recalc.own import corrected_values, followed_values
 from judge.recalc.services import services_digest
 from judge.recalc.tables import Tables
 from judge.recalc.trust import TrustTable, table_digest, trust_table

@@ -33,7 +33,7 @@ characters. Each column that is searched is a step, and so is each cell that is 
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
+class Reach:
     """The formula cells that some formula cells depend on.
 
     Attributes:
@@ -100,7 +100,7 @@ class Dependencies:
         cells: how many formula cells were reached.
         named_cells: how many cells their formulas name, each formula by itself: about how many an
             engine visits. Whole columns count in full.
-        footing: which these are; None where a formula may read cells that its text does not name.
+        reach: which these are; None where a formula may read cells that its text does not name.
         walk: how they were reached, cell by cell; None where there is more to follow than is
             followed.
     """
@@ -117,7 +117,7 @@ class Dependencies:
     cells: int
     named_cells: int = 0
     valueless: frozenset[str] = frozenset()
-    footing: Footing | None = None
+    reach: Reach | None = None
     walk: Walk | None = field(default=None, repr=False, compare=False)
 
 
@@ -156,7 +156,7 @@ class _Sum:
         self.further = self.further or traits.reaches_further
 
     def dependencies(
-        self, *, complete: bool, arrays: bool = False, footing: Footing | None = None
+        self, *, complete: bool, arrays: bool = False, reach: Reach | None = None
     ) -> Dependencies:
         """What was added so far."""
         return Dependencies(
@@ -172,7 +172,7 @@ class _Sum:
             cells=self.cells,
             named_cells=self.named_cells,
             valueless=frozenset(self._valueless),
-            footing=None if self.further or self._arrays or arrays else footing,
+            reach=None if self.further or self._arrays or arrays else reach,
         )
 
 
@@ -421,8 +421,8 @@ class _Follower:
         if self._sum.further:
             return replace(self._index.everything(), complete=True, walk=walk)
         sheets = self._search.sheets | {ref.sheet for ref in self._reached}
-        footing = Footing(self._reached, sheets)
-        return replace(self._sum.dependencies(complete=True, footing=footing), walk=walk)
+        reach = Reach(self._reached, sheets)
+        return replace(self._sum.dependencies(complete=True, reach=reach), walk=walk)
 
 
 def dependencies_or_doubt(cells: Sequence[tuple[str, Cell]], index: FormulaIndex) -> Dependencies:

@@ -161,7 +161,7 @@ def shown_rows(connection: sa.Connection, judging: str, *, bounded: bool) -> lis
 # -- the ladder -----------------------------------------------------------------------------------
 
 
-def standing(
+def last_shown(
     connection: sa.Connection, account: str, phase: Mapping[str, Any], conditions: str
 ) -> dict[str, Any] | None:
     """What an account was shown last in a phase under conditions: ``submission`` and ``score``.

@@ -19,7 +19,7 @@ from judge.serve.access.rights import HIDDEN_SPLIT, phase_state, split_level
 from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import BOARD, SCHEMA_VERSION, Scored, scored, shown_score
 from judge.serve.boards.signing import PublicKey, Signature, SigningKeys, canonical, sha256_of
-from judge.serve.boards.telling import is_bounded, shown_rows, standing
+from judge.serve.boards.telling import is_bounded, last_shown, shown_rows
 from judge.serve.boards.ties import Metric, Ties, smallest_differences, ties_of, ties_of_shown
 from judge.serve.catalog import check_name, current_conditions, revision_of, split_of
 from judge.serve.context import Server
@@ -259,7 +259,7 @@ def _by_ladder(
     by_submission = {row["submission"]: row for row in rows}
     entries = []
     for account in dict.fromkeys(row["account"] for row in rows):
-        rung = standing(connection, account, setting.phase, setting.board["conditions"])
+        rung = last_shown(connection, account, setting.phase, setting.board["conditions"])
         if rung is not None and rung["submission"] in by_submission:
             entries.append(Entry(by_submission[rung["submission"]], None, rung["score"]))
     return entries

@@ -68,8 +68,8 @@ def test_a_task_comes_with_its_workbooks_and_its_author(draft: SuiteDraft, sampl
     for case, (question, gold) in zip(added.cases, cases(sample), strict=True):
         assert case.input_path.read_bytes() == question.read_bytes()
         assert case.gold_path.read_bytes() == gold.read_bytes()
-    standing = draft.task("7").standing
-    assert (standing.state, standing.authors) == (State.DRAFT, ("Ann",))
+    status = draft.task("7").status
+    assert (status.state, status.authors) == (State.DRAFT, ("Ann",))
 
 
 def test_what_cannot_be_judged_is_refused_and_leaves_nothing(
@@ -109,8 +109,8 @@ def test_two_reviewers_who_are_not_the_author(draft: SuiteDraft, sample: Suite) 
     assert draft.review("7", State.CHECKED, by="Bob").state is State.CHECKED
     with pytest.raises(UsageError, match="somebody else"):
         draft.review("7", State.ACCEPTED, by="Bob")
-    standing = draft.review("7", State.ACCEPTED, by="Cat")
-    assert (standing.state, standing.reviewers) == (State.ACCEPTED, ("Bob", "Cat"))
+    status = draft.review("7", State.ACCEPTED, by="Cat")
+    assert (status.state, status.reviewers) == (State.ACCEPTED, ("Bob", "Cat"))
     with pytest.raises(UsageError, match="already accepted"):
         draft.review("7", State.CHECKED, by="Dan")
     back = draft.review("7", State.DRAFT, by="Dan", note="which month?")
@@ -136,11 +136,11 @@ def test_a_review_counts_for_what_was_reviewed(draft: SuiteDraft, sample: Suite,
         draft.edit_task("7", TaskFields(multiple_tables=True), by="Ann")
     else:
         shutil.copyfile(before.task.cases[1].input_path, before.task.cases[0].input_path)
-    standing = draft.task("7").standing
-    assert (standing.state, standing.changed_since) == (State.DRAFT, True)
+    status = draft.task("7").status
+    assert (status.state, status.changed_since) == (State.DRAFT, True)
     if what == "field":
         draft.edit_task("7", TaskFields(instruction=before.task.instruction), by="Ann")
-        assert draft.task("7").standing.state is State.CHECKED
+        assert draft.task("7").status.state is State.CHECKED
 
 
 def test_an_edit_that_spoils_the_task_is_refused(draft: SuiteDraft, sample: Suite) -> None:

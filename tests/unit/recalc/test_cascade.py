@@ -30,12 +30,12 @@ from judge.recalc.contract import (
     EngineUnavailableError,
     OutOfTimeError,
 )
-from judge.recalc.ground import Reads
 from judge.recalc.policy import Recalculator
 from judge.recalc.service import read_answer
 from judge.recalc.services.children import ReadyChild
 from judge.recalc.services.common import Answer, Request
 from judge.recalc.services.folders import TemporaryFolder
+from judge.recalc.support import Reads
 from judge.recalc.trust import TrustTable, read_table
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.dependency import Dependencies, FormulaIndex, dependencies

@@ -185,7 +185,7 @@ def test_a_cell_that_an_array_formula_fills_depends_on_that_formula() -> None:
     found = dependencies([("S", asked)], FormulaIndex(cells, cells.__getitem__))
     assert found.array_sensitive
     assert found.cells == 302
-    assert found.footing is None
+    assert found.reach is None
 
 
 def test_a_formula_that_reaches_further_counts_the_whole_workbook() -> None:
@@ -195,4 +195,4 @@ def test_a_formula_that_reaches_further_counts_the_whole_workbook() -> None:
     cells = {"S": [asked, today]}
     found = dependencies([("S", asked)], FormulaIndex(cells, cells.__getitem__))
     assert found.volatile == {"TODAY"}
-    assert found.footing is None
+    assert found.reach is None

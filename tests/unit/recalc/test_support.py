@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc.footing import is_ascii_only, text_beyond_ascii
-from judge.recalc.ground import Ground, Reads
+from judge.recalc.reduction import is_ascii_only, text_beyond_ascii
+from judge.recalc.support import Reads, Support
 from judge.recalc.trust import read_table
 from judge.workbook import dependency
 from judge.workbook.cell import Cell, CellRef
@@ -29,8 +29,8 @@ TRUST = read_table({"measured_with": {}, "functions": dict.fromkeys(MEASURED, SU
 Book = Mapping[str, Mapping[tuple[int, int], str]]
 
 
-def ground(book: Book, reads_text: Reads | None = None) -> Ground:
-    """The ground of every formula of some sheets, all of which are asked for."""
+def support(book: Book, reads_text: Reads | None = None) -> Support:
+    """The support of every formula of some sheets, all of which are asked for."""
     cells = {
         sheet: [
             Cell(
@@ -46,11 +46,11 @@ def ground(book: Book, reads_text: Reads | None = None) -> Ground:
     }
     index = FormulaIndex(cells, cells.__getitem__)
     asked = [(sheet, cell) for sheet, formulas in cells.items() for cell in formulas]
-    return Ground(dependencies(asked, index), TRUST, reads_text)
+    return Support(dependencies(asked, index), TRUST, reads_text)
 
 
 def sure(book: Book, reads_text: Reads | None = None) -> set[tuple[int, int]]:
-    return {(ref.row, ref.column) for ref in ground(book, reads_text).sure() if ref.sheet == "S"}
+    return {(ref.row, ref.column) for ref in support(book, reads_text).sure() if ref.sheet == "S"}
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_cell_that_an_array_formula_fills_is_not_sure() -> None:
     asked = [Cell(1, 8, None, formula="=B4+1"), Cell(2, 8, None, formula="=B10+1")]
     index = FormulaIndex(["S"], lambda _: [master, *asked])
     found = dependencies([("S", each) for each in asked], index)
-    assert Ground(found, TRUST, None).sure() == {CellRef("S", 2, 8)}
+    assert Support(found, TRUST, None).sure() == {CellRef("S", 2, 8)}
 
 
 def test_beyond_the_bounds_no_cell_is_sure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,7 +143,7 @@ def test_beyond_the_bounds_no_cell_is_sure(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_names_and_broken_references_are_known_cell_by_cell() -> None:
-    found = ground(
+    found = support(
         {
             "S": {
                 (1, 1): "=Rates",
@@ -235,7 +235,7 @@ def test_it_is_found_once_over_all_formulas(shape: str) -> None:
 
     def pass_on() -> None:
         found = dependencies(asked, FormulaIndex(["S"], lambda _: cells))
-        assert len(Ground(found, TRUST, None).sure()) >= ROWS
+        assert len(Support(found, TRUST, None).sure()) >= ROWS
 
     assert in_bounds(pass_on, cpu_s=30, memory_bytes=3 << 30) == 0
 
@@ -253,7 +253,7 @@ def of_text(cells: Mapping[str, Any]) -> set[str]:
     index = FormulaIndex(workbook.sheet_names, functools.partial(sheet_formulas, workbook))
     asked = [("S", cell) for cell in sheet_formulas(workbook, "S")]
     reads_text = None if is_ascii_only(workbook.data) else text_beyond_ascii(workbook)
-    found = Ground(dependencies(asked, index), TRUST, reads_text).sure()
+    found = Support(dependencies(asked, index), TRUST, reads_text).sure()
     return {f"E{ref.row}" for ref in found if ref.column == 5}
 
 

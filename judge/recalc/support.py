@@ -28,7 +28,7 @@ Reads = Callable[[str, Reference], bool]
 """Whether a rectangle, on the sheet of a real name, holds something, such as text beyond ASCII."""
 
 
-class Ground:
+class Support:
     """What is known of the cells of a question, one by one.
 
     Where there is more to follow than is followed, no cell is sure, and the other properties are

@@ -28,7 +28,7 @@ from judge.workbook.address import (
     column_number,
 )
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
-from judge.workbook.dependency import Dependencies, Footing, FormulaIndex
+from judge.workbook.dependency import Dependencies, FormulaIndex, Reach
 from judge.workbook.reader import Workbook
 
 WORTH_FORMULAS = 100
@@ -49,13 +49,13 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
             precisely what they reach.
         index: the formulas that were found on the way.
     """
-    footing = rests_on.footing
-    if footing is None or not rests_on.complete:
+    reach = rests_on.reach
+    if reach is None or not rests_on.complete:
         return workbook.data
     try:
         with zipfile.ZipFile(io.BytesIO(workbook.data)) as archive:
             parts = {tab.name: tab.part for tab in workbook.tabs}
-            return _reduced(archive, parts, footing, index) or workbook.data
+            return _reduced(archive, parts, reach, index) or workbook.data
     except (WorkbookError, zipfile.BadZipFile, KeyError, NotImplementedError):
         # What cannot be read here is reported by whoever needs it.
         return workbook.data
@@ -378,30 +378,30 @@ _NEVER_CELLS = re.compile(
     rb"chartSpace|comments|ThreadedComments|personList)\b"
 )
 """How parts begin that hold names of fonts, people and files, and the text of drawings and
-comments. Where a formula uses a name of the workbook, the ground is not sure anyway."""
+comments. Where a formula uses a name of the workbook, no cell is sure anyway."""
 
 _ESCAPED = re.compile(rb"&#|_x[0-9A-Fa-f]{4}_")
 
 
 def _reduced(
-    archive: zipfile.ZipFile, parts: Mapping[str, str], footing: Footing, index: FormulaIndex
+    archive: zipfile.ZipFile, parts: Mapping[str, str], reach: Reach, index: FormulaIndex
 ) -> bytes | None:
-    superfluous = index.known - len(footing.cells) >= WORTH_FORMULAS
+    superfluous = index.known - len(reach.cells) >= WORTH_FORMULAS
     check_size(archive.infolist())
     size = {entry.filename: entry.file_size for entry in archive.infolist()}
     unnamed = {
         part
         for sheet, part in parts.items()
-        if sheet not in footing.sheets and size.get(part, 0) >= WORTH_BYTES
+        if sheet not in reach.sheets and size.get(part, 0) >= WORTH_BYTES
     }
     if not superfluous and not unnamed:
         return None
     kept = {
         part: {
-            cell_name(row, column).encode() for name, row, column in footing.cells if name == sheet
+            cell_name(row, column).encode() for name, row, column in reach.cells if name == sheet
         }
         for sheet, part in parts.items()
-        if superfluous and sheet in footing.sheets
+        if superfluous and sheet in reach.sheets
     }
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as copy:

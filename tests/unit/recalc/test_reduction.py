@@ -14,7 +14,7 @@ from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
 
 from judge.formulas.references import Reference
 from judge.recalc import rewrite
-from judge.recalc.footing import (
+from judge.recalc.reduction import (
     WORTH_BYTES,
     WORTH_FORMULAS,
     is_ascii_only,
