@@ -368,7 +368,7 @@ def test_without_an_engine_no_value_is_another_one(absent: str) -> None:
     formulas = ("=DAY(A2)", "=SUM(A2:A3)", "=BAHTTEXT(A2)", "=IFERROR(DAY(A2),2)")
     valued = 0
     for formula, *said in itertools.product(formulas, *((1, 2, VALUE, None),) * 3):
-        words = dict(zip(names, said, strict=True))
+        words: dict[str, Any] = dict(zip(names, said, strict=True))
         _, complete, _ = ask(formula, **words)
         _, without, _ = ask(formula, **{name: words[name] for name in words if name != absent})
         valued += bool(without.values)
