@@ -143,7 +143,9 @@ def new_postgresql_name(postgresql: str, template: str = "template1") -> str:
 
     name = f"judge_{os.urandom(6).hex()}"
     with psycopg.connect(postgresql.format(name="postgres"), autocommit=True) as admin:
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}".encode())
+        # Block by block through the log, as newer servers do by default, takes three times as long.
+        by_files = " STRATEGY file_copy" if admin.info.server_version >= 150_000 else ""
+        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}{by_files}".encode())
     return name
 
 
@@ -167,6 +169,13 @@ def _sqlite_template() -> bytes:
         return path.read_bytes()
 
 
+def new_sqlite(folder: Path) -> Database:
+    """A SQLite database with the tables of the server, as a new file in a folder."""
+    path = folder / "judge.db"
+    path.write_bytes(_sqlite_template())
+    return Database(sqlite_url(path))
+
+
 @contextlib.contextmanager
 def new_database(kind: str, folder: Path, postgresql: str | None) -> Iterator[Database]:
     """A database with the tables of the server: a copy of one that was made for all tests.
@@ -177,9 +186,7 @@ def new_database(kind: str, folder: Path, postgresql: str | None) -> Iterator[Da
         postgresql: what :func:`running_postgresql` gave.
     """
     if kind == "sqlite":
-        path = folder / "judge.db"
-        path.write_bytes(_sqlite_template())
-        database = Database(sqlite_url(path))
+        database = new_sqlite(folder)
     else:
         assert postgresql is not None
         template = _postgresql_template(postgresql)

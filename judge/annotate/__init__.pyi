@@ -22,5 +22,8 @@ from judge.annotate.strength import measure as measure
 from judge.annotate.web.server import Page as Page
 from judge.annotate.web.server import check_grid as check_grid
 from judge.annotate.web.session import AnnotationSession as AnnotationSession
+from judge.annotate.worth import doubt_of as doubt_of
+from judge.annotate.worth import group_of as group_of
+from judge.annotate.worth import ranked as ranked
 
 _HOMES: dict[str, tuple[str, str]]

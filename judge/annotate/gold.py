@@ -27,9 +27,11 @@ from judge.annotate.edit import apply_edits
 from judge.annotate.edits import Edit, Formula, InsertRows, SetCell, address
 from judge.annotate.gold_sources import (
     BY_HAND,
+    CARRIED,
     FORMULA_VOICE,
     FORMULAS,
     MIN_AGREEING,
+    OWN_SOURCES,
     SAME_VALUES,
     GoldSource,
     Proposal,
@@ -53,12 +55,13 @@ from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
 from judge.sandbox.contract import Sandbox
 from judge.workbook.address import MAX_COLUMN, parse_window
-from judge.workbook.cell import CellRange, CellRef, CellValue
+from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.reader import Workbook, filling_cells, open_workbook
 
 __all__ = [
     "BY_HAND",
+    "CARRIED",
     "FORMULAS",
     "MIN_AGREEING",
     "SAME_VALUES",
@@ -119,6 +122,44 @@ class FormulaBelief:
         return self._untrue[key]
 
 
+def with_answer(task: Task, gold: bytes, answer: Mapping[CellRef, CellValue]) -> bytes:
+    """A gold with other values in its answer, and blanks where there are none.
+
+    Raises:
+        WorkbookError, PositionError: the gold cannot be read or changed.
+    """
+    workbook = open_workbook(gold)
+    changes: list[SetCell] = []
+    for area in gold_ranges(task, workbook):
+        changes += _changes_of_values(area, workbook.cells(area), _within(answer, area))
+    return set_cells(gold, [*whole_arrays(workbook, changes), *changes])
+
+
+def _within(
+    values: Mapping[CellRef, CellValue], area: CellRange
+) -> dict[tuple[int, int], CellValue]:
+    return {
+        (ref.row, ref.column): value
+        for ref, value in values.items()
+        if ref.sheet == area.sheet
+        and area.min_row <= ref.row <= area.max_row
+        and area.min_column <= ref.column <= area.max_column
+    }
+
+
+def _changes_of_values(
+    area: CellRange,
+    held: Mapping[tuple[int, int], Cell],
+    expected: Mapping[tuple[int, int], CellValue],
+) -> Iterable[SetCell]:
+    """The cells of an area to set so that it holds some values, and no formula."""
+    for at in sorted(held.keys() | expected.keys()):
+        old, value = held.get(at), expected.get(at)
+        same = type(value_of(old)) is type(value) and value_of(old) == value
+        if not same or (old is not None and old.formula is not None):
+            yield SetCell(CellRef(area.sheet, *at), value)
+
+
 def answer_changes(
     gold: Workbook,
     gold_range: CellRange,
@@ -131,18 +172,8 @@ def answer_changes(
     expected: dict[tuple[int, int], CellValue] = {
         position: cell.value for position, cell in output.cells(output_range).items()
     }
-    expected |= {
-        (ref.row, ref.column): value
-        for ref, value in computed.items()
-        if ref.sheet == output_range.sheet
-        and output_range.min_row <= ref.row <= output_range.max_row
-        and output_range.min_column <= ref.column <= output_range.max_column
-    }
-    for at in sorted(held.keys() | expected.keys()):
-        old, value = held.get(at), expected.get(at)
-        same = type(value_of(old)) is type(value) and value_of(old) == value
-        if not same or (old is not None and old.formula is not None):
-            yield SetCell(CellRef(gold_range.sheet, *at), value)
+    expected |= _within(computed, output_range)
+    yield from _changes_of_values(gold_range, held, expected)
 
 
 def whole_arrays(gold: Workbook, changes: Sequence[SetCell]) -> list[SetCell]:
@@ -245,6 +276,8 @@ class GoldMaker:
         answers: Sequence[SetCell] = (),
         input_data: bytes | None = None,
         same_values: bool = False,
+        carried_answer: Mapping[CellRef, CellValue] | None = None,
+        is_certain: bool = False,
         decide: str = "",
     ) -> Proposal:
         """The gold that follows from some edits of a case's input.
@@ -259,6 +292,10 @@ class GoldMaker:
                 this file, and it is proposed, byte for byte.
             same_values: whether the edits change only how values are stored; if so, the base gold
                 is a source too.
+            carried_answer: the values of the answer that follow from those of the base case, if a
+                relation holds; they are a source too.
+            is_certain: whether the relation is believed rather than the gold's formulas if they
+                disagree.
             decide: name of the source whose side gives the gold; without it, the side with the most
                 independent sources gives it.
 
@@ -272,16 +309,28 @@ class GoldMaker:
             edited = apply_edits(base.input, edits, recalculator=self._recalculator)
             input_data, notes = edited.data, tuple(edited.notes)
         problem = self._problem_of_formulas(task, base, edits)
-        if problem and not (references or answers or same_values):
+        if problem and not (references or answers or same_values or carried_answer is not None):
             return Proposal(input_data, None, (GoldSource(FORMULAS, problem),), notes=notes)
         carried, kept_back = self._carry(base, edits)
         notes += tuple(kept_back)
         sources = [GoldSource(FORMULAS, problem) if problem else self._by_formulas(task, carried)]
         if same_values:
             sources.append(GoldSource(SAME_VALUES, data=carried, voice=SAME_VALUES))
+        if carried_answer is not None:
+            data = with_answer(task, carried, carried_answer)
+            source = GoldSource(CARRIED, data=data, voice=CARRIED)
+            sources.insert(0 if is_certain else len(sources), source)
         sources += self._by_references(task, references, input_data, carried)
         sources, golds = self._with_golds(task, carried, sources)
         sides = self._sides(task, sources, golds)
+        if carried_answer is not None and not is_certain and len(sides) > 1:
+            # A relation that another source does not keep does not hold for this question.
+            sides = [side for side in sides if [sources[at].name for at in side] != [CARRIED]]
+            kept = {number for side in sides for number in side}
+            sources = [
+                source if number in kept or source.name != CARRIED else GoldSource(CARRIED)
+                for number, source in enumerate(sources)
+            ]
         winner = _winner(sides, sources, decide)
         gold = golds[winner[0]] if winner else None
         if answers:
@@ -410,7 +459,7 @@ class GoldMaker:
     def _gold_of(self, task: Task, carried: bytes, source: GoldSource) -> tuple[bytes | None, str]:
         """The gold workbook that a source gives, or why there is none."""
         assert source.data is not None
-        if source.name in {FORMULAS, SAME_VALUES}:
+        if source.name in OWN_SOURCES:
             return source.data, ""
         try:
             output = open_workbook(source.data)
@@ -452,7 +501,7 @@ class GoldMaker:
             return source
         if source.data == gold:
             return replace(source, agrees=True)
-        own = source.name in {FORMULAS, SAME_VALUES}
+        own = source.name in OWN_SOURCES
         origin = Origin.FINISHED if own else Origin.SOLUTION
         judgement = judge_workbooks(self._judge, task, gold, source.data, origin=origin)
         if judgement.error is not None:

@@ -114,6 +114,10 @@ def vote_line(sides: Sequence[Side]) -> str:
 
 FORMULAS = FORMULA_VOICE
 SAME_VALUES = "gold of the case, whose values did not change"
+CARRIED = "answer of the case, carried over"
+OWN_SOURCES = frozenset({FORMULAS, SAME_VALUES, CARRIED})
+"""Sources whose workbooks are golds, made by the judge itself."""
+
 BY_HAND = "by hand"
 
 MIN_AGREEING = 2

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from judge.annotate.casebook import CaseData
@@ -19,8 +19,11 @@ from judge.compare.cells.options import position_of
 from judge.core.task import Task
 from judge.errors import WorkbookError
 from judge.formulas.lexer import texts_of
-from judge.workbook.cell import CellRange
+from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.reader import Workbook
+
+Values = Mapping[CellRef, CellValue]
+"""The values of an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,25 @@ class Twin:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """The answer that an idea has if a relation holds: that of the base case, carried over.
+
+    Attributes:
+        answer: the values of the base case's answer -> those of the new one.
+        is_certain: whether it holds for every question that passes the idea's own conditions, as a
+            new name for a key does; otherwise the gold's formulas, or the program itself at
+            another row (``trial``), have to keep it.
+        trial: edits of a like change elsewhere.
+        trial_answer: the answer after them.
+    """
+
+    answer: Callable[[Values], Values]
+    is_certain: bool = False
+    trial: tuple[Edit, ...] = ()
+    trial_answer: Callable[[Values], Values] = dict
+
+
+@dataclass(frozen=True, slots=True)
 class Idea:
     """A corner case as edits of an input.
 
@@ -85,6 +107,7 @@ class Idea:
             relation does not hold for it.
         word: text that the twins have another one for.
         plain: the text of the base case that both are in place of.
+        carried: the answer that follows from that of the base case, if the idea is a relation.
     """
 
     mutator: str
@@ -97,6 +120,7 @@ class Idea:
     premise: tuple[Edit, ...] = ()
     word: str = ""
     plain: str = ""
+    carried: Carried | None = None
 
 
 Mutator = Callable[[Table, random.Random], "tuple[str, list[Edit]] | None"]

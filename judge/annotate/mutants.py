@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from judge.annotate.carried import RELATIONS
 from judge.annotate.corner_mutants import CORNER_NAMES, corner_ideas
 from judge.annotate.edits import Edit, SetCell
 from judge.annotate.idea import MAX_TABLES, Idea, Mutator, Subject
@@ -491,5 +492,6 @@ NAMES = (
     *RECORD_NAMES,
     *TARGETED_NAMES,
     *RELATION_NAMES,
+    *RELATIONS,
 )
 """Names of all mutators."""

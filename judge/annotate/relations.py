@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.annotate.edits import Edit, Formula, SetCell
-from judge.annotate.idea import MAX_TABLES, Idea, Subject, Twin
+from judge.annotate.idea import MAX_TABLES, Idea, Subject, Twin, Values
 from judge.annotate.support import Group
 from judge.annotate.tables import Column, Kind, Table, kind_of_value
 from judge.formulas.shift import shift_formula
-from judge.workbook.cell import CellRange, CellRef, CellValue
+from judge.workbook.cell import CellRange, CellValue
 
 MAX_ROWS = 2_000
 """Rows of a table up to which it is put into another order."""
@@ -29,9 +29,6 @@ MAX_WORDS = 4
 
 MIN_SORTED = 3
 """Different values that a column has to hold to be called sorted."""
-
-Values = Mapping[CellRef, CellValue]
-"""The values of an answer."""
 
 RELATION_NAMES = ("sorted-whatever-the-order", "same-word-or-another", "word-of-the-macro")
 """Names of the mutators of this module."""
@@ -75,7 +72,7 @@ def _other_order(subject: Subject, golds: Sequence[Values]) -> Iterator[Idea]:
             edit
             for target, source in zip(rows, order, strict=True)
             if target != source
-            for edit in _moved(table, source, target, in_place=column.is_answer)
+            for edit in moved_row(table, source, target, in_place=column.is_answer)
         ]
         if edits and not any(row in table.rows for row, _ in table.covered):
             yield Idea(
@@ -146,8 +143,15 @@ def _comparable(value: CellValue) -> float | str | None:
     return value.timestamp() if hasattr(value, "timestamp") else None
 
 
-def _moved(table: Table, source: int, target: int, *, in_place: bool) -> list[Edit]:
-    """A row put in place of another; its formulas refer to their own row again."""
+def moved_row(table: Table, source: int, target: int, *, in_place: bool) -> list[Edit]:
+    """A row put in place of another; its formulas refer to their own row again.
+
+    Args:
+        table: the table.
+        source: the row that is copied.
+        target: the row that gets its cells.
+        in_place: whether the columns of the answer move too.
+    """
     edits: list[Edit] = []
     for column in table.columns:
         if column.is_answer and not in_place:

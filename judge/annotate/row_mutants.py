@@ -35,7 +35,7 @@ GROWTH = 10
 # -- rows of one table ----------------------------------------------------------------------------
 
 
-def _is_plain(table: Table) -> bool:
+def is_plain(table: Table) -> bool:
     """Whether rows can be moved about as values."""
     return (
         len(table.rows) > 2
@@ -51,7 +51,7 @@ def _is_plain(table: Table) -> bool:
 
 def shuffled_rows(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
     """The rows of a table in another order."""
-    if not _is_plain(table) or len(table.rows) > MAX_ROWS:
+    if not is_plain(table) or len(table.rows) > MAX_ROWS:
         return None
     order = list(table.rows)
     rng.shuffle(order)
@@ -80,7 +80,7 @@ def kept_rows(count: int, title: str) -> Mutator:
 
     def mutate(table: Table, rng: random.Random) -> tuple[str, list[Edit]] | None:
         del rng
-        if not _is_plain(table) or len(table.rows) > MAX_ROWS:
+        if not is_plain(table) or len(table.rows) > MAX_ROWS:
             return None
         edits: list[Edit] = [
             SetCell(table.ref(row, column.number), None)
@@ -116,13 +116,13 @@ def _room(subject: Subject, table: Table) -> int:
 
     Only an answer that runs along the rows is bound to them; a sum next to them is not.
     """
-    rows = len(table.rows)
-    ends = [
-        area.max_row
-        for area in subject.answer
-        if area.sheet == table.sheet and 2 * _overlap(area, table) >= rows
-    ]
+    ends = [area.max_row for area in subject.answer if is_along(area, table)]
     return max(0, min(ends) - table.last_row) if ends else MAX_ROWS
+
+
+def is_along(area: CellRange, table: Table) -> bool:
+    """Whether an area of the answer runs along the rows of a table."""
+    return area.sheet == table.sheet and 2 * _overlap(area, table) >= len(table.rows)
 
 
 def _overlap(area: CellRange, table: Table) -> int:
@@ -156,7 +156,7 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """
     for table in subject.tables[:MAX_INSERTED]:
         row = table.last_row
-        if len(table.rows) < 3 or not _may_insert(subject, table, row):
+        if len(table.rows) < 3 or not may_insert(subject, table, row):
             continue
         source = rng.choice(table.rows[:-1])
         edits: list[Edit] = [InsertRows(table.sheet, row)]
@@ -170,7 +170,7 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 MAX_INSERTED = 4
 
 
-def _may_insert(subject: Subject, table: Table, row: int) -> bool:
+def may_insert(subject: Subject, table: Table, row: int) -> bool:
     """Whether a new row leaves the answer in its position.
 
     What is next to the table has to be a part of it: answers that run along its rows.
@@ -180,8 +180,7 @@ def _may_insert(subject: Subject, table: Table, row: int) -> bool:
     for area in subject.answer:
         if area.sheet != table.sheet or area.max_row < row:
             continue
-        along = 2 * _overlap(area, table) >= len(table.rows)
-        if area.min_row >= row or not along:
+        if area.min_row >= row or not is_along(area, table):
             return False
     return any(
         group.sheet == table.sheet

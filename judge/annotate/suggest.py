@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from judge.annotate.answers import formulas_problem
+from judge.annotate.answers import answer_of, formulas_problem
+from judge.annotate.carried import Material, carried_ideas
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import SetCell
-from judge.annotate.gold import MIN_AGREEING, GoldMaker, Proposal
-from judge.annotate.idea import Idea, Subject, subject_of
+from judge.annotate.gold import CARRIED, FORMULAS, MIN_AGREEING, GoldMaker, Proposal
+from judge.annotate.idea import Idea, Subject, Values, subject_of
 from judge.annotate.mutants import ideas
 from judge.annotate.relations import relation_ideas
 from judge.annotate.strength import Trial, killed, try_case
@@ -22,6 +23,7 @@ from judge.annotate.validator import (
     new_errors,
     problem_of,
 )
+from judge.annotate.worth import by_likelihood, doubt_of_formulas
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
@@ -53,7 +55,8 @@ _FAMILIES = (
         | {"no-row", "zeros-and-blanks", "blank-numbers-of-a-row"}
     ),
     frozenset({"equal-amounts", "repeated-keys", "duplicate-keys", "duplicate-rows", "ties"}),
-    frozenset({"spaces", "nbsp"}),
+    frozenset({"spaces", "nbsp", "key-with-blank"}),
+    frozenset({"renamed-key", "other-prefix"}),
 )
 """Mutators that find the same mistakes."""
 
@@ -74,7 +77,8 @@ class Suggestion:
         contested: why only a person can say what its answer is, or empty.
         doubts: what to look at before it is accepted.
         kills: the accepted programs that it makes fail.
-        examined: whether it was tried; False once :data:`MAX_CELLS` are used up.
+        examined: whether it was tried; False once :data:`MAX_CELLS` are used up, or the time is.
+        doubtful: why the gold's formulas, the only source of its answer, are doubtful; or empty.
     """
 
     number: int
@@ -85,6 +89,7 @@ class Suggestion:
     doubts: tuple[str, ...] = ()
     kills: tuple[Trial, ...] = ()
     examined: bool = True
+    doubtful: str = ""
 
     @property
     def state(self) -> str:
@@ -106,6 +111,8 @@ def suggest(
     numbers: Collection[int] = (),
     victims: Mapping[str, Submission] | None = None,
     more: Sequence[Idea] = (),
+    is_over: Callable[[], bool] = lambda: False,
+    on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> Iterator[Suggestion]:
     """Corner cases of a task; each is computed when it is needed.
 
@@ -124,6 +131,8 @@ def suggest(
         victims: name -> program that all cases accept; if there are any, only an idea that makes
             one of them fail becomes a suggestion.
         more: ideas from other sources, which are examined first.
+        is_over: asked before each idea; once it is, the others are given as left out.
+        on_progress: called after each idea.
 
     Raises:
         WorkbookError, PositionError: the base case cannot be read.
@@ -134,14 +143,35 @@ def suggest(
     )
     subject = subject_of(task, base, suggester.reads())
     key = f"{task.id}/{seed}"
-    made = [*suggester.relations(subject, key), *ideas(subject, key)]
+    made = by_likelihood([*suggester.relations(subject, key), *ideas(subject, key)])
     chosen = [*more, *(idea for idea in made if not only or idea.mutator in only)]
     last = max(numbers, default=0)
-    for suggestion in suggester.examine(chosen):
+    examined, shown = 0, 0
+    for suggestion in suggester.examine(chosen, is_over=is_over):
+        examined += suggestion.examined
+        shown += bool(suggestion.number)
+        on_progress(Progress(examined, len(chosen), shown, tuple(suggester.contradictions)))
         if not numbers or suggestion.number in numbers:
             yield suggestion
         if numbers and suggestion.number >= last:
             return
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search is.
+
+    Attributes:
+        examined: ideas that were examined.
+        ideas: all of them.
+        shown: suggestions so far.
+        contradictions: relations that the gold's own formulas do not keep, so far.
+    """
+
+    examined: int
+    ideas: int
+    shown: int
+    contradictions: tuple[str, ...]
 
 
 class Suggester:
@@ -182,13 +212,22 @@ class Suggester:
             if victims and not references and maker.formulas_say_nothing(task, base)
             else None
         )
+        self._answer = _answer_of(task, base, maker)
+        self.contradictions: list[str] = []
         self._idea_cells = _stored_cells(base)
         self._cells_taken = 0
         self._shown = 0
         self._kills: dict[str, int] = {}
 
     def relations(self, subject: Subject, seed: str) -> Iterator[Idea]:
-        """Ideas whose answer follows only from a relation; none if any source gives answers."""
+        """Ideas whose answer follows from a relation.
+
+        Relations that do not say what the answer is are left out if any source gives answers.
+        """
+        if self._answer is not None:
+            workbooks = self._base.input_workbook, self._base.gold_workbook
+            material = Material(subject, *workbooks, self._task.instruction, self._answer)
+            yield from carried_ideas(material, seed)
         if self._itself is not None and self._itself.golds:
             yield from relation_ideas(subject, self._task.instruction, self._itself.golds, seed)
 
@@ -201,13 +240,21 @@ class Suggester:
                 ideas.append(cells_read(session, program, self._base.input, self._limits))
         return merged_reads(ideas)
 
-    def examine(self, ideas: Sequence[Idea]) -> Iterator[Suggestion]:
-        """Examines ideas in their order, except that some are tried together."""
-        if not self._victims:
-            for idea in ideas:
-                yield self._one(idea)
-            return
-        for together in _batches(ideas):
+    def examine(
+        self, ideas: Sequence[Idea], *, is_over: Callable[[], bool] = lambda: False
+    ) -> Iterator[Suggestion]:
+        """Examines ideas in their order, except that some are tried together.
+
+        Args:
+            ideas: the ideas.
+            is_over: asked before each; once it is, the others are given as left out.
+        """
+        batches = _batches(ideas) if self._victims else ([idea] for idea in ideas)
+        for together in batches:
+            if is_over():
+                for idea in together:
+                    yield Suggestion(0, idea, None, _TIME_IS_UP, examined=False)
+                continue
             open_ideas = [
                 idea
                 for idea in together
@@ -233,7 +280,7 @@ class Suggester:
             return False
         if proposal.is_open:
             return False
-        return not self._killed(proposal) and not self._repeated(proposal)[0]
+        return not self._killed(proposal, self._victims) and not self._repeated(proposal)[0]
 
     def _takes_cells(self) -> bool:
         """Whether one more pair of workbooks may be made, whose cells then count."""
@@ -253,6 +300,10 @@ class Suggester:
         named = named_values(self._task, self._base, idea)
         if named:
             return Suggestion(0, idea, None, f"the question names {named!r}, which it changes")
+        carried, answer = idea.carried, None
+        if carried is not None:
+            assert self._answer is not None, "relations are made from the answer of the case"
+            answer = carried.answer(self._answer)
         if idea.disputed and self._sources < MIN_AGREEING and not self._victims:
             return Suggestion(0, idea, None, _ONE_SOURCE)
         if not self._takes_cells():
@@ -264,12 +315,54 @@ class Suggester:
                 idea.edits,
                 references=self._references,
                 same_values=idea.same_values,
+                carried_answer=answer,
+                is_certain=carried is not None and carried.is_certain,
             )
         except (WorkbookError, PositionError, UsageError) as error:
             return Suggestion(0, idea, None, error.message)
         if proposal.gold is None and self._itself is not None:
             return self._by_relation(idea, proposal)
+        if carried is not None:
+            return self._by_carrying(idea, proposal)
         return self._examined(idea, proposal)
+
+    def _by_carrying(self, idea: Idea, proposal: Proposal) -> Suggestion:
+        """The suggestion of an idea whose answer is that of the case, carried over."""
+        assert idea.carried is not None
+        formulas = next((source for source in proposal.sources if source.name == FORMULAS), None)
+        if idea.carried.is_certain:
+            if formulas is not None and formulas.agrees is False:
+                self.contradictions.append(idea.title)
+            return self._examined(idea, proposal)
+        if proposal.agreeing != (CARRIED,):
+            return self._examined(idea, proposal)
+        keeping = self._keeping(idea)
+        if not keeping:
+            return Suggestion(0, idea, proposal, _NOT_KEPT)
+        return self._examined(idea, proposal, keeping)
+
+    def _keeping(self, idea: Idea) -> Mapping[str, Submission]:
+        """The programs that keep a relation after a like change elsewhere.
+
+        Nothing else says that the relation holds for the question.
+        """
+        assert idea.carried is not None
+        assert self._answer is not None
+        if not idea.carried.trial:
+            return self._victims
+        try:
+            trial = self._maker.propose(
+                self._task,
+                self._base,
+                idea.carried.trial,
+                carried_answer=idea.carried.trial_answer(self._answer),
+            )
+        except (WorkbookError, PositionError, UsageError):
+            return {}
+        if trial.gold is None:
+            return {}
+        lost = {failed.name for failed in killed(self._trials(trial.input, trial.gold))}
+        return {name: program for name, program in self._victims.items() if name not in lost}
 
     def _repeated(self, proposal: Proposal) -> tuple[tuple[Trial, ...], str]:
         if self._itself is None or proposal.gold is not None:
@@ -303,8 +396,12 @@ class Suggester:
             kills,
         )
 
-    def _examined(self, idea: Idea, proposal: Proposal) -> Suggestion:
-        kills = self._killed(proposal) if self._victims else ()
+    def _examined(
+        self, idea: Idea, proposal: Proposal, victims: Mapping[str, Submission] | None = None
+    ) -> Suggestion:
+        """The suggestion of an idea; ``victims`` are the programs that are tried, or all."""
+        tried = self._victims if victims is None else victims
+        kills = self._killed(proposal, tried) if tried else ()
         rejected = problem_of(
             self._task,
             self._base,
@@ -330,24 +427,34 @@ class Suggester:
             family = _family(idea.mutator)
             for group in (family, of_errors) if errors else (family,):
                 self._kills[group] = self._kills.get(group, 0) + 1
-        contested = contest_of(proposal, idea, errors)
-        return Suggestion(self._shown, idea, proposal, "", contested, doubts_of(proposal), kills)
+        return Suggestion(
+            self._shown,
+            idea,
+            proposal,
+            "",
+            contest_of(proposal, idea, errors),
+            doubts_of(proposal),
+            kills,
+            doubtful=doubt_of_formulas(idea, proposal, kills),
+        )
 
-    def _killed(self, proposal: Proposal) -> tuple[Trial, ...]:
+    def _killed(self, proposal: Proposal, victims: Mapping[str, Submission]) -> tuple[Trial, ...]:
         """The programs that a proposal makes fail.
 
         If no source gives the answer, these are the programs that give none.
         """
-        trials = killed(self._trials(proposal.input, proposal.gold or self._base.gold))
+        trials = killed(self._trials(proposal.input, proposal.gold or self._base.gold, victims))
         if proposal.gold is None:
             trials = [trial for trial in trials if trial.verdict in _NO_ANSWER]
         return tuple(trials)
 
-    def _trials(self, input_data: bytes, gold: bytes) -> list[Trial]:
+    def _trials(
+        self, input_data: bytes, gold: bytes, victims: Mapping[str, Submission] | None = None
+    ) -> list[Trial]:
         return try_case(
             self._task,
             CaseData(0, input_data, gold),
-            self._victims,
+            self._victims if victims is None else victims,
             self._maker.sandbox,
             self._maker.recalculator,
             self._rules,
@@ -363,6 +470,19 @@ def _stored_cells(base: CaseData) -> int:
         for sheet in workbook.sheet_names
     )
 
+
+def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> Values | None:
+    """The values of the gold's answer; None if some of them are not known."""
+    try:
+        answer = answer_of(task, base.gold_workbook, maker.recalculator)
+    except (WorkbookError, PositionError):
+        return None
+    return None if answer.unknown else answer.values
+
+
+_TIME_IS_UP = "not examined: the time limit was reached"
+
+_NOT_KEPT = "the programs do not keep this relation at other rows either"
 
 _REPEATED = "values that an answer repeats"
 _ERRORS = "answers that become errors"
@@ -404,7 +524,8 @@ def _batches(ideas: Sequence[Idea]) -> Iterator[list[Idea]]:
 
 def _rows_of(idea: Idea) -> set[tuple[str, int]]:
     """The rows that an idea changes, if it is one that can be tried with others."""
-    if idea.disputed or idea.same_values or idea.twins or len(idea.edits) > MAX_TOGETHER:
+    is_alone = idea.disputed or idea.same_values or idea.twins or idea.carried
+    if is_alone or len(idea.edits) > MAX_TOGETHER:
         return set()
     rows: set[tuple[str, int]] = set()
     for edit in idea.edits:

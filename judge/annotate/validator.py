@@ -18,9 +18,9 @@ from judge.annotate.answers import (
 from judge.annotate.casebook import CaseData
 from judge.annotate.edit import apply_edits
 from judge.annotate.edits import RenameSheet, SetCell
-from judge.annotate.gold import MIN_AGREEING, GoldMaker, Proposal
-from judge.annotate.idea import Idea, Twin
-from judge.annotate.relations import OnceEach, Values, once_each
+from judge.annotate.gold import CARRIED, MIN_AGREEING, GoldMaker, Proposal
+from judge.annotate.idea import Idea, Twin, Values
+from judge.annotate.relations import OnceEach, once_each
 from judge.annotate.rules import answers_apart
 from judge.annotate.strength import Trial
 from judge.annotate.tables import Kind, kind_of_value
@@ -125,6 +125,8 @@ def contest_of(proposal: Proposal, idea: Idea, errors: int = 0) -> str:
         return idea.disputed
     if proposal.voices >= MIN_AGREEING:
         return ""
+    if proposal.agreeing == (CARRIED,):
+        return f"{idea.relation}; only the answer of the case says so"
     if len(proposal.agreeing) > 1:
         return f"only one source says so: {' and '.join(proposal.agreeing)} do the same"
     return "only one source says so"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
+import time
 from collections import Counter
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
@@ -20,14 +23,15 @@ from judge.cli.annotate import (
 )
 from judge.cli.help import HelpCommand
 from judge.cli.options import option, options_of, sandbox_option
+from judge.console import make_console
 from judge.core.option import Section
-from judge.errors import UsageError, did_you_mean
+from judge.errors import JudgeError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from judge.annotate.annotator import Annotator, Preview
     from judge.annotate.casebook import CaseData
     from judge.annotate.idea import Idea
-    from judge.annotate.suggest import Suggestion
+    from judge.annotate.suggest import Progress, Suggestion
     from judge.core.submission import Submission
     from judge.inference.chat import ChatModel
 
@@ -45,7 +49,7 @@ _MODEL_OPTIONS = (
         "annotate suggest mysuite/ 1 --reference right.py",
         "annotate suggest mysuite/ 1 --reference right.py --accept 2",
     ),
-    first="references files base accept decide only model seed show_all as_json",
+    first="references files base accept decide only time_limit_s model show_all as_json",
 )
 @click.argument("suite")
 @click.argument("task")
@@ -93,6 +97,14 @@ _MODEL_OPTIONS = (
     help="Show the rejected ones too, and why.",
 )
 @option(
+    "--time-limit",
+    "time_limit_s",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    section=Section.ASKING,
+    help="Stop the search then, and show what there is [no limit].",
+)
+@option(
     "--proposals",
     type=click.IntRange(1, 20),
     default=10,
@@ -123,6 +135,10 @@ def suggest(suite: str, task: str, **options: Any) -> None:
     the question is rejected (--all shows it). Nothing is saved without --accept N, and what is
     contested not without --decide SOURCE.
 
+    The suggestions most worth a look come first, under the reason that they share; those that
+    follow a doubtful formula of the gold say so. After Ctrl-C, or --time-limit, what there is by
+    then is shown, under the numbers that it has in a whole search.
+
     With --submissions, only what makes an accepted program fail is suggested. With --model, a chat
     model proposes counterexamples to these programs too; they are examined like all others.
     """
@@ -144,28 +160,120 @@ def suggest(suite: str, task: str, **options: Any) -> None:
             hint="Save the cells that were shown: judge annotate add SUITE TASK CELL=VALUE … "
             "--decide SOURCE, or the workbook with judge hack.",
         )
-    with annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator:
-        suggestions: list[Suggestion] = []
-        for suggestion in _suggestions(annotator, task, options):
-            suggestions.append(suggestion)
-            if options["accept"]:
+    suggestions: list[Suggestion] = []
+    ended: BaseException | None = None
+    with (
+        annotation.Annotator(suite, sandbox=options["sandbox"], ids=[task]) as annotator,
+        _Search(options["time_limit_s"]) as search,
+    ):
+        try:
+            for suggestion in _suggestions(annotator, task, options, search):
+                suggestions.append(suggestion)
                 if suggestion.number in options["accept"]:
                     _accept(annotator, task, suggestion, options)
-            elif options["show_all"] or not suggestion.rejected:
-                _show(suggestion, as_json=options["as_json"])
+        except (KeyboardInterrupt, JudgeError) as error:
+            ended = error
+    if not options["accept"]:
+        _show_all(suggestions, options, search)
+    if ended is not None:
+        raise ended
     missing = sorted(set(options["accept"]) - {suggestion.number for suggestion in suggestions})
     if missing:
         raise UsageError(
             f"there is no suggestion {', '.join(map(str, missing))}",
             hint="The numbers are those that the same command shows without --accept.",
         )
-    if not options["accept"]:
+
+
+class _Search:
+    """The time of a search: its limit, and how far it is.
+
+    Args:
+        limit_s: seconds after which no idea is examined any more; None for no limit.
+    """
+
+    def __init__(self, limit_s: float | None) -> None:
+        self._limit_s = limit_s
+        self._started = time.monotonic()
+        self._stack = contextlib.ExitStack()
+        self._update: Callable[[Progress], None] = lambda _: None
+        self.contradictions: tuple[str, ...] = ()
+        self.last: Progress | None = None
+
+    def __enter__(self) -> Self:
+        """Shows a bar with rate and estimate if standard error is a terminal."""
+        if sys.stderr.isatty():
+            from rich import progress  # noqa: PLC0415  no bar, no import
+
+            bar = self._stack.enter_context(
+                progress.Progress(
+                    progress.TextColumn("{task.description}"),
+                    progress.BarColumn(),
+                    progress.MofNCompleteColumn(),
+                    progress.TextColumn("ideas, {task.fields[rate]}, {task.fields[shown]} shown"),
+                    progress.TimeRemainingColumn(),
+                    console=make_console(err=True),
+                    transient=True,
+                )
+            )
+            job = bar.add_task("examining", total=None, rate="", shown=0)
+
+            def update(now: Progress) -> None:
+                rate = now.examined / max(time.monotonic() - self._started, 0.001)
+                bar.update(
+                    job,
+                    completed=now.examined,
+                    total=now.ideas,
+                    rate=f"{rate:.1f} a second",
+                    shown=now.shown,
+                )
+
+            self._update = update
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        """Takes the bar away."""
+        self._stack.close()
+
+    def is_over(self) -> bool:
+        """Whether the time is up."""
+        return self._limit_s is not None and time.monotonic() - self._started > self._limit_s
+
+    def __call__(self, now: Progress) -> None:
+        """Notes how far the search is."""
+        self.last, self.contradictions = now, now.contradictions
+        self._update(now)
+
+
+def _show_all(suggestions: Sequence[Suggestion], options: dict[str, Any], search: _Search) -> None:
+    """Shows the suggestions, the best first, under the reason that they share."""
+    kept = [suggestion for suggestion in suggestions if not suggestion.rejected]
+    rank = 0
+    for reason, group in annotation.ranked(kept, search.contradictions):
         if not options["as_json"]:
-            _summarise(suggestions, options)
-        _say_left_out(suggestions)
+            click.echo(f"{reason}:")
+        for suggestion in group:
+            rank += 1
+            doubt = annotation.doubt_of(suggestion, search.contradictions)
+            _show(suggestion, rank, doubt, as_json=options["as_json"])
+    if options["show_all"]:
+        for suggestion in suggestions:
+            if suggestion.rejected:
+                _show(suggestion, 0, "", as_json=options["as_json"])
+    if not options["as_json"]:
+        _summarise(suggestions, options)
+    _say_left_out(suggestions)
+    if search.last is not None and len(suggestions) < search.last.ideas:
+        click.echo(
+            f"interrupted after {len(suggestions)} of {search.last.ideas} ideas; the same command "
+            "starts again, and gives these under the same numbers",
+            err=True,
+        )
 
 
-def _suggestions(annotator: Annotator, task: str, options: dict[str, Any]) -> Iterator[Suggestion]:
+def _suggestions(
+    annotator: Annotator, task: str, options: dict[str, Any], search: _Search
+) -> Iterator[Suggestion]:
     from judge.annotate import suggest as suggestions  # noqa: PLC0415  `--help` needs none of it
 
     cases = annotator.cases(task)
@@ -187,6 +295,8 @@ def _suggestions(annotator: Annotator, task: str, options: dict[str, Any]) -> It
         numbers=range(1, max(options["accept"]) + 1) if options["accept"] else (),
         victims=victims,
         more=_proposed(annotator, task, base, victims, options),
+        is_over=search.is_over,
+        on_progress=search,
     )
 
 
@@ -302,19 +412,23 @@ def _summarise(suggestions: Sequence[Suggestion], options: dict[str, Any]) -> No
 
 def _say_left_out(suggestions: Sequence[Suggestion]) -> None:
     """Says how many ideas were not examined, why, and how to ask for them."""
-    left_out = [suggestion for suggestion in suggestions if not suggestion.examined]
-    if left_out:
-        mutators = list(dict.fromkeys(suggestion.idea.mutator for suggestion in left_out))
+    left_out: dict[str, list[Suggestion]] = {}
+    for suggestion in suggestions:
+        if not suggestion.examined:
+            left_out.setdefault(suggestion.rejected, []).append(suggestion)
+    for reason, ideas in left_out.items():
+        mutators = list(dict.fromkeys(suggestion.idea.mutator for suggestion in ideas))
         click.echo(
-            f"{len(left_out)} of {len(suggestions)} ideas were {left_out[0].rejected}. Ask for "
+            f"{len(ideas)} of {len(suggestions)} ideas were {reason}. Ask for "
             f"a few at a time: {' '.join(f'--mutator {name}' for name in mutators)}",
             err=True,
         )
 
 
-def _show(suggestion: Suggestion, *, as_json: bool) -> None:
+def _show(suggestion: Suggestion, rank: int, doubt: str, *, as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps(_document(suggestion), ensure_ascii=False))
+        document = _document(suggestion) | {"rank": rank or None, "doubtful": doubt}
+        click.echo(json.dumps(document, ensure_ascii=False))
         return
 
     head = (
@@ -340,15 +454,20 @@ def _show(suggestion: Suggestion, *, as_json: bool) -> None:
         click.echo(f"   … {len(moved)} cells of the answer move in all")
     if suggestion.contested:
         click.echo(f"   contested: {suggestion.contested}")
+    if doubt:
+        click.echo(f"   doubtful gold: {doubt}")
     if suggestion.proposal is not None:
         _show_sources(suggestion)
-    for doubt in suggestion.doubts:
-        click.echo(f"   look: {doubt}")
+    for line in suggestion.doubts:
+        click.echo(f"   look: {line}")
 
 
 def _show_sources(suggestion: Suggestion) -> None:
 
     assert suggestion.proposal is not None
+    if suggestion.idea.carried is not None and suggestion.kills:
+        click.echo(f"   relation: {suggestion.idea.relation}")
+        click.echo("   below: its answer before the change, carried over, and its answer after it")
     if suggestion.proposal.agreeing:
         click.echo(f"   gold by: {', '.join(suggestion.proposal.agreeing)}")
     for source in suggestion.proposal.disagreeing:
@@ -367,6 +486,7 @@ def _document(suggestion: Suggestion) -> dict[str, Any]:
     return {
         "number": suggestion.number,
         "state": suggestion.state,
+        "group": annotation.group_of(suggestion) if suggestion.number else "",
         "mutator": suggestion.idea.mutator,
         "title": suggestion.idea.title,
         "edits": [annotation.edit_to_json(edit) for edit in suggestion.idea.edits],

@@ -9,11 +9,10 @@ from starlette.requests import Request
 
 from judge.errors import UsageError
 from judge.live.session import Ending, LiveSession
-from judge.report.html.page import render_page
+from judge.report.html.page import Assets, render_page
 from judge.web.local_page import INLINE_POLICY, LocalPage, object_of
 
-_SCRIPTS = ("base.js", "ask.js", "live.js")
-_STYLES = ("style.css", "live.css")
+_ASSETS = Assets(scripts=("base.js", "ask.js", "live.js"), styles=("style.css", "live.css"))
 _COMMAND = "judge desktop"
 
 
@@ -41,7 +40,7 @@ class LivePage(LocalPage):
             "case": asked.case,
             "instruction": asked.instruction,
         }
-        return render_page("live.html", context, scripts=_SCRIPTS, styles=_STYLES, connects=True)
+        return render_page("live.html", context, _ASSETS, connects=True)
 
     def respond(
         self, method: str, path: str, request: Request, body: bytes

@@ -149,27 +149,43 @@ def _row(task: str, cases: Sequence[tuple[int, int]], results: Sequence[_Results
 def _with_cells(
     task: str, case: MatrixCase, results: Sequence[_Results], budget: int
 ) -> MatrixCase:
-    """A case with the cells in which a run is wrong, in the order in which they are recorded."""
+    """A case with the cells in which a run is wrong."""
     of_runs = [of_run.get((task, case.sample, case.case)) for of_run in results]
-    recorded = [_differences(result) for result in of_runs]
+    cells, more = wrong_cells(of_runs, max(0, min(MAX_CELLS_OF_CASE, budget)))
+    return MatrixCase(case.sample, case.case, case.verdicts, cells, more)
+
+
+def wrong_cells(
+    results: Sequence[CaseResult | None], most: int
+) -> tuple[tuple[MatrixCell, ...], int]:
+    """The cells in which a result is wrong, in the order in which they are recorded.
+
+    Args:
+        results: of one case, each of a run of its own; None where a run has none.
+        most: how many cells at most.
+
+    Returns:
+        The cells, and how many more there are.
+    """
+    recorded = [_differences(result) for result in results]
     places: dict[str, DifferenceRecord] = {}
     for differences in recorded:
         for cell, difference in differences.items():
             places.setdefault(cell, difference)
-    listed = list(places.items())[: max(0, min(MAX_CELLS_OF_CASE, budget))]
+    listed = list(places.items())[:most]
     cells = tuple(
         MatrixCell(
             where=cell,
             expected=shown(difference["expected"], width=_MAX_VALUE_WIDTH),
             outputs=tuple(
                 _output(result, differences, cell)
-                for result, differences in zip(of_runs, recorded, strict=True)
+                for result, differences in zip(results, recorded, strict=True)
             ),
         )
         for cell, difference in listed
     )
-    unlisted = max((_differing(result) for result in of_runs), default=0) - len(cells)
-    return MatrixCase(case.sample, case.case, case.verdicts, cells, max(0, unlisted))
+    unlisted = max((_differing(result) for result in results), default=0) - len(cells)
+    return cells, max(0, unlisted)
 
 
 def _differences(result: CaseResult | None) -> dict[str, DifferenceRecord]:

@@ -1,4 +1,7 @@
-"""``judge view``: the runs of a results folder as they are now, served only to one person."""
+"""``judge view``: the runs of a results folder as they are now, served only to one person.
+
+The online judge shows the results of a submission by the same code: :class:`KeptRuns`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
@@ -89,6 +93,99 @@ class OpenRun:
     document: Mapping[str, Any]
     pages: TaskPages
 
+    def page(self, number: str) -> Mapping[str, Any] | None:
+        """A task page with its pictures, as the script of the report asks for it.
+
+        Args:
+            number: 0-based, as it was written in an address.
+
+        Returns:
+            See :meth:`TaskPages.page`, with ``pictures``; None if there is no such page.
+        """
+        if not (number.isascii() and number.isdigit() and len(number) < 9):
+            return None
+        if int(number) >= len(self.pages):
+            return None
+        page = self.pages.page(int(number))
+        return {**page, "pictures": self.pages.pictures_of(page)}
+
+
+_Value = TypeVar("_Value")
+
+
+class _Kept(Generic[_Value]):
+    """Values by name, made again when what they depend on has changed; the latest ones are kept."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._making: dict[str, threading.Lock] = {}
+        self._values: OrderedDict[str, tuple[object, _Value]] = OrderedDict()
+
+    def get(self, name: str, signature: object, make: Callable[[], _Value]) -> _Value:
+        """The value of a name; made once, however many threads request it at the same time."""
+        with self._lock:
+            making = self._making.setdefault(name, threading.Lock())
+        while not making.acquire(timeout=_LOOK_UP_S):
+            check_wanted()
+        try:
+            with self._lock:
+                kept = self._values.get(name)
+                if kept is not None and kept[0] == signature:
+                    self._values.move_to_end(name)
+                    return kept[1]
+            value = make()
+            with self._lock:
+                self._values[name] = (signature, value)
+                while len(self._values) > self._size:
+                    self._values.popitem(last=False)
+            return value
+        finally:
+            making.release()
+
+
+class KeptRuns:
+    """Runs that were loaded, and their reports; the latest are kept until they change.
+
+    Safe to use from several threads: what many ask for at the same time is made once.
+
+    Args:
+        kept: how many runs with their reports are kept.
+    """
+
+    def __init__(self, kept: int = _KEPT_RUNS) -> None:
+        self._loaded: _Kept[LoadedRun] = _Kept(kept)
+        self._opened: _Kept[OpenRun] = _Kept(kept)
+
+    def load(self, path: Path, dataset: str | Path | None = None) -> LoadedRun:
+        """The records of a run.
+
+        Args:
+            path: its results directory.
+            dataset: the suite; None for the one that the run remembers.
+
+        Raises:
+            StoreError: it holds no run, or nothing of it has been judged yet.
+        """
+        make = partial(load_run, path, dataset, details=False)
+        return self._loaded.get(str(path), signature_of(path), make)
+
+    def open(self, path: Path, dataset: str | Path | None = None) -> OpenRun:
+        """A run with its whole report.
+
+        Raises:
+            StoreError: it holds no run, or nothing of it has been judged yet.
+        """
+        return self._opened.get(
+            str(path), signature_of(path), lambda: _open(self.load(path, dataset))
+        )
+
+
+def _open(run: LoadedRun) -> OpenRun:
+    data = build_report_data(run, inspect_files(run, on_file=check_wanted))
+    document = json_form(data)
+    return OpenRun(run, data, document, TaskPages(run, document))
+
 
 class RunShelf:
     """All runs of a folder; safe to use from several threads.
@@ -109,8 +206,8 @@ class RunShelf:
         self._lock = threading.Lock()
         self._suites: dict[str, Suite | None] = {}
         self._tails: dict[str, _Tail] = {}
-        self._opened: _Kept[OpenRun] = _Kept(_KEPT_RUNS)
-        self._loaded: _Kept[ReportData] = _Kept(500)
+        self._kept = KeptRuns()
+        self._scores: _Kept[ReportData] = _Kept(500)
         self._compared: _Kept[RunComparison] = _Kept(_KEPT_RUNS)
 
     @property
@@ -137,12 +234,12 @@ class RunShelf:
         return run
 
     def load(self, name: str) -> LoadedRun:
-        """Loads the records of a run.
+        """The records of a run.
 
         Raises:
             StoreError: there is no run of that name, or nothing of it has been judged yet.
         """
-        return load_run(self.path(name), self._dataset, details=False)
+        return self._kept.load(self.path(name), self._dataset)
 
     def compare(self, names: Sequence[str]) -> RunComparison:
         """Runs compared with each other.
@@ -151,7 +248,7 @@ class RunShelf:
             StoreError: there is no run of one of the names, or nothing of it has been judged yet.
             UsageError: they cannot be compared.
         """
-        signatures = tuple(_signature(self.path(name)) for name in names)
+        signatures = tuple(signature_of(self.path(name)) for name in names)
         return self._compared.get("/".join(names), signatures, lambda: self._compare(names))
 
     def _compare(self, names: Sequence[str]) -> RunComparison:
@@ -168,8 +265,8 @@ class RunShelf:
             StoreError: there is no run of that name, or nothing of it has been judged yet.
         """
         path = self.path(name)
-        return self._loaded.get(
-            name, _signature(path), lambda: build_report_data(self.load(name), {})
+        return self._scores.get(
+            name, signature_of(path), lambda: build_report_data(self.load(name), {})
         )
 
     def open(self, name: str) -> OpenRun:
@@ -178,14 +275,7 @@ class RunShelf:
         Raises:
             StoreError: there is no run of that name, or nothing of it has been judged yet.
         """
-        path = self.path(name)
-        return self._opened.get(name, _signature(path), lambda: self._open(name))
-
-    def _open(self, name: str) -> OpenRun:
-        run = self.load(name)
-        data = build_report_data(run, inspect_files(run, on_file=check_wanted))
-        document = json_form(data)
-        return OpenRun(run, data, document, TaskPages(run, document))
+        return self._kept.open(self.path(name), self._dataset)
 
     # -- progress ----------------------------------------------------------------------------------
 
@@ -247,7 +337,7 @@ def _moved_lately(path: Path) -> bool:
         return False
 
 
-def _signature(path: Path) -> tuple[tuple[int, int] | None, ...]:
+def signature_of(path: Path) -> tuple[tuple[int, int] | None, ...]:
     """Time and size of the files of a run, which change whenever the run does."""
     signature: list[tuple[int, int] | None] = []
     for name in _FILES:
@@ -282,40 +372,6 @@ class _Tail:
                 self.verdicts[key] = Verdict(str(record["verdict"])).value
             except (MalformedError, ValueError, KeyError, TypeError):
                 continue
-
-
-_Value = TypeVar("_Value")
-
-
-class _Kept(Generic[_Value]):
-    """Values by name, made again when what they depend on has changed; the latest ones are kept."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._lock = threading.Lock()
-        self._making: dict[str, threading.Lock] = {}
-        self._values: OrderedDict[str, tuple[object, _Value]] = OrderedDict()
-
-    def get(self, name: str, signature: object, make: Callable[[], _Value]) -> _Value:
-        """The value of a name; made once, however many threads request it at the same time."""
-        with self._lock:
-            making = self._making.setdefault(name, threading.Lock())
-        while not making.acquire(timeout=_LOOK_UP_S):
-            check_wanted()
-        try:
-            with self._lock:
-                kept = self._values.get(name)
-                if kept is not None and kept[0] == signature:
-                    self._values.move_to_end(name)
-                    return kept[1]
-            value = make()
-            with self._lock:
-                self._values[name] = (signature, value)
-                while len(self._values) > self._size:
-                    self._values.popitem(last=False)
-            return value
-        finally:
-            making.release()
 
 
 MAX_COMPARED = 24
@@ -360,7 +416,11 @@ class ViewPage(LocalPage):
             return self._comparison(request.query_params.getlist("run"))
         name = _parts(path)[0]
         opened = self._shelf.open(name)
-        served = Served(pages_url=f"/runs/{quote(name, safe='')}/pages/", token=self.token)
+        served = Served(
+            pages_url=f"/runs/{quote(name, safe='')}/pages/",
+            home_url=f"/?token={self.token}",
+            token=self.token,
+        )
         return render_served(opened.data, opened.document, served)
 
     def _listed(self, name: str) -> Listed:
@@ -402,11 +462,8 @@ class ViewPage(LocalPage):
         match _parts(path):
             case [name, "report.json"]:
                 return self._shelf.open(name).document
-            case [name, "pages", number] if number.isascii() and number.isdigit():
-                pages = self._shelf.open(name).pages
-                if len(number) < 9 and int(number) < len(pages):
-                    page = pages.page(int(number))
-                    return {**page, "pictures": pages.pictures_of(page)}
+            case [name, "pages", number]:
+                return self._shelf.open(name).page(number)
         return None
 
     def refusal(self, error: JudgeError) -> tuple[dict[str, Any], int]:

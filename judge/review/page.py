@@ -8,16 +8,17 @@ from typing import Any
 from starlette.requests import Request
 
 from judge.errors import UsageError
-from judge.report.html.page import inline_json, render_page
+from judge.report.html.page import Assets, inline_json, render_page
 from judge.report.html.pages import KINDS
 from judge.review.corrections import Typed
 from judge.review.session import ReviewSession
 from judge.suspects.decisions import Finding
 from judge.web.local_page import INLINE_POLICY, LocalPage, object_of
 
-_SCRIPTS = ("base.js", "ask.js", "grid.js", "review.js")
+_ASSETS = Assets(
+    scripts=("base.js", "ask.js", "grid.js", "review.js"), styles=("style.css", "review.css")
+)
 _COMMAND = "judge verify --review"
-_STYLES = ("style.css", "review.css")
 
 
 class ReviewPage(LocalPage):
@@ -44,7 +45,7 @@ class ReviewPage(LocalPage):
             "by": self._session.by,
             "kinds_json": inline_json(kinds),
         }
-        return render_page("review.html", context, scripts=_SCRIPTS, styles=_STYLES, connects=True)
+        return render_page("review.html", context, _ASSETS, connects=True)
 
     def respond(
         self, method: str, path: str, request: Request, body: bytes

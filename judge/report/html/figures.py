@@ -179,13 +179,23 @@ def plain(text: object) -> str:
     return "".join(f"[U+{ord(one):04X}]" if ord(one) in UNSEEN else one for one in str(text))
 
 
-def visible(text: object) -> Markup:
-    """Untrusted text, with invisible characters shown by name."""
+def lines(text: object) -> Markup:
+    """Untrusted text of several lines, which stay lines; tabs stay tabs."""
+    return visible(text, "\n\t")
+
+
+def visible(text: object, kept: str = "") -> Markup:
+    """Untrusted text, with invisible characters shown by name.
+
+    Args:
+        text: the text.
+        kept: invisible characters that stay what they are.
+    """
     pieces: list[str] = []
     plain: list[str] = []
     for character in str(text):
         code = ord(character)
-        if code not in UNSEEN:
+        if code not in UNSEEN or character in kept:
             plain.append(character)
             continue
         pieces.append(str(escape("".join(plain))))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import itertools
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -15,94 +17,127 @@ from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
 from markupsafe import Markup
 
 from judge.core.records.runs import served_model
-from judge.report.html.figures import plain, visible
+from judge.core.verdict import Verdict
+from judge.report.html.figures import lines, plain, visible
+from judge.report.html.plots import interval_strip
 from judge.version import __version__
 
-TEMPLATES = frozenset(
-    {"page.html", "macros.html", "report.html", "summary.html", "tasks.html"}
-    | {"runs.html", "compare.html", "review.html", "live.html"}
-)
-
-
-class _Templates(BaseLoader):
-    """The templates of this package, wherever it is installed."""
-
-    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
-        """The text of a template."""
-        del environment
-        if template not in TEMPLATES:
-            raise TemplateNotFound(template)
-        return asset(template), None, None
-
+VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
+"""Code of a verdict -> what it means."""
 
 LOOK = "look.css"
 """The style sheet of all pages: colours in light and dark, letters, controls."""
 
 
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """What a page needs besides itself.
+
+    Attributes:
+        scripts: names of scripts of this package, in order; they become one.
+        styles: names of style sheets of this package, in order; they follow :data:`LOOK`.
+    """
+
+    scripts: tuple[str, ...] = ()
+    styles: tuple[str, ...] = ("style.css",)
+
+    @property
+    def css(self) -> str:
+        """The style sheets as one."""
+        return "\n".join(map(asset, (LOOK, *self.styles)))
+
+    @property
+    def js(self) -> str:
+        """The scripts as one; empty without any."""
+        text = "\n".join(map(asset, self.scripts))
+        return f"(() => {{\n{text}\n}})();" if text else ""
+
+
 @cache
-def asset(name: str) -> str:
-    """The text of a template, a style sheet or a script of this package."""
-    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+def asset(name: str, package: str = __package__) -> str:
+    """The text of a template, a style sheet or a script of a package with pages."""
+    return (files(package) / "templates" / name).read_text(encoding="utf-8")
 
 
-def escaping_environment(loader: BaseLoader) -> Environment:
-    """An environment in which all text is escaped and every unknown name is an error."""
+class _Templates(BaseLoader):
+    """The templates of packages, wherever these are installed; the first that has one counts."""
+
+    def __init__(self, packages: Sequence[str]) -> None:
+        self._packages = packages
+
+    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
+        """The text of a template."""
+        del environment
+        if "/" not in template and template.endswith(".html"):
+            for package in self._packages:
+                with contextlib.suppress(FileNotFoundError):
+                    return asset(template, package), None, None
+        raise TemplateNotFound(template)
+
+
+@cache
+def environment(package: str = __package__) -> Environment:
+    """The environment of all pages: all text is escaped, every unknown name is an error.
+
+    There is one for each package, which keeps the templates that it has compiled: compiling them
+    takes longer than filling them.
+
+    Args:
+        package: has templates of its own, besides those of this package.
+    """
     made = Environment(
-        loader=loader,
+        loader=_Templates(list(dict.fromkeys((package, __package__)))),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["visible"] = visible
-    made.filters["plain"] = plain
-    return made
-
-
-@cache
-def environment() -> Environment:
-    """The environment of all pages: all text is escaped, every unknown name is an error.
-
-    There is one, which keeps the templates that it has compiled: compiling them takes longer
-    than filling them.
-    """
-    made = escaping_environment(_Templates())
-    made.filters["served_model"] = served_model
-    made.filters["heading_spans"] = _heading_spans
+    made.filters.update(visible=visible, lines=lines, plain=plain, counted=counted)
+    made.filters.update(percent=percent, served_model=served_model, heading_spans=_heading_spans)
+    made.globals.update(verdict_words=VERDICT_WORDS, strip=interval_strip)
     return made
 
 
 def render_page(
     template: str,
     context: Mapping[str, Any],
+    assets: Assets,
     *,
-    scripts: tuple[str, ...],
-    styles: tuple[str, ...] = ("style.css",),
+    linked: str = "",
     connects: bool = False,
     pictures: bool = False,
 ) -> str:
-    """One page with its style and its script inside.
+    """One page: with its style and its script inside, or with links to them.
 
     Args:
         template: name of a template that extends ``page.html``.
         context: what it is filled with.
-        scripts: scripts of this package, in order; they become one.
-        styles: style sheets of this package, in order; they follow :data:`LOOK`.
+        assets: its style and script.
+        linked: where a server has them, without ``.css`` and ``.js``, if it has; its policy is in
+            a header then.
         connects: whether the script may ask the server that the page came from.
         pictures: whether pictures may be shown that are inside the page.
     """
-    css = "\n".join(map(asset, (LOOK, *styles)))
-    js = "(() => {\n" + "\n".join(asset(name) for name in scripts) + "\n})();" if scripts else ""
     page = environment().get_template(template)
-    return page.render(
-        {
-            **context,
+    inside = {"css": "", "js": "", "policy": ""}
+    if not linked:
+        css, js = assets.css, assets.js
+        inside = {
             "css": Markup(css),  # noqa: S704 - ours
             "js": Markup(js),  # noqa: S704 - ours
             "policy": policy(css, js, connects=connects, pictures=pictures),
-            "judge_version": __version__,
         }
-    )
+    return page.render({**context, **inside, "linked": linked, "judge_version": __version__})
+
+
+def counted(number: int, what: str) -> str:
+    """A number with its noun: ``1 case``, ``2 cases``."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def percent(share: float | None) -> str:
+    """A share from 0 to 1 in per cent with one decimal; a dash for none."""
+    return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _heading_spans(columns: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:

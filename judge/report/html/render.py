@@ -14,20 +14,18 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from judge.core.verdict import Verdict
 from judge.files.media import image_type
 from judge.files.paths import GivenPath
 from judge.report.build import DEFAULT_METHOD, build_report_data
 from judge.report.desktop.counts import differing
 from judge.report.grid_window import GridBounds
 from judge.report.html.figures import Figures
-from judge.report.html.page import inline_json, render_page
+from judge.report.html.page import VERDICT_WORDS, Assets, inline_json, render_page
 from judge.report.html.pages import TaskPages, kinds_of
 from judge.report.html.pictures import PICTURES_BYTES, Shrink
 from judge.report.html.plots import (
     effect,
     histogram,
-    interval_strip,
     share_bar,
     time_against_size,
     verdict_bar,
@@ -110,9 +108,12 @@ _HEADER_CHARS = 64
 """Characters of base64 that suffice to read the type of a picture."""
 
 _NO_PICTURES: Mapping[str, str] = {}
-_SCRIPTS = ("base.js", "grid.js", "findings.js", "episode.js", "tools.js", "report.js")
-_STYLES = ("style.css", "findings.css", "episode.css")
-_VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
+REPORT = Assets(
+    scripts=("base.js", "grid.js", "findings.js", "episode.js", "tools.js", "report.js"),
+    styles=("style.css", "findings.css", "episode.css"),
+)
+"""Style and script of reports."""
+
 KEYS = (
     (("j", "k"), "next and previous failed task of the list"),
     (("n", "p"), "next and previous difference"),
@@ -141,11 +142,23 @@ class Served:
 
     Attributes:
         pages_url: where the task pages are; the page's number is appended.
-        token: the token that requests to the server must have.
+        home_url: the server's first page.
+        token: the token that requests to the server must have, if it is one that wants it.
+        up_url: the page of what the report is about, if there is one.
+        title: what that page is called.
+        linked: where the server has style and script, without ``.css`` and ``.js``; empty if they
+            are to be inside the page.
+        disputes_url: where a verdict can be disputed; ``task``, ``sample`` and ``case`` are
+            appended. Empty if nobody can.
     """
 
     pages_url: str
-    token: str
+    home_url: str
+    token: str = ""
+    up_url: str = ""
+    title: str = ""
+    linked: str = ""
+    disputes_url: str = ""
 
 
 def report_html(
@@ -232,7 +245,6 @@ def _render(
         "signed": figures.signed,
         "interval": figures.interval,
         "estimate": figures.estimate,
-        "strip": interval_strip,
         "verdict_bar": verdict_bar,
         "share_bar": share_bar,
         "verdicts": _verdicts(document["phases"]),
@@ -242,8 +254,7 @@ def _render(
         "differing_settings": differing(() if data.episodes is None else data.episodes.settings),
         "first_episode": _first_episode(document["tasks"]),
         "kinds": kinds,
-        "verdict_words": _VERDICT_WORDS,
-        "codes": [code for code in _VERDICT_WORDS if code in document["overall"]["verdicts"]],
+        "codes": [code for code in VERDICT_WORDS if code in document["overall"]["verdicts"]],
         "identity": [
             (name, text, name in {"suite digest", "image"}) for name, text in identity_lines(data)
         ],
@@ -259,18 +270,16 @@ def _render(
         "kinds_json": inline_json(
             {kind: {"letter": letter, "words": words} for kind, (letter, words) in kinds.items()}
         ),
-        "verdicts_json": inline_json(_VERDICT_WORDS),
+        "verdicts_json": inline_json(VERDICT_WORDS),
         "keys": KEYS if data.episodes is None else (*KEYS, *EPISODE_KEYS),
-        "token": None if served is None else served.token,
-        "pages_url": None if served is None else served.pages_url,
+        "served": served,
     }
-    connects = served is not None
     return render_page(
         "report.html",
         context,
-        scripts=_SCRIPTS,
-        styles=_STYLES,
-        connects=connects,
+        REPORT,
+        linked="" if served is None else served.linked,
+        connects=served is not None,
         pictures=True,
     )
 
@@ -282,7 +291,7 @@ def _verdicts(phases: Sequence[Mapping[str, Any]]) -> list[tuple[str, Mapping[st
         for number, phase in enumerate(phases)
         for index, verdict in enumerate(phase["verdicts"])
     ]
-    order = list(_VERDICT_WORDS)
+    order = list(VERDICT_WORDS)
     return sorted(verdicts, key=lambda entry: order.index(entry[1]["verdict"]))
 
 
@@ -338,7 +347,13 @@ def _measure_label(label: str) -> str:
 
 
 def _task_url(task: Mapping[str, Any]) -> str:
-    return f"#/task/{quote(task_key(task), safe='')}"
+    return task_anchor(str(task["task_id"]), int(task["sample"]))
+
+
+def task_anchor(task: str, sample: int = 0, case: int | None = None) -> str:
+    """Where in a report a task is shown, or one of its cases."""
+    key = quote(task_key({"task_id": task, "sample": sample}), safe="")
+    return f"#/task/{key}{'' if case is None else f'?case={case}'}"
 
 
 def task_key(task: Mapping[str, Any]) -> str:

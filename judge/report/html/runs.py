@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from markupsafe import Markup
 
-from judge.core.verdict import Verdict
 from judge.report.desktop.counts import differing
-from judge.report.html.figures import Figures
-from judge.report.html.page import render_page
-from judge.report.html.plots import difference_scale, difference_strip, effect, interval_strip
-from judge.report.html.render import task_key
+from judge.report.html.figures import MINUS, Figures
+from judge.report.html.page import Assets, render_page
+from judge.report.html.plots import difference_scale, difference_strip, effect
+from judge.report.html.render import task_anchor
 from judge.report.markdown import tools_table
 from judge.report.pairing import AGREES, FIGURES, NOT_RECORDED, RunComparison
+
+LIST_KEYS = (
+    (("j", "k"), "next or previous row"),
+    (("Enter",), "open the row"),
+    (("x",), "mark the row for comparison"),
+    (("c",), "compare the marked rows"),
+    (("/",), "filter"),
+    (("?",), "these keys"),
+)
+"""Keys of pages with a list, whose script is ``lists.js``."""
+
+_RUNS = Assets(scripts=("base.js", "lists.js", "runs.js"))
+_COMPARISON = Assets(scripts=("base.js", "compare.js"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +63,6 @@ def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
             [{"name": run.name, "report": run.document, "progress": run.progress} for run in listed]
         )
     )
-    figures = Figures(document)
     context = {
         "folder": folder,
         "listed": document,
@@ -60,10 +71,10 @@ def render_runs(folder: str, listed: Sequence[Listed], *, token: str) -> str:
         "going": any(run.progress["going"] for run in listed),
         "token": token,
         "run_url": _run_url,
-        "strip": interval_strip,
-        **_numbers(figures),
+        "keys": LIST_KEYS,
+        **numbers_of(document),
     }
-    return render_page("runs.html", context, scripts=("base.js", "runs.js"), connects=True)
+    return render_page("runs.html", context, _RUNS, connects=True)
 
 
 def _run_url(name: str) -> str:
@@ -79,31 +90,50 @@ def render_comparison(comparison: RunComparison, *, token: str | None = None) ->
             links to the list of all runs and to each run.
     """
     document = json.loads(json.dumps(comparison.to_json()))
+    links = None if token is None else lambda name: f"{_run_url(name)}?token={token}"
+
+    def evidence_url(run: str, task: str, sample: int = 0, case: int | None = None) -> str:
+        return f"{_run_url(run)}?token={token}{task_anchor(task, sample, case)}"
+
     context = {
         "doc": document,
         "figures": {name: FIGURES[name] for name in comparison.figures},
         "token": token,
-        "run_url": None if token is None else lambda name: f"{_run_url(name)}?token={token}",
-        "strip": interval_strip,
-        "scale": difference_scale(document["pairs"]),
-        "difference_strip": difference_strip,
+        "run_url": links,
         "tools": tools_table(comparison),
         "matrix": comparison.matrix,
-        "agrees": AGREES,
-        "not_recorded": NOT_RECORDED,
-        "task_url": _task_url,
-        "verdict_words": {verdict.value: verdict.description for verdict in Verdict},
         "plots": _effects(document["runs"]),
         "differing_settings": differing(comparison.settings),
-        **_numbers(Figures(document)),
+        **comparison_parts(document, {}, None if token is None else evidence_url),
     }
-    return render_page("compare.html", context, scripts=("base.js", "compare.js"))
+    return render_page("compare.html", context, _COMPARISON)
 
 
-def _task_url(run_url: str, task: str, sample: int = 0, case: int | None = None) -> str:
-    """Where the report of a run shows a task, or one of its cases."""
-    key = quote(task_key({"task_id": task, "sample": sample}), safe="")
-    return f"{run_url}#/task/{key}{'' if case is None else f'?case={case}'}"
+def comparison_parts(
+    document: Mapping[str, Any],
+    labels: Mapping[str, str],
+    evidence_url: Callable[..., str] | None,
+) -> dict[str, Any]:
+    """What the parts of ``pairs.html`` are filled with.
+
+    Args:
+        document: has ``pairs``, as a comparison of runs has them.
+        labels: names to show, by the names of runs; a run without one shows its name.
+        evidence_url: where a case of a run is shown, by run, task, sample and case, the last two
+            of which may be left out; None if nowhere.
+    """
+    scale = difference_scale(document["pairs"])
+    points = f"{100 * scale:.0f}"
+    return {
+        "labels": labels,
+        "evidence_url": evidence_url,
+        "scale": scale,
+        "axis_ends": (f"{MINUS}{points}", "0", f"+{points}"),
+        "difference_strip": difference_strip,
+        "agrees": AGREES,
+        "not_recorded": NOT_RECORDED,
+        **numbers_of(document),
+    }
 
 
 _EFFECTS = (("rounds", "rounds"), ("prompt_rows", "rows in the prompt"))
@@ -123,7 +153,9 @@ def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
     return plots
 
 
-def _numbers(figures: Figures) -> dict[str, Any]:
+def numbers_of(document: Any) -> dict[str, Any]:
+    """What templates print the numbers of a document with, by their places."""
+    figures = Figures(document)
     return {
         "n": figures.number,
         "interval": figures.interval,

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import sqlalchemy as sa
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import Path as PathPart
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, JSONResponse, StreamingResponse
 
@@ -47,7 +49,7 @@ _LAST_EVENT = 2**63 - 1
 _END = "event: end\ndata: {}\n\n"
 _VARY = {"Vary": "Authorization", "Cache-Control": "private, no-cache"}
 
-SubmissionId = Annotated[str, Path(max_length=40)]
+SubmissionId = Annotated[str, PathPart(max_length=40)]
 _DECLARED = ("system", "model", "setting", "url", "cost_usd", "tokens", "cutoff", "note")
 _FIELDS = frozenset(
     {"id", "state", "version", "phase", "account", "kind", "created", "cases", "scores", "links"}
@@ -139,16 +141,9 @@ def get_report(submission: SubmissionId, caller: Caller, server: ThisServer) -> 
     """The report of a submission with cells, where the feedback level shows them."""
     require(caller, Scope.READ)
     with server.database.reading() as connection:
-        row = find(connection, caller, t.submission, submission)
-        judging, level, _ = seen(connection, caller, row)
-        if judging["state"] != JudgingState.DONE:
-            raise Problem("conflict", "The submission has not been judged.")
-        if not level.shows(Level.CELLS):
-            raise Problem("forbidden", f"The feedback level of this phase is {level}.")
-        revision = _revision(connection, judging)
+        results, suite = own_results(connection, server, caller, submission)
     try:
-        place = suite_place(server.folder, revision)
-        text = report_html(server.folder.results(judging["id"]), dataset=place)
+        text = report_html(results, dataset=suite)
     except JudgeError as error:
         raise not_found() from error
     policy = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
@@ -344,15 +339,42 @@ def _tag(view: dict[str, Any]) -> str:
     return entity_tag(view["version"], view["level"])
 
 
-def _revision(connection: sa.Connection, judging: dict[str, Any]) -> dict[str, Any]:
-    row = first_row(
+def own_results(
+    connection: sa.Connection, server: Server, viewer: Viewer, submission: str
+) -> tuple[Path, Path]:
+    """Where the results of a submission are that somebody sees with cells, and its suite.
+
+    Raises:
+        Problem: 404, 403 where the level shows no cells, 409 before it is judged.
+    """
+    judging, level, _ = seen(connection, viewer, find(connection, viewer, t.submission, submission))
+    return results_of(connection, server, judging["id"], level)
+
+
+def results_of(
+    connection: sa.Connection, server: Server, judging: str, level: Level
+) -> tuple[Path, Path]:
+    """Where the results of a judging are, and its suite, for somebody who sees them at a level.
+
+    Raises:
+        Problem: 403 where the level shows no cells, 409 before it is judged, 404 if files are gone.
+    """
+    row = first_row(connection, sa.select(t.judging).where(t.judging.c.id == judging))
+    if row is None or row["state"] != JudgingState.DONE:
+        raise Problem("conflict", "The submission has not been judged.")
+    if not level.shows(Level.CELLS):
+        raise Problem("forbidden", f"The feedback level of this phase is {level}.")
+    revision = first_row(
         connection,
         sa.select(t.revision)
         .join(t.conditions, t.conditions.c.revision == t.revision.c.id)
-        .where(t.conditions.c.digest == judging["conditions"]),
+        .where(t.conditions.c.digest == row["conditions"]),
     )
-    assert row is not None, "conditions name a revision"
-    return row
+    assert revision is not None, "conditions name a revision"
+    try:
+        return server.folder.results(judging), suite_place(server.folder, revision)
+    except JudgeError as error:
+        raise not_found() from error
 
 
 def _chosen(fields: str | None) -> frozenset[str] | None:

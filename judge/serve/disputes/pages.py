@@ -35,7 +35,7 @@ from judge.serve.disputes.review import (
 )
 from judge.serve.disputes.review import require_reviewer as check_reviewer
 from judge.serve.disputes.routes import get_dispute, listed, shown_group, shown_settled
-from judge.serve.pages.boards import details_of
+from judge.serve.pages.boards import evidence_of
 from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
@@ -280,13 +280,10 @@ def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
             )
             if judging is None:
                 continue
-            try:
-                details = details_of(server.folder, judging, group.task)
-            except JudgeError:  # its files are gone, which others see as well
-                continue
-            cells = [one["cells"] for key, one in details.items() if key[1] == group.case]
-            if cells and cells[0]:
-                return [*cells[0]]
+            for sample in evidence_of(server, judging, group.task).values():
+                cells = sample["cases"].get(group.case, {}).get("cells")
+                if cells:
+                    return [(cell.where, cell.expected, cell.outputs[0]) for cell in cells]
     return []
 
 

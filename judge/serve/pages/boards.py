@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
+import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from judge.compare.cells.render import has_values, shown
-from judge.core.verdict import Verdict
-from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.report.pairing import FIGURES
+from judge.errors import JudgeError
+from judge.replies.extract import recorded_program
+from judge.report.html.code import highlight
+from judge.report.html.render import Served, render_served, task_anchor
+from judge.report.html.runs import comparison_parts, numbers_of
+from judge.report.load import LoadedSubmission
+from judge.report.pairing import FIGURES, MAX_TASKS, MatrixCase, MatrixRow, wrong_cells
+from judge.report.view import KeptRuns, OpenRun
 from judge.serve.access.rights import Viewer, find, visible_to
 from judge.serve.api.boards import (
     BoardName,
@@ -26,19 +32,18 @@ from judge.serve.api.boards import (
     shown_version,
     version_view,
 )
-from judge.serve.context import ThisServer, server_of
-from judge.serve.pages.frame import Looker, go, show
+from judge.serve.api.results import results_of
+from judge.serve.context import Server, ThisServer, server_of
+from judge.serve.pages.frame import PRIVATE, Looker, go, prefix_of, show
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Level
 
 router = APIRouter()
 
 SORTS = ("rank", "system", "account", "soft", "hard", "cost", "date")
 MAX_CELLS = 200
-VERDICT_WORDS = {verdict.value: verdict.description for verdict in Verdict}
 
 
 @router.get("/boards/{board}")
@@ -85,8 +90,10 @@ def _page(
         if version["number"] > 1:
             before = shown_version(connection, looker, row, version["number"] - 1)
     document = version_view(version)
-    entries = [entry for entry in document["entries"] if _holds(entry, q)]
-    entries.sort(key=lambda entry: _sort_key(entry, sort))
+    entries = [
+        (place, entry) for place, entry in enumerate(document["entries"]) if _holds(entry, q)
+    ]
+    entries.sort(key=lambda placed: _sort_key(placed[1], sort))
     return show(
         request,
         looker,
@@ -107,6 +114,7 @@ def _page(
             if any(name in entry.get("figures", {}) for entry in document["entries"])
         },
         shows_tasks=Level(document["level"]).shows(Level.TASKS),
+        **numbers_of(document),
     )
 
 
@@ -166,19 +174,51 @@ def compare_page(
         raise Problem("invalid", "Mark two entries of the board, and compare them then.")
     with server.database.reading() as connection:
         row = find(connection, looker, t.board, board)
-        _, one = entry_of(connection, looker, row, x[0])
+        setting, one = entry_of(connection, looker, row, x[0])
         _, two = entry_of(connection, looker, row, x[1])
         document = comparison(connection, looker, row, x[0], x[1])
+        level = level_of(looker, setting)
+        matrix: list[MatrixRow] = []
+        if level.shows(Level.VERDICTS):
+            tasks = [entry_tasks(connection, looker, row, entry)["tasks"] for entry in x]
+            matrix = _matrix(tasks)
+    prefix = prefix_of(server)
+
+    def evidence_url(entry: str, task: str, sample: int = 0, case: int | None = None) -> str:
+        anchor = "" if case is None else f"#case-{case}-{sample}"
+        return f"{prefix}/entries/{entry}/tasks/{quote(task, safe='')}{anchor}"
+
+    labels = {entry["submission"]: entry["system"] or entry["account"] for entry in (one, two)}
+    shown = {**document, "pairs": [document["pair"]], "pairs_of_board": document["pairs"]}
     return show(
         request,
         looker,
         "compare.html",
         "Two entries",
         board=row,
-        one=one,
-        two=two,
-        doc=document,
+        entries=(one, two),
+        doc=shown,
+        matrix=matrix,
+        runs=[{"name": entry} for entry in x],
+        **comparison_parts(shown, labels, evidence_url if matrix else None),
     )
+
+
+def _matrix(tasks: Sequence[Sequence[Mapping[str, Any]]]) -> list[MatrixRow]:
+    """The verdicts of two entries on each task, those on which they disagree first."""
+    rows = []
+    for one, two in zip(*tasks, strict=True):
+        of_entries = [
+            {(case["sample"], case["case"]): case["verdict"] for case in entry["cases"]}
+            for entry in (one, two)
+        ]
+        cases = tuple(
+            MatrixCase(*key, tuple(of_entry.get(key) for of_entry in of_entries))
+            for key in sorted({key for of_entry in of_entries for key in of_entry})
+        )
+        disagree = any(len(set(case.verdicts)) > 1 for case in cases)
+        rows.append(MatrixRow(one["task"], disagree, cases))
+    return sorted(rows, key=lambda row: not row.disagree)[:MAX_TASKS]
 
 
 # -- entries --------------------------------------------------------------------------------------
@@ -203,9 +243,97 @@ def entry_page(request: Request, entry: str, server: ThisServer, looker: Looker)
         entry=document,
         level=level.value,
         tasks=tasks,
-        words=VERDICT_WORDS,
         shows_verdicts=level.shows(Level.VERDICTS),
+        shows_cells=level.shows(Level.CELLS),
+        **numbers_of({"entry": document}),
     )
+
+
+@router.get("/entries/{entry}/report")
+def entry_report_page(request: Request, entry: str, server: ThisServer, looker: Looker) -> Response:
+    """The report of an entry with its cells, where the level shows them."""
+    document, *where = _results(server, looker, entry)
+    title = document["system"] or document["account"]
+    return report_page(request, looker, f"/entries/{entry}", entry, title, *where)
+
+
+@router.get("/entries/{entry}/report/pages/{number}")
+def entry_report_part(entry: str, number: str, server: ThisServer, looker: Looker) -> Response:
+    """A task page of that report, for its script."""
+    _, *where = _results(server, looker, entry)
+    return report_part(server, number, *where)
+
+
+def _results(
+    server: Server, looker: Viewer, entry: str
+) -> tuple[Mapping[str, Any], pathlib.Path, pathlib.Path]:
+    """An entry, where its results are, and its suite; for those to whom the level shows cells."""
+    with server.database.reading() as connection:
+        board = _board_of(connection, looker, entry)
+        setting, document = entry_of(connection, looker, board, entry)
+        level = level_of(looker, setting)
+        return document, *results_of(connection, server, document["judging"], level)
+
+
+def report_page(
+    request: Request,
+    viewer: Viewer,
+    path: str,
+    submission: str,
+    title: str,
+    results: pathlib.Path,
+    suite: pathlib.Path,
+) -> Response:
+    """The page of ``judge view`` about a results directory.
+
+    Args:
+        request: which asks for it.
+        viewer: who may see its cells.
+        path: of the page of what it is about.
+        submission: that has these results.
+        title: of that page.
+        results: the directory.
+        suite: its suite.
+    """
+    server = server_of(request)
+    prefix = prefix_of(server)
+    disputes = f"{prefix}/disputes/new?submission={submission}"
+    served = Served(
+        pages_url=f"{prefix}{path}/report/pages/",
+        home_url=f"{prefix}/",
+        up_url=prefix + path,
+        title=title,
+        linked=f"{prefix}/static/report",
+        disputes_url=disputes if viewer.account else "",
+    )
+    opened = _opened(server, results, suite)
+    return HTMLResponse(render_served(opened.data, opened.document, served), headers=PRIVATE)
+
+
+def report_part(
+    server: Server, number: str, results: pathlib.Path, suite: pathlib.Path
+) -> Response:
+    """A task page of the report of a results directory, for its script.
+
+    Raises:
+        Problem: 404.
+    """
+    page = _opened(server, results, suite).page(number)
+    if page is None:
+        raise not_found()
+    return JSONResponse(page, headers=PRIVATE)
+
+
+def _opened(server: Server, results: pathlib.Path, suite: pathlib.Path) -> OpenRun:
+    try:
+        return _kept_runs(server).open(results, suite)
+    except JudgeError as error:  # its files are gone, which others see as well
+        raise not_found() from error
+
+
+def _kept_runs(server: Server) -> KeptRuns:
+    kept: KeptRuns = server.shared.setdefault("runs", KeptRuns())
+    return kept
 
 
 @router.get("/entries/{entry}/tasks/{task}")
@@ -226,6 +354,7 @@ def entry_task_page(
         (f"/entries/{entry}", document["system"] or document["account"]),
     ]
     about = {"submission": entry, "judging": document["judging"], "suite": setting.suite["name"]}
+    about["report"] = f"/entries/{entry}/report"
     return evidence_page(request, looker, about, mine, level, crumbs)
 
 
@@ -242,17 +371,14 @@ def evidence_page(
     Args:
         request: which asks for it.
         viewer: who may see the verdicts.
-        about: ``submission``, ``judging`` and ``suite``.
+        about: ``submission``, ``judging``, ``suite`` and ``report`` (where its report is).
         task: its ``task`` and ``cases``.
         level: of feedback.
         crumbs: addresses and titles of the pages above.
     """
-    details: dict[tuple[int, int], dict[str, Any]] = {}
-    programs: list[tuple[int, str]] = []
+    evidence: Evidence = {}
     if level.shows(Level.CELLS):
-        folder = server_of(request).folder
-        details = details_of(folder, about["judging"], task["task"])
-        programs = _programs(folder, about["judging"], task["task"])
+        evidence = evidence_of(server_of(request), about["judging"], task["task"])
     return show(
         request,
         viewer,
@@ -261,9 +387,8 @@ def evidence_page(
         crumbs=crumbs,
         about=about,
         task=task,
-        details=details,
-        programs=programs,
-        words=VERDICT_WORDS,
+        evidence=evidence,
+        anchor=task_anchor,
     )
 
 
@@ -290,44 +415,34 @@ def _board_of(connection: sa.Connection, viewer: Viewer, entry: str) -> dict[str
     raise not_found()
 
 
-def details_of(
-    folder: DataFolder, judging: str, task: str
-) -> dict[tuple[int, int], dict[str, Any]]:
-    """Cause and differing cells of the cases of a task, from the records."""
-    details = {}
-    with RunDirectory(folder.results(judging)) as store:
-        for record in store.read_records(CASES_FILE):
-            case: Any = record
-            if str(case["task"]) != task:
-                continue
-            differences = case.get("comparison", {}).get("differences", ())
-            cells = [
-                (
-                    f"{one['sheet']}!{one['cell']}",
-                    shown(one["expected"], width=80),
-                    shown(one["actual"], width=80),
-                )
-                for one in differences[:MAX_CELLS]
-                if one["cell"] and has_values(one)
-            ]
-            details[int(case["sample"]), int(case["case"])] = {
-                "cause": case.get("cause", ""),
-                "cells": cells,
-                "more": max(0, (case["comparison"].get("differing_cells") or 0) - len(cells))
-                if "comparison" in case
-                else 0,
-            }
-    return details
+Evidence = dict[int, dict[str, Any]]
+"""Sample -> ``code`` (coloured pieces, or None), ``reply``, and ``cases`` by number.
+
+A case has ``cause``, ``cells`` (see :class:`judge.report.pairing.MatrixCell`) and ``more``.
+"""
 
 
-def _programs(folder: DataFolder, judging: str, task: str) -> list[tuple[int, str]]:
-    """The programs, or typed answers, of a task, by sample."""
-    programs = []
-    with RunDirectory(folder.results(judging)) as store:
-        for record in store.read_records(SUBMISSIONS_FILE):
-            one: Any = record
-            if str(one.get("id")) == task:
-                text = one.get("solution") or one.get("answer") or one.get("response") or ""
-                if text:
-                    programs.append((int(one.get("sample", 0)), str(text)[:100_000]))
-    return programs
+def evidence_of(server: Server, judging: str, task: str) -> Evidence:
+    """What is on record of a task of a judging; empty if its files are gone."""
+    try:
+        with server.database.reading() as connection:
+            where = results_of(connection, server, judging, Level.CELLS)
+        run = _kept_runs(server).load(*where)
+    except (JudgeError, Problem):
+        return {}
+    return {one.sample: _evidence(one) for one in run.submissions if one.task_id == task}
+
+
+def _evidence(submission: LoadedSubmission) -> dict[str, Any]:
+    cases = {}
+    for number, result in submission.results.items():
+        cells, more = wrong_cells([result], MAX_CELLS)
+        cases[number] = {"cause": result.cause, "cells": cells, "more": more}
+    record: Mapping[str, Any] = submission.record or {}
+    program = recorded_program(record)
+    reply = record.get("answer") or record.get("response")
+    return {
+        "code": None if program is None else highlight(program),
+        "reply": None if reply is None else str(reply)[:100_000],
+        "cases": cases,
+    }

@@ -10,19 +10,19 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Depends, Request
-from jinja2 import BaseLoader, Environment, TemplateNotFound
+from jinja2 import Environment
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from judge.report.html.page import LOOK, asset, escaping_environment
-from judge.report.html.plots import interval_strip
+from judge.report.html.page import Assets, asset, environment
+from judge.report.html.render import REPORT
+from judge.report.html.runs import LIST_KEYS
 from judge.serve.access.accounts import Session
 from judge.serve.access.rights import Viewer
 from judge.serve.api.limits import rates_of, who
@@ -40,52 +40,19 @@ POLICY = (
 
 MAX_FORM_BYTES = 256 << 10
 _MAX_FIELDS = 100
+PRIVATE = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
 _CACHED = {"Cache-Control": "public, max-age=3600"}
-KEYS = (
-    ("j / k", "next or previous row"),
-    ("Enter", "open the row"),
-    ("x", "mark the row for comparison"),
-    ("c", "compare the marked rows"),
-    ("/", "filter"),
-    ("?", "these keys"),
-)
-
-
-class _Templates(BaseLoader):
-    def get_source(self, environment: Environment, template: str) -> tuple[str, None, None]:
-        del environment
-        if "/" in template or not template.endswith(".html"):
-            raise TemplateNotFound(template)
-        try:
-            return _own(template), None, None
-        except FileNotFoundError as error:
-            raise TemplateNotFound(template) from error
-
-
-@cache
-def _own(name: str) -> str:
-    return (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+_OWN = Assets(scripts=("base.js", "lists.js", "compare.js"))
+_ASSETS = {"serve": _OWN, "report": REPORT}
+"""What pages link to: name under ``/static``, without its suffix -> style and script."""
 
 
 @cache
 def _environment() -> Environment:
-    made = escaping_environment(_Templates())
-    made.filters["percent"] = percent
-    made.filters["counted"] = counted
+    made = environment(__package__)
     made.filters["time"] = _time
-    made.globals["strip"] = interval_strip
-    made.globals["keys"] = KEYS
+    made.globals["keys"] = LIST_KEYS
     return made
-
-
-def counted(number: int, what: str) -> str:
-    """A number with its noun: ``1 case``, ``2 cases``."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def percent(share: float | None) -> str:
-    """A share from 0 to 1 in per cent with one decimal; a dash for none."""
-    return "-" if share is None else f"{100 * share:.1f}"
 
 
 def _time(text: str | None) -> Markup:
@@ -124,24 +91,20 @@ def show(
     """
     server = server_of(request)
     token = "" if viewer.credential is None else server.form_token(viewer.credential)
-    text = (
-        _environment()
-        .get_template(template)
-        .render(
-            {
-                "viewer": viewer,
-                "prefix": prefix_of(server),
-                "path": request.url.path,
-                "form_token": token,
-                "title": title,
-                "judge_version": __version__,
-                "maintenance": server.setting("maintenance"),
-                **context,
-            }
-        )
-    )
-    private = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
-    return HTMLResponse(text, status, {**private, **(headers or {})})
+    prefix = prefix_of(server)
+    about = {
+        "viewer": viewer,
+        "prefix": prefix,
+        "linked": f"{prefix}/static/serve",
+        "js": "",
+        "path": request.url.path,
+        "form_token": token,
+        "title": title,
+        "judge_version": __version__,
+        "maintenance": server.setting("maintenance"),
+    }
+    text = _environment().get_template(template).render({**about, **context})
+    return HTMLResponse(text, status, {**PRIVATE, **(headers or {})})
 
 
 def go(server: Server, path: str) -> RedirectResponse:
@@ -268,11 +231,14 @@ Posted = Annotated[FormData, Depends(posted)]
 
 @router.get("/static/{name}")
 def static(name: str, server: ThisServer) -> Response:
-    """The style sheet and the script of all pages."""
+    """Style sheets and scripts: those of all pages, and those of reports."""
     del server
-    if name == "serve.css":
-        text = "\n".join((asset(LOOK), asset("style.css"), _own("serve.css")))
-        return Response(text, media_type="text/css", headers=_CACHED)
-    if name == "serve.js":
-        return Response(_own("serve.js"), media_type="text/javascript", headers=_CACHED)
-    raise not_found()
+    page, _, suffix = name.partition(".")
+    assets = _ASSETS.get(page)
+    if assets is None or suffix not in {"css", "js"}:
+        raise not_found()
+    text = assets.css if suffix == "css" else assets.js
+    if page == "serve":
+        text = f"{text}\n{asset(f'serve.{suffix}', __package__)}"
+    kind = "text/css" if suffix == "css" else "text/javascript"
+    return Response(text, media_type=kind, headers=_CACHED)

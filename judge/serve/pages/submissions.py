@@ -17,6 +17,7 @@ from judge.serve.api.limits import entity_tag, rate
 from judge.serve.api.results import (
     cancel_submission,
     is_finished,
+    own_results,
     seen,
     submission_view,
     verdicts_view,
@@ -26,7 +27,7 @@ from judge.serve.api.submissions import Claims, accept_body, kind_of_file
 from judge.serve.boards.telling import is_bounded_for
 from judge.serve.context import Server, ThisServer, session_of
 from judge.serve.intake import LIMITS, LINES, PROGRAM, admit
-from judge.serve.pages.boards import VERDICT_WORDS, evidence_page
+from judge.serve.pages.boards import evidence_page, report_page, report_part
 from judge.serve.pages.frame import (
     MAX_FORM_BYTES,
     Posted,
@@ -205,7 +206,6 @@ def submission_page(
         is_finished=is_finished(view),
         shows_verdicts=level.shows(Level.VERDICTS),
         shows_cells=level.shows(Level.CELLS),
-        words=VERDICT_WORDS,
         etag=entity_tag(view["version"], view["level"]),
     )
 
@@ -229,7 +229,30 @@ def submission_task_page(
         (f"/submissions/{submission}", row["system"] or f"Submission to {phase['name']}"),
     ]
     about = {"submission": submission, "judging": judging["id"], "suite": suite["name"]}
+    about["report"] = f"/submissions/{submission}/report"
     return evidence_page(request, viewer, about, {"task": task, "cases": cases}, level, crumbs)
+
+
+@router.get("/submissions/{submission}/report")
+def submission_report_page(
+    request: Request, submission: str, server: ThisServer, viewer: SignedIn
+) -> Response:
+    """The report of a submission with its cells, where the level shows them."""
+    with server.database.reading() as connection:
+        where = own_results(connection, server, viewer, submission)
+        row = find(connection, viewer, t.submission, submission)
+    title = row["system"] or "The submission"
+    return report_page(request, viewer, f"/submissions/{submission}", submission, title, *where)
+
+
+@router.get("/submissions/{submission}/report/pages/{number}")
+def submission_report_part(
+    submission: str, number: str, server: ThisServer, viewer: SignedIn
+) -> Response:
+    """A task page of that report, for its script."""
+    with server.database.reading() as connection:
+        where = own_results(connection, server, viewer, submission)
+    return report_part(server, number, *where)
 
 
 @router.post("/submissions/{submission}/{act}")

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from judge.errors import JudgeError
+from judge.report.html.page import counted
 from judge.serve.access.rights import Viewer, find, in_lists, require_suite_role
 from judge.serve.api.boards import list_boards
 from judge.serve.api.suites import SuiteName, get_suite, get_task, list_revisions, list_suites
@@ -18,7 +19,7 @@ from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
 from judge.serve.disputes.review import groups
 from judge.serve.disputes.routes import shown_group
-from judge.serve.pages.frame import Looker, SignedIn, counted, show
+from judge.serve.pages.frame import Looker, SignedIn, show
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from judge.annotate.carried import RELATIONS
 from judge.annotate.edit import apply_edits
 from judge.annotate.edits import MergeCells, RenameSheet, SetCell, SetDateSystem
 from judge.annotate.idea import Idea, Subject
@@ -33,7 +34,7 @@ ANSWER = CellRange("Sheet", 2, 5, 30, 5)
 OTHER_BOOKS = {"renamed-sheet", "ten-times-the-rows", "lookup-edges", "limits", "equal-columns"}
 OTHER_BOOKS |= {"minority-kinds", "other-key", "key-as-text", "swapped-pair", "one-more-column"}
 OTHER_BOOKS |= {"blank-numbers-of-a-row", "times-of-day", "text-key", "sum-at-limit"}
-OTHER_BOOKS |= set(RELATION_NAMES)
+OTHER_BOOKS |= {*RELATION_NAMES, *RELATIONS}
 """Mutators that take another workbook, and have tests of their own."""
 
 

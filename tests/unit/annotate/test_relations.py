@@ -3,8 +3,8 @@ from __future__ import annotations
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import SetCell
 from judge.annotate.gold import GoldMaker
-from judge.annotate.idea import Idea, Subject
-from judge.annotate.relations import OnceEach, Values, once_each, relation_ideas
+from judge.annotate.idea import Idea, Subject, Values
+from judge.annotate.relations import OnceEach, once_each, relation_ideas
 from judge.annotate.suggest import Suggestion, suggest
 from judge.annotate.support import Support, find_groups
 from judge.annotate.tables import find_tables

@@ -300,4 +300,4 @@ def test_the_command_says_what_was_left_out_and_how_to_ask_for_it(
     _say_left_out(bounded)
     said = capsys.readouterr().err
     assert said.startswith("2 of 3 ideas were not examined: the two workbooks hold 16 cells, ")
-    assert said.endswith("Ask for a few at a time: --mutator huge --mutator fractions\n")
+    assert said.endswith("Ask for a few at a time: --mutator fractions --mutator huge\n")

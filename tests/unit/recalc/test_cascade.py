@@ -813,21 +813,46 @@ def outcome_of(
     more: object,
     misread: Mapping[str, Reads] = MappingProxyType({}),
 ) -> CellValue:
-    """The value of one formula where engines answer something after some processor time."""
-    engines = []
+    """The value of one formula where engines answer something after some processor time.
+
+    Engines that raise the same whatever time they take are computed with once.
+    """
+    engines: list[tuple[str, object, float]] = []
     for name, answer, time_s in zip(ENGINES, answers, times, strict=False):
-        words = {} if answer is None else {ref(1): answer}
         if isinstance(time_s, CrashedError):
-            engines.append(ScriptedEngine(name, time_s))
+            engines.append((name, time_s, 0.0))
         elif isinstance(answer, RecalcError):
-            engines.append(ScriptedEngine(name, answer))
+            engines.append((name, answer, 0.0))
         else:
-            engines.append(ScriptedEngine(name, words, seconds=time_s))  # type: ignore[arg-type]
+            engines.append((name, answer, time_s))
     if more is not None:
-        engines.append(ScriptedEngine("formulas", {ref(1): more}))  # type: ignore[dict-item]
+        engines.append(("formulas", more, 0.0))
+    key = repr((formula, engines, sorted(misread)))  # by its text, since 1 and True are equal
+    if key not in OUTCOMES:
+        OUTCOMES[key] = computed(formula, engines, misread)
+    return OUTCOMES[key]
+
+
+OUTCOMES: dict[str, CellValue] = {}
+
+
+def computed(
+    formula: str, engines: Sequence[tuple[str, object, float]], misread: Mapping[str, Reads]
+) -> CellValue:
+    """The value of one formula, of engines as names, answers and processor seconds."""
+    scripted = [
+        ScriptedEngine(name, answer)
+        if isinstance(answer, BaseException)
+        else ScriptedEngine(
+            name,
+            {} if answer is None else {ref(1): answer},  # type: ignore[dict-item]
+            seconds=time_s,
+        )
+        for name, answer, time_s in engines
+    ]
     question = Question(b"", {ref(1): formula}, rests_on(formula), PLAIN, 60.0)
     question = replace(question, **misread)  # type: ignore[arg-type]
-    return Cascade(engines, TRUST).compute(question).values.get(ref(1))
+    return Cascade(scripted, TRUST).compute(question).values.get(ref(1))
 
 
 @functools.cache

@@ -438,9 +438,17 @@ function casePart(page, index) {
   parts.push(differencesPart(entry, at, more));
   const notes = [...entry.notes, ...more.grid.notes];
   if (notes.length) parts.push(h("ul", { class: "note" }, ...notes.map((note) => h("li", {}, ...visible(note)))));
-  parts.push(factsPart(entry, at, page.unit));
+  parts.push(disputePart(page.entry, entry.case), factsPart(entry, at, page.unit));
   parts.push(consolePart("stdout", more.stdout), consolePart("stderr", more.stderr));
   return parts;
+}
+
+// On a server where somebody has signed in, each verdict can be disputed.
+function disputePart(task, number) {
+  const url = document.body.dataset.disputes;
+  if (!url) return "";
+  const query = new URLSearchParams({ task: task.task_id, sample: task.sample, case: number });
+  return h("p", {}, h("a", { class: "tab", href: `${url}&${query}` }, "Dispute this verdict"));
 }
 
 function episodePart(episode, number) {
@@ -558,6 +566,10 @@ document.addEventListener("keydown", (event) => {
   action();
 });
 
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // what follows # is a route
+  document.querySelector("main:not([hidden])").focus();
+});
 document.getElementById("showkeys").addEventListener("click", KEYS["?"]);
 // Failed tasks follow one another in the order of the list.
 sortable(document.querySelector("#tasks table"), (sorted) => rows.splice(0, rows.length, ...sorted));

@@ -1,38 +1,6 @@
 "use strict";
+// The form for a submission, and pages that show what is under way.
 (() => {
-  const rows = () => [...document.querySelectorAll("table[data-rows] tbody tr")];
-  let at = -1;
-  const move = (step) => {
-    const all = rows();
-    if (!all.length) return;
-    all[at]?.removeAttribute("data-at");
-    at = Math.min(all.length - 1, Math.max(0, at + step));
-    all[at].setAttribute("data-at", "");
-    all[at].scrollIntoView({ block: "nearest" });
-    all[at].querySelector("a")?.focus({ preventScroll: true });
-  };
-  const keys = document.getElementById("keys");
-  const acts = {
-    j: () => move(1),
-    k: () => move(-1),
-    x: () => { const box = rows()[at]?.querySelector("input[type=checkbox]"); if (box) box.checked = !box.checked; },
-    c: () => document.querySelector("[data-compare]")?.click(),
-    "/": () => document.querySelector("[data-filter]")?.focus(),
-    "?": () => keys.showModal(),
-  };
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
-    const typing = event.target.closest("input:not([type=checkbox]), textarea, select");
-    if (typing) { if (event.key === "Escape") typing.blur(); return; }
-    if (keys.open || !Object.hasOwn(acts, event.key)) return;
-    event.preventDefault();
-    acts[event.key]();
-  });
-  for (const button of document.querySelectorAll("[data-opens-keys]")) {
-    button.hidden = false;
-    button.addEventListener("click", () => keys.showModal());
-  }
-
   const file = document.getElementById("file");
   if (file) {
     const drop = file.closest(".drop"), form = file.form, told = drop.querySelector("[data-size]");

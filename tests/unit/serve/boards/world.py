@@ -18,10 +18,11 @@ from judge.serve.catalog import PUBLIC_SPLIT, NewPhase, add_phase
 from judge.serve.context import Server
 from judge.serve.queue.conditions import ENVIRONMENT, make_environment, set_setting
 from judge.serve.store import tables as t
-from judge.serve.store.database import Actor, Database, Transaction, sqlite_url
+from judge.serve.store.database import Actor, Transaction
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, Lane, Level, Scope, Visibility
+from tests.postgresql import new_sqlite
 
 ACTOR = Actor("test")
 TASKS = 40
@@ -34,8 +35,7 @@ class World:
     def __init__(
         self, folder: Path, level: Level, *, hidden: bool = False, rule: str = "best"
     ) -> None:
-        self.server = Server(Database(sqlite_url(folder / "judge.db")), DataFolder(folder / "data"))
-        self.server.database.migrate()
+        self.server = Server(new_sqlite(folder), DataFolder(folder / "data"))
         self.server.folder.make()
         self.client = TestClient(make_app(self.server))
         self.boards = Boards(self.server.folder, "https://judge.example")

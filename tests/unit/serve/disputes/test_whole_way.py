@@ -14,14 +14,8 @@ from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import PhaseState
-from tests.postgresql import new_database, running_postgresql
+from tests.postgresql import new_database
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as url:
-        yield url
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +25,7 @@ def small_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def house(request: pytest.FixtureRequest, tmp_path: Path, small_suite: Path) -> Iterator[House]:
-    url = request.getfixturevalue("postgresql") if request.param == "postgresql" else None
+    url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else None
     with new_database(request.param, tmp_path, url) as database:
         yield House(database, tmp_path / "data", small_suite)
 

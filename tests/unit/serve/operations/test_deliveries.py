@@ -27,21 +27,15 @@ from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction
 from judge.serve.store.ids import new_id
-from tests.postgresql import new_database, running_postgresql
+from tests.postgresql import new_database
 
 ACTOR = Actor("test")
 URL = "https://hooks.example.org/"
 
 
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    url = request.getfixturevalue("postgresql") if request.param == "postgresql" else None
+    url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else None
     with new_database(request.param, tmp_path, url) as opened:
         with opened.writing(ACTOR) as transaction:
             set_setting(transaction, HOSTS, ["hooks.example.org"])

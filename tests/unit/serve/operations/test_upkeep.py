@@ -27,14 +27,8 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database, sqlite_url
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import JudgingState, Lane
-from tests.postgresql import new_database, new_postgresql_name, running_postgresql
+from tests.postgresql import new_database, new_postgresql_name
 from tests.serve_house import ACTOR, RIGHT, TASK, House, make_suite
-
-
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as url:
-        yield url
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +38,7 @@ def small_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def house(request: pytest.FixtureRequest, tmp_path: Path, small_suite: Path) -> Iterator[House]:
-    url = request.getfixturevalue("postgresql") if request.param == "postgresql" else None
+    url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else None
     with new_database(request.param, tmp_path, url) as database:
         yield House(database, tmp_path / "data", small_suite)
 
@@ -53,7 +47,7 @@ def empty_database(house: House, request: pytest.FixtureRequest) -> str | None:
     """Where the backup of a house is restored; None for a SQLite file."""
     if house.server.database.is_sqlite:
         return None
-    pattern = str(request.getfixturevalue("postgresql"))
+    pattern = str(request.getfixturevalue("postgresql_url"))
     return pattern.format(name=new_postgresql_name(pattern))
 
 

@@ -28,21 +28,15 @@ from judge.serve.store.words import (
     RejudgingState,
     Visibility,
 )
-from tests.postgresql import new_database, running_postgresql
+from tests.postgresql import new_database
 
 ACTOR = Actor("test")
 OLD, NEW = "0" * 64, "1" * 64
 
 
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[str]:
-    with running_postgresql() as url:
-        yield url
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    url = request.getfixturevalue("postgresql") if request.param == "postgresql" else None
+    url = request.getfixturevalue("postgresql_url") if request.param == "postgresql" else None
     with new_database(request.param, tmp_path, url) as database:
         yield World(database)
 

@@ -6,14 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.postgresql import new_database, running_postgresql
+from tests.postgresql import new_database
 from tests.unit.serve.spine.world import World, make_world
-
-
-@pytest.fixture(scope="session")
-def postgresql_url() -> Iterator[str]:
-    with running_postgresql() as url:
-        yield url
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

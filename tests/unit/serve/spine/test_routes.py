@@ -3,8 +3,10 @@ described."""
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,10 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from judge.serve.app import make_app
+from judge.serve.context import Server
 from judge.serve.store import tables as t
+from judge.serve.store.database import Database, sqlite_url
+from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Visibility
 from tests.unit.serve.spine.test_submitting import handed_in
 from tests.unit.serve.spine.world import ACTOR, ROLES, World, furnish
@@ -21,9 +26,12 @@ PUBLIC = {"/v1/suites", "/v1/status", "/v1/boards", "/v1/disputes", "/v1/rejudgi
 """Lists that a visitor may read; what is in them is another matter."""
 
 
-def routes(world: World) -> list[tuple[str, str]]:
-    """Methods and paths of the API."""
-    document: dict[str, Any] = make_app(world.server).openapi()
+@functools.cache
+def routes() -> list[tuple[str, str]]:
+    """Methods and paths of the API, as the document has them, which no server changes."""
+    database = Database(sqlite_url(Path("judge.db")))  # which is not opened
+    document: dict[str, Any] = make_app(Server(database, DataFolder(Path()))).openapi()
+    database.close()
     return [
         (method.upper(), path) for path, methods in document["paths"].items() for method in methods
     ]
@@ -68,7 +76,7 @@ def test_nobody_gets_at_what_is_not_theirs(small_world: World, role: str) -> Non
     """404 for objects of others and of hidden suites, as for what does not exist."""
     ids, client = objects(small_world), small_world.client()
     headers = {**small_world.headers(role), "If-Match": '"1-x"'}
-    for method, path in routes(small_world):
+    for method, path in routes():
         if "{" not in path:
             continue
         answer = client.request(method, filled(path, ids), headers=headers, json={})
@@ -85,7 +93,7 @@ def test_nobody_gets_at_what_is_not_theirs(small_world: World, role: str) -> Non
 @pytest.mark.parametrize("role", ROLES)
 def test_no_list_has_what_is_not_theirs(small_world: World, role: str) -> None:
     ids, client = objects(small_world), small_world.client()
-    for method, path in routes(small_world):
+    for method, path in routes():
         if method != "GET" or "{" in path:
             continue
         answer = client.get(path, headers=small_world.headers(role))
@@ -136,7 +144,7 @@ def test_planted_secrets_are_in_no_answer(small_world: World) -> None:
         small_world.server.folder.secret("cursors.key").hex(),
     ]
     for role in ("visitor", "rival", "reviewer", "operator"):
-        for method, path in routes(small_world):
+        for method, path in routes():
             headers = {**small_world.headers(role), "If-Match": "*"}
             answer = client.request(method, filled(path, ids), headers=headers, json={"x": "y"})
             text = answer.text + json.dumps(dict(answer.headers))

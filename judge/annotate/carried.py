@@ -1,0 +1,681 @@
+"""Relations that need no gold for the new input: its answer is the old one, carried over.
+
+A key that is renamed everywhere is renamed in the answer and changes nothing else; a remark next
+to a table changes nothing at all. A program that gives something else contradicts itself, whatever
+the question asks. Each relation is an entry of :data:`RELATIONS`.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from judge.annotate.edits import Edit, InsertRows, SetCell
+from judge.annotate.idea import MAX_TABLES, Carried, Idea, Subject, Values
+from judge.annotate.relations import moved_row
+from judge.annotate.row_mutants import is_along, is_plain, may_insert
+from judge.annotate.support import Group
+from judge.annotate.tables import Column, Kind, Table
+from judge.formulas.lexer import texts_of
+from judge.workbook.address import MAX_COLUMN, MAX_ROW
+from judge.workbook.cell import CellRange, CellRef, CellValue
+from judge.workbook.reader import Workbook, sheet_formulas
+
+MAX_CHANGED = 1_500
+"""Cells that one idea changes."""
+
+MAX_KEYS = 2
+"""Ideas of one relation for one workbook."""
+
+MAX_KEY_LENGTH = 40
+
+MIN_PIECE = 3
+"""Characters of an answer that may be a piece of a key."""
+
+
+@dataclass(frozen=True)
+class Material:
+    """What relations are made from.
+
+    Attributes:
+        subject: the tables and columns of the input.
+        workbook: the input.
+        gold: the gold of the case.
+        instruction: the question.
+        answer: the values of the gold's answer.
+    """
+
+    subject: Subject
+    workbook: Workbook
+    gold: Workbook
+    instruction: str
+    answer: Values
+
+    @cached_property
+    def constants(self) -> Mapping[CellRef, CellValue]:
+        """The constants of the input."""
+        return {
+            CellRef(sheet, row, column): cell.value
+            for sheet in self.workbook.sheet_names
+            for (row, column), cell in self.workbook.cells(
+                CellRange(sheet, 1, 1, MAX_ROW, MAX_COLUMN)
+            ).items()
+            if cell.formula is None and cell.value not in {None, ""}
+        }
+
+    @cached_property
+    def literals(self) -> tuple[str, ...]:
+        """Text within the formulas of input and gold, in lower case."""
+        return tuple(
+            {
+                text.casefold()
+                for workbook in (self.workbook, self.gold)
+                for sheet in workbook.sheet_names
+                for formula in {cell.formula for cell in sheet_formulas(workbook, sheet)}
+                for text in texts_of(formula or "")
+                if text.strip()
+            }
+        )
+
+    @cached_property
+    def headings(self) -> frozenset[str]:
+        """The headings of the tables, in lower case."""
+        return frozenset(
+            str(cell.value).casefold()
+            for table in self.subject.tables
+            for cell in (table.head or {}).values()
+        )
+
+    @cached_property
+    def answer_texts(self) -> frozenset[str]:
+        """The pieces of text in the answer."""
+        return frozenset(value for value in self.answer.values() if isinstance(value, str))
+
+    @cached_property
+    def _whole_texts(self) -> tuple[str, ...]:
+        """The text of cells, each once."""
+        return tuple({value for value in self.constants.values() if isinstance(value, str)})
+
+    def _holds_another(self, text: str) -> bool:
+        """Whether a key is put together from others: a new name for it would be none for them."""
+        if len(_SEPARATOR.split(text)) > 1:
+            return True
+        return any(
+            len(other) > 1 and len(other) < len(text) and _word(other).search(text)
+            for other in self._whole_texts
+            if other in text
+        )
+
+    def counts(self, text: str) -> int:
+        """In how many cells a piece of text is, as whole words."""
+        pattern = _word(text)
+        return sum(
+            isinstance(value, str) and pattern.search(value) is not None
+            for value in self.constants.values()
+        )
+
+    def may_rename(self, text: str) -> bool:
+        """Whether text is a key that could be any other one: nothing else names it, or a part."""
+        folded = text.casefold()
+        if not (
+            1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text)) and text == text.strip()
+        ):
+            return False
+        if _word(folded).search(self.instruction.casefold()) or folded in self.headings:
+            return False
+        if any(folded == name.casefold() for name in self.workbook.sheet_names):
+            return False
+        if any(literal in folded or folded in literal for literal in self.literals):
+            return False
+        if self._holds_another(text):
+            return False
+        return not any(
+            piece != text and len(piece) >= MIN_PIECE and piece in text
+            for piece in self.answer_texts
+        )
+
+
+Relation = Callable[[Material, random.Random], Iterator[Idea]]
+
+
+def carried_ideas(material: Material, seed: str) -> Iterator[Idea]:
+    """Ideas whose answer follows from that of the base case.
+
+    Args:
+        material: input, gold and question.
+        seed: the same seed gives the same ideas.
+    """
+    for name, relation in RELATIONS.items():
+        for idea in relation(material, random.Random(f"{seed}/{name}")):  # noqa: S311 - no secret
+            if idea.edits and len(idea.edits) <= MAX_CHANGED:
+                yield idea
+
+
+@functools.lru_cache(maxsize=4096)
+def _word(text: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(text)}(?!\w)")
+
+
+def _unchanged(answer: Values) -> Values:
+    return answer
+
+
+# -- keys under another name ----------------------------------------------------------------------
+
+_SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
+
+
+def _terms(group: Group) -> list[list[str]]:
+    """The text of a column; then the parts that its strings have at the same position."""
+    texts = [value for value in group.values() if isinstance(value, str)]
+    split = [_SEPARATOR.split(text) for text in texts]
+    width = min((len(parts) for parts in split), default=0)
+    columns = [[parts[index] for parts in split] for index in range(width)] if width > 1 else []
+    return [texts, *columns]
+
+
+def _named(old: str, new: str, material: Material) -> tuple[Edit, ...]:
+    pattern = _word(old)
+    return tuple(
+        SetCell(ref, pattern.sub(new.replace("\\", r"\\"), value))
+        for ref, value in material.constants.items()
+        if isinstance(value, str) and pattern.search(value)
+    )
+
+
+def _renamed(old: str, new: str) -> Callable[[Values], Values]:
+    pattern = _word(old)
+
+    def carry(answer: Values) -> Values:
+        return {
+            ref: pattern.sub(new.replace("\\", r"\\"), value) if isinstance(value, str) else value
+            for ref, value in answer.items()
+        }
+
+    return carry
+
+
+def _is_free(new: str, material: Material) -> bool:
+    folded = new.casefold()
+    return not any(
+        isinstance(value, str) and folded in value.casefold()
+        for value in material.constants.values()
+    )
+
+
+def _keys(material: Material) -> Iterator[tuple[str, list[str]]]:
+    """Keys that occur at least twice, with the terms that they are among; the answer's first."""
+    made: set[str] = set()
+    for group in material.subject.groups:
+        if group.kind is not Kind.TEXT:
+            continue
+        for terms in _terms(group):
+            counts = Counter(terms)
+            usual = sorted(
+                counts, key=lambda term: (term not in material.answer_texts, -counts[term])
+            )
+            for term in usual[:MAX_TRIED]:
+                if term not in made and material.may_rename(term) and material.counts(term) > 1:
+                    made.add(term)
+                    yield term, list(counts)
+
+
+MAX_TRIED = 12
+"""Terms of one column that are tried."""
+
+
+def _longer(key: str) -> str:
+    """Another key that comes right after this one in every order: Anna, Annan; RP-3, RP-31."""
+    last = key[-1]
+    if last.isdigit():
+        return f"{key}1"
+    return f"{key}{'N' if key.isupper() else 'n'}" if last.isalpha() else f"{key}x"
+
+
+def renamed_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """One key under a name that nobody has, wherever it is."""
+    keys = [key for key, _ in _keys(material) if _is_free(_longer(key), material)]
+    for key in keys[: MAX_KEYS // 2] + _drawn(keys[MAX_KEYS // 2 :], rng, MAX_KEYS // 2):
+        new = _longer(key)
+        yield Idea(
+            "renamed-key",
+            f"{key!r} is called {new!r} everywhere",
+            _named(key, new, material),
+            relation=f"the same workbook, in which {key!r} is called {new!r} everywhere, has the "
+            "same answer but for that name",
+            carried=Carried(_renamed(key, new), is_certain=True),
+        )
+
+
+def _drawn(keys: Sequence[str], rng: random.Random, count: int) -> list[str]:
+    return rng.sample(list(keys), min(count, len(keys)))
+
+
+def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """One key under a name that begins, or ends, with another key."""
+    made: Counter[str] = Counter()
+    for short, terms in _keys(material):
+        others = [
+            term for term in terms if term != short and material.may_rename(term)
+            and short not in term and term not in short
+        ]  # fmt: skip
+        if not others or _is_sorted(terms, material):
+            continue
+        other = rng.choice(others)
+        for what, new in (("begins", _longer(short)), ("ends", _with_beginning(short))):
+            if made[what] < MAX_KEYS and _is_free(new, material):
+                made[what] += 1
+                yield Idea(
+                    "key-within-key",
+                    f"{other!r} is called {new!r} everywhere, which {what} with {short!r}",
+                    _named(other, new, material),
+                    relation=f"{other!r} is called {new!r} everywhere; that it {what} with "
+                    f"{short!r} does not make it {short!r}",
+                    carried=Carried(_renamed(other, new), is_certain=True),
+                )
+
+
+def _with_beginning(key: str) -> str:
+    """Another key that ends with this one: Ann, Joann."""
+    if key.isupper() or not key[0].isalpha():
+        return f"X{key}"
+    return f"Jo{key[0].lower()}{key[1:]}"
+
+
+def _is_sorted(terms: Sequence[str], material: Material) -> bool:
+    """Whether the answer holds keys in their order, which another name would change."""
+    held = frozenset(terms)
+    by_column: dict[tuple[str, int], list[str]] = {}
+    for ref in sorted(material.answer):
+        value = material.answer[ref]
+        if isinstance(value, str) and value in held:
+            by_column.setdefault((ref.sheet, ref.column), []).append(value.casefold())
+    return any(len(set(values)) > 1 and values in (sorted(values), sorted(values, reverse=True))
+               for values in by_column.values())  # fmt: skip
+
+
+def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """All codes of a column with other letters before their digits: ca-1004, db-1004."""
+    del rng
+    made: set[str] = set()
+    for group in material.subject.groups:
+        codes = [match for value in group.values() if (match := _CODE.fullmatch(str(value)))]
+        prefixes = {match["prefix"] for match in codes}
+        if len(codes) < max(2, len(group.cells)) or len(prefixes) != 1 or prefixes & made:
+            continue
+        (old,) = prefixes
+        new = "".join(map(_next_letter, old))
+        spoken = material.instruction.casefold()
+        named = re.search(rf"(?<!\w){re.escape(old.casefold())}(?![^\W\d])", spoken)
+        if named or any(old.casefold() in literal for literal in material.literals):
+            continue
+        if any(piece in old for piece in material.answer_texts):
+            continue
+        made.add(old)
+        pattern = re.compile(rf"(?<!\w){re.escape(old)}(?=[-_ ]?\d)")
+
+        def carry(answer: Values, pattern: re.Pattern[str] = pattern, new: str = new) -> Values:
+            return {
+                ref: pattern.sub(new, value) if isinstance(value, str) else value
+                for ref, value in answer.items()
+            }
+
+        yield Idea(
+            "other-prefix",
+            f"all codes begin with {new!r} and no longer with {old!r}",
+            tuple(
+                SetCell(ref, pattern.sub(new, value))
+                for ref, value in material.constants.items()
+                if isinstance(value, str) and pattern.search(value)
+            ),
+            relation=f"all codes begin with {new!r} in place of {old!r}, and so do those in the "
+            "answer; nothing else changes",
+            carried=Carried(carry, is_certain=True),
+        )
+
+
+_CODE = re.compile(r"(?P<prefix>[A-Za-z]{1,6})[-_ ]?\d[\w.-]*")
+
+
+def _next_letter(letter: str) -> str:
+    first = "A" if letter.isupper() else "a"
+    return chr((ord(letter) - ord(first) + 1) % 26 + ord(first))
+
+
+def keys_as_text(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """Numbers that are keys, stored as text wherever they are."""
+    del rng
+    groups = [group for group in material.subject.groups if group.kind is Kind.NUMBER]
+    answers = set(material.answer.values())
+    for keys in groups:
+        if not keys.is_looked_up or set(keys.values()) & answers:
+            continue
+        partners = [
+            group
+            for group in groups
+            if group is not keys and set(group.values()) & set(keys.values())
+        ]
+        held = {
+            group.ref(row): group.cells[row].value
+            for group in (keys, *partners)
+            for row in group.rows(Kind.NUMBER)
+        }
+        texts = {
+            ref: str(int(value)) for ref, value in held.items()
+            if isinstance(value, int | float) and float(value).is_integer()
+        }  # fmt: skip
+        if partners and len(texts) == len(held):
+            yield Idea(
+                "keys-as-text",
+                f"the keys of {keys.sheet!r} as text, on both sides",
+                tuple(SetCell(ref, text) for ref, text in texts.items()),
+                relation="the keys are text on both sides, and still the same keys",
+                carried=Carried(_unchanged),
+            )
+
+
+def keys_with_blanks(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """One key with a blank after it, wherever it is a cell of its own."""
+    keys = [key for key, _ in _keys(material) if key not in material.answer_texts]
+    for key in _drawn(keys, rng, 1):
+        edits = tuple(
+            SetCell(ref, f"{key} ") for ref, value in material.constants.items() if value == key
+        )
+        if len(edits) > 1:
+            yield Idea(
+                "key-with-blank",
+                f"{key!r} has a blank after it everywhere",
+                edits,
+                relation=f"{key!r} has a blank after it on both sides, and is still one key",
+                carried=Carried(_unchanged, is_certain=True),
+            )
+
+
+# -- one more column ------------------------------------------------------------------------------
+
+
+def remark_columns(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """A column of remarks, with its heading, next to a table."""
+    subject = material.subject
+    for table in subject.tables[:MAX_TABLES]:
+        number = table.columns[-1].number + 1
+        taken = any(
+            area.sheet == table.sheet and area.min_column <= number <= area.max_column
+            for area in subject.answer
+        )
+        if taken or number + 1 > MAX_COLUMN or table.head is None or len(table.rows) > MAX_CHANGED:
+            continue
+        rows = sorted(rng.sample(table.rows, min(3, len(table.rows))))
+        edits = [SetCell(table.ref(table.head_row or 1, number), "Remarks")]
+        edits += [SetCell(table.ref(row, number), "checked") for row in rows]
+        yield Idea(
+            "remark-column",
+            f"a column of remarks to the right of the table on {table.sheet!r}",
+            tuple(edits),
+            relation="a remark next to the table does not belong to what the question asks",
+            carried=Carried(_unchanged),
+        )
+
+
+# -- records in other rows ------------------------------------------------------------------------
+
+
+def _swap(table: Table, first: int, second: int) -> tuple[Edit, ...]:
+    return (
+        *moved_row(table, first, second, in_place=False),
+        *moved_row(table, second, first, in_place=False),
+    )
+
+
+def _swapped(
+    table: Table, first: int, second: int, material: Material
+) -> Callable[[Values], Values]:
+    """What a swap of two rows does to an answer that runs along them; nothing to another."""
+    areas = _areas_along(table, material)
+    rows = {first: second, second: first}
+
+    def carry(answer: Values) -> Values:
+        return {
+            ref._replace(row=rows[ref.row]) if ref.row in rows and _in(areas, ref) else ref: value
+            for ref, value in answer.items()
+        }
+
+    return carry
+
+
+def _areas_along(table: Table, material: Material) -> list[CellRange]:
+    return [area for area in material.subject.answer if is_along(area, table)]
+
+
+def _in(areas: Sequence[CellRange], ref: CellRef) -> bool:
+    return any(
+        area.sheet == ref.sheet
+        and area.min_row <= ref.row <= area.max_row
+        and area.min_column <= ref.column <= area.max_column
+        for area in areas
+    )
+
+
+def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """The first and the last record of a table in each other's rows."""
+    for table in material.subject.tables[:MAX_TABLES]:
+        rows = list(table.rows)
+        if len(rows) < 5 or not is_plain(table):
+            continue
+        middle = rng.choice(rows[1:-2])
+        yield Idea(
+            "swapped-records",
+            f"the first and the last record of {table.sheet!r} swapped",
+            _swap(table, rows[0], rows[-1]),
+            relation="the order of the records does not matter to the question: two records in the "
+            "middle may be swapped, but not the first and the last",
+            carried=Carried(
+                _swapped(table, rows[0], rows[-1], material),
+                trial=_swap(table, middle, middle + 1),
+                trial_answer=_swapped(table, middle, middle + 1, material),
+            ),
+        )
+
+
+def _amounts(table: Table) -> list[Column]:
+    """Columns of numbers that can be shared out: no keys, no years, no shares of one."""
+    columns = []
+    for column in table.inputs(Kind.NUMBER):
+        values = [column.cells[row].value for row in column.rows_with_values()]
+        numbers = [value for value in values if isinstance(value, int | float)]
+        distinct = len(set(numbers)) == len(numbers) > 2
+        whole = all(float(number).is_integer() for number in numbers)
+        heading = (table.head or {}).get(column.number)
+        is_key = _KEY.search(str(heading.value)) if heading is not None else None
+        years = all(1900 <= number <= 2100 for number in numbers)
+        counting = distinct and whole and max(numbers) - min(numbers) == len(numbers) - 1
+        if numbers and not is_key and not years and not counting:
+            columns.append(column)
+    return columns
+
+
+_KEY = re.compile(
+    r"\b(?:id|ids|no|nr|num|number|code|sku|zip|phone|serial|index|invoice|account|year|month|day"
+    r"|rate|price|percent|%)(?:\b|(?<=%))",
+    re.IGNORECASE,
+)
+
+
+def _split(table: Table, source: int, at: int) -> tuple[Edit, ...]:
+    """Half of a record's amounts in a new row, which is like it but for them."""
+    shifted = source + 1 if source >= at else source
+    edits: list[Edit] = [InsertRows(table.sheet, at)]
+    amounts = {column.number for column in _amounts(table)}
+    for column in table.columns:
+        cell = column.cells.get(source)
+        if column.is_answer or cell is None:
+            continue
+        value, left = cell.value, None
+        if column.number in amounts and isinstance(value, int | float):
+            value = value // 2 if float(value).is_integer() else value / 2
+            left = cell.value - value  # type: ignore[operator]
+        edits.append(SetCell(table.ref(at, column.number), value, cell.style))
+        if left is not None:
+            edits.append(SetCell(table.ref(shifted, column.number), left, cell.style))
+    return tuple(edits)
+
+
+def split_records(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """A record's amounts on two rows: right after it, and far from it."""
+    for table in material.subject.tables[:MAX_TABLES]:
+        rows = list(table.rows)
+        at = table.last_row
+        if (
+            len(rows) < 5
+            or not is_plain(table)
+            or not _amounts(table)
+            or _areas_along(table, material)
+            or not may_insert(material.subject, table, at)
+        ):
+            continue
+        first, other = rng.sample(rows[:-2], 2)
+        yield Idea(
+            "split-record",
+            f"the amounts of row {first} of {table.sheet!r} on two rows, far from each other",
+            _split(table, first, at),
+            relation="a record whose amounts are on two rows adds up to the same: right below it "
+            "the second row is counted, further down it is not",
+            carried=Carried(_unchanged, trial=_split(table, other, other + 1)),
+        )
+
+
+def repeated_records(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """The last record once more in the next row, which the answer has room for."""
+    for table in material.subject.tables[:MAX_TABLES]:
+        areas = [area for area in _areas_along(table, material) if area.max_row > table.last_row]
+        rows = list(table.rows)
+        if len(rows) < 4 or not areas or not table.free_below or not is_plain(table):
+            continue
+        source, target = rng.sample(rows[1:-1], 2) if len(rows) > 4 else (rows[1], rows[2])
+        new = table.last_row + 1
+        edits = moved_row(table, table.last_row, new, in_place=False)
+        yield Idea(
+            "repeated-record",
+            f"the last record of {table.sheet!r} once more in the next row",
+            tuple(edits),
+            relation="two rows with the same record have the same answer within the table; in the "
+            "next row, which the answer position includes, they do not",
+            carried=Carried(
+                _answered_alike(table.last_row, new, areas),
+                trial=tuple(moved_row(table, source, target, in_place=False)),
+                trial_answer=_answered_alike(source, target, areas),
+            ),
+        )
+
+
+def _answered_alike(
+    source: int, target: int, areas: Sequence[CellRange]
+) -> Callable[[Values], Values]:
+    def carry(answer: Values) -> Values:
+        kept = {
+            ref: value for ref, value in answer.items() if ref.row != target or not _in(areas, ref)
+        }
+        copies = {
+            ref._replace(row=target): value
+            for ref, value in answer.items()
+            if ref.row == source and _in(areas, ref._replace(row=target))
+        }
+        return kept | copies
+
+    return carry
+
+
+def blank_rows(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """A blank row before the last record of a table."""
+    del rng
+    for table in material.subject.tables[:MAX_TABLES]:
+        rows = list(table.rows)
+        if (
+            len(rows) < 4
+            or not is_plain(table)
+            or _areas_along(table, material)
+            or not may_insert(material.subject, table, table.last_row)
+        ):
+            continue
+        yield Idea(
+            "blank-row",
+            f"a blank row before the last record of {table.sheet!r}",
+            (InsertRows(table.sheet, table.last_row),),
+            relation="a blank row is not a record, and the table does not end there",
+            carried=Carried(_unchanged),
+        )
+
+
+# -- amounts in another unit ----------------------------------------------------------------------
+
+
+def _scaled(table: Table, factor: float) -> tuple[Edit, ...]:
+    return tuple(
+        SetCell(table.ref(row, column.number), _times(column.cells[row].value, factor))
+        for column in _amounts(table)
+        for row in column.rows_with_values()
+        if isinstance(column.cells[row].value, int | float)
+    )
+
+
+def _times(value: CellValue, factor: float) -> CellValue:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    product = round(value * factor, 9)
+    return int(product) if float(product).is_integer() else product
+
+
+def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[Idea]:
+    """All amounts times ten may be the answer times ten, or the same answer; and so with 1.25."""
+    del rng
+    question = material.instruction.casefold()
+    if material.subject.limits or _ROUNDED.search(question):
+        return
+    for table in material.subject.tables[:1]:
+        if not _amounts(table) or not is_plain(table):
+            continue
+        for what, carry in (
+            ("the same", _unchanged_by),
+            ("times as much", _scaled_by),
+        ):
+            yield Idea(
+                "other-unit",
+                f"all amounts of {table.sheet!r} in another unit: times 1.25",
+                _scaled(table, 1.25),
+                relation=f"with all amounts times ten the answer is {what}, but not with all "
+                "amounts times 1.25",
+                carried=Carried(carry(1.25), trial=_scaled(table, 10), trial_answer=carry(10)),
+            )
+
+
+_ROUNDED = re.compile(r"round|whole number|integer|decimal|digit|bracket|band|between|limit|%")
+
+
+def _unchanged_by(factor: float) -> Callable[[Values], Values]:
+    del factor
+    return _unchanged
+
+
+def _scaled_by(factor: float) -> Callable[[Values], Values]:
+    return lambda answer: {ref: _times(value, factor) for ref, value in answer.items()}
+
+
+RELATIONS: dict[str, Relation] = {
+    "renamed-key": renamed_keys,
+    "key-within-key": keys_within_keys,
+    "other-prefix": other_prefixes,
+    "keys-as-text": keys_as_text,
+    "repeated-record": repeated_records,
+    "split-record": split_records,
+    "swapped-records": swapped_records,
+    "remark-column": remark_columns,
+    "blank-row": blank_rows,
+    "other-unit": amounts_in_other_units,
+    "key-with-blank": keys_with_blanks,
+}
+"""Relations by name, those first whose inputs are the most likely."""

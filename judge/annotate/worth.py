@@ -1,0 +1,208 @@
+"""Which suggestions a person should look at first, and what is to be doubted about them. Pure.
+
+Worth is how likely the input is, and how many independent sources agree on its answer; an
+answer that follows from a formula of the gold alone loses if that formula is doubtful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from judge.annotate.carried import RELATIONS
+from judge.annotate.gold_sources import FORMULAS, MIN_AGREEING, Proposal
+from judge.annotate.relations import RELATION_NAMES
+from judge.workbook.editing.contents import SetCell
+
+if TYPE_CHECKING:
+    from judge.annotate.idea import Idea
+    from judge.annotate.strength import Trial
+    from judge.annotate.suggest import Suggestion
+
+CONTRADICTS = "the program contradicts itself"
+OTHER_VALUES = "other values"
+
+_GROUPS: Mapping[str, tuple[float, tuple[str, ...]]] = {
+    "other keys, and keys that repeat": (
+        3,
+        (
+            *("other-key", "lookup-edges", "equal-amounts", "repeated-keys", "duplicate-keys"),
+            *("ties", "categories", "named-words"),
+        ),
+    ),
+    "more records, and other rows": (
+        2.5,
+        (
+            *("inserted-row", "one-more-row", "same-key-record", "duplicate-rows", "edge-rows"),
+            *("shuffled-rows", "ten-times-the-rows", "one-more-column"),
+        ),
+    ),
+    "keys that are not in the list": (2.5, ("unknown-label", "text-key")),
+    "text among numbers, numbers among text": (2, ("minority-kinds",)),
+    "numbers and days at their limits": (
+        2,
+        (
+            *("at-limits", "limits", "sum-at-limit", "days", "dates", "numbers", "fractions"),
+            *("equal-columns", "negative"),
+        ),
+    ),
+    "text of another shape": (2, ("text-shapes", "times-of-day", "reordered-text")),
+    "cells that are blank": (
+        1.5,
+        (
+            *("blank-read", "blank-columns", "blank-cells", "blank-rows", "empty-key"),
+            *("zeros-and-blanks", "blank-numbers-of-a-row"),
+        ),
+    ),
+    "values stored in another way": (
+        1,
+        (
+            *("constant-to-formula", "key-as-text", "numbers-as-text", "text-as-numbers"),
+            *("spaces", "nbsp", "case", "unicode"),
+        ),
+    ),
+    "tables and workbooks that are rare": (
+        0.5,
+        (
+            *("one-row", "no-row", "huge", "swapped-pair", "date-system", "renamed-sheet"),
+            *("merged-cells",),
+        ),
+    ),
+    "proposed by a chat model": (2, ("model",)),
+}
+"""What is changed -> how likely such an input is, from 0 to 3, and the mutators."""
+
+_LIKELY = {name: likely for likely, names in _GROUPS.values() for name in names}
+_LIKELY |= {"word-of-the-macro": 2, "same-word-or-another": 2, "sorted-whatever-the-order": 3}
+_LIKELY |= {"renamed-key": 3, "key-within-key": 2.5, "other-prefix": 2.5, "keys-as-text": 2}
+_LIKELY |= {"repeated-record": 3, "split-record": 2.5, "swapped-records": 2.5}
+_LIKELY |= {"remark-column": 2, "blank-row": 1.5, "other-unit": 2, "key-with-blank": 1}
+
+_GROUP_OF = {name: group for group, (_, names) in _GROUPS.items() for name in names}
+
+
+def likelihood(mutator: str) -> float:
+    """How likely an input is that a mutator makes, from 0 to 3."""
+    return _LIKELY.get(mutator, 1.0)
+
+
+def by_likelihood(ideas: Iterable[Idea]) -> list[Idea]:
+    """Ideas, the most likely inputs first; equal ones stay in their order."""
+    return sorted(ideas, key=lambda idea: -likelihood(idea.mutator))
+
+
+def group_of(suggestion: Suggestion) -> str:
+    """The reason why a suggestion is one, which others share."""
+    name = suggestion.idea.mutator
+    if name in RELATIONS or name in RELATION_NAMES:
+        return CONTRADICTS
+    if suggestion.proposal is None or suggestion.proposal.gold is None:
+        return CONTRADICTS if suggestion.idea.twins else "no source says what the answer is"
+    return _GROUP_OF.get(name, OTHER_VALUES)
+
+
+def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
+    """How much a suggestion is worth a look; more is better."""
+    points = likelihood(suggestion.idea.mutator)
+    proposal = suggestion.proposal
+    voices = proposal.voices if proposal is not None else 0
+    if not suggestion.contested:
+        points += 2
+    elif voices >= MIN_AGREEING:
+        points += 1
+    if group_of(suggestion) == CONTRADICTS:
+        points += 1.5
+    if suggestion.idea.disputed:
+        points -= 0.5
+    if doubt_of(suggestion, contradictions):
+        points -= 2.5
+    return points
+
+
+def doubt_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
+    """Why the formula of the gold that gives a suggestion's answer is doubtful; or empty.
+
+    Args:
+        suggestion: the suggestion.
+        contradictions: relations that the gold's formulas do not keep.
+    """
+    if suggestion.doubtful:
+        return suggestion.doubtful
+    proposal = suggestion.proposal
+    follows = proposal is not None and proposal.agreeing == (FORMULAS,)
+    if follows and contradictions:
+        return f"the gold's formulas contradict themselves: {contradictions[0]}"
+    return ""
+
+
+def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) -> str:
+    """Why the gold's formulas are doubtful as the only source of an answer; empty if they are not.
+
+    Args:
+        idea: what is changed.
+        proposal: the gold that follows.
+        kills: how the programs fare on it.
+    """
+    if proposal.agreeing != (FORMULAS,):
+        return ""
+    differences = [
+        difference for trial in kills for difference in trial.comparison.get("differences", [])
+    ]
+    if not differences:
+        return ""
+    if all(_is_broken(difference["expected"]) for difference in differences):
+        return "the gold's formulas give an error that says nothing about the question"
+    if all(
+        _is_nothing(difference["expected"]) and _is_nothing(difference["actual"])
+        for difference in differences
+    ):
+        return "gold and program only differ in how they say that there is no answer"
+    emptied = any(isinstance(edit, SetCell) and edit.content is None for edit in idea.edits)
+    if emptied and all(_is_zero(difference["expected"]) for difference in differences):
+        return "the gold's formulas take the blank for zero"
+    return ""
+
+
+_NOT_FOUND = "#N/A"
+
+
+def _error(value: object) -> str:
+    text = value.get("error") if isinstance(value, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _is_broken(value: object) -> bool:
+    return _error(value) not in {"", _NOT_FOUND}
+
+
+def _is_zero(value: object) -> bool:
+    if isinstance(value, dict):
+        return str(value.get("date", "")).startswith(("1899-12-3", "1900-01-00"))
+    return value == 0 and not isinstance(value, bool)
+
+
+def _is_nothing(value: object) -> bool:
+    says_none = isinstance(value, str) and value.strip().casefold() in _NONE
+    return value is None or says_none or _is_zero(value) or bool(_error(value))
+
+
+_NONE = frozenset({"", "-", "n/a", "na", "none", "not found"})
+
+
+def ranked(
+    suggestions: Iterable[Suggestion], contradictions: Sequence[str] = ()
+) -> list[tuple[str, list[Suggestion]]]:
+    """Suggestions by the reason that they share, the best group first, the best of each first.
+
+    Args:
+        suggestions: those that are shown.
+        contradictions: relations that the gold's formulas do not keep.
+    """
+    groups: dict[str, list[Suggestion]] = {}
+    ordered = sorted(
+        suggestions,
+        key=lambda suggestion: (-worth(suggestion, contradictions), suggestion.number),
+    )
+    for suggestion in ordered:
+        groups.setdefault(group_of(suggestion), []).append(suggestion)
+    return list(groups.items())
