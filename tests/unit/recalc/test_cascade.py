@@ -263,6 +263,18 @@ def test_the_table_overrules_libreoffice() -> None:
     assert outcome.notes[0].endswith("took formualizer")
 
 
+def test_an_error_where_an_argument_is_left_out_needs_a_record_of_that_shape() -> None:
+    right = {name: [30, 30, 15, 15] for name in ("ironcalc", "formualizer", "pair", "libreoffice")}
+    table = {"measured_with": {}, "functions": {"TEXTAFTER": right}}
+    formula = "=TEXTAFTER(A2,A3,,0)"
+    said: dict[str, Any] = {"libreoffice": "x", "ironcalc": VALUE, "formualizer": VALUE}
+    assert ask("=TEXTAFTER(A2,A3,1,0)", trust=read_table(table), **said)[0] == VALUE
+    assert ask(formula, trust=read_table(table), **said)[0] == "x"
+    assert ask(formula, trust=read_table(table), **{**said, "libreoffice": VALUE})[0] == VALUE
+    shapes = {"TEXTAFTER(c,c,_,0)": right}
+    assert ask(formula, trust=read_table({**table, "shapes": shapes}), **said)[0] == VALUE
+
+
 def test_errors_have_records_of_their_own() -> None:
     quick = [9, 14, 0, 5]
     records = {"libreoffice": [9, 9], "ironcalc": quick, "formualizer": quick}
