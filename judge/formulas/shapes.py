@@ -87,12 +87,18 @@ def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> 
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
+_FALLS_BACK = re.compile(r"[=\s]*(?:_[a-z]+\.)*IF(?:ERROR|NA)\b", re.IGNORECASE)
+"""How a formula begins that may be one IFERROR or IFNA; reading the others takes long."""
+
+
 @functools.lru_cache(maxsize=8192)
 def fallback(formula: str) -> str | float | None:
     """The constant that an IFERROR or IFNA around a whole formula gives for an error; None without.
 
     An engine that lacks something has an error inside, so this value stands for one.
     """
+    if _FALLS_BACK.match(formula) is None:
+        return None
     words = [unit for unit in units(formula.removeprefix("=")) if unit[0] != "space"]
     if len(words) < 5 or PREFIX.sub("", words[0][1]).upper() not in ("IFERROR", "IFNA"):
         return None
