@@ -7,6 +7,10 @@ suggest` for cases with this solution as the program to be made to fail, and the
 formulas as the source. Prints, for each task, the suggestions that kill: those that the tool calls
 sound, and those that it leaves to a person, with what each side says.
 
+With `--wrong`, the programs are those of benchmarks/wrong_programs.yaml, which readers found wrong
+on a plausible input: prints by which suggestion each is killed for that reason, at which rank, and
+how many void ones are shown before. With `--check`, each is run on the readers' input first.
+
 Continues what FOLDER holds; `--ids` names tasks, `--limit N` takes the first so many. Details go to
 FOLDER/corner_cases.jsonl, one line for each task.
 """
@@ -14,6 +18,7 @@ FOLDER/corner_cases.jsonl, one line for each task.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import threading
 import time
@@ -23,25 +28,32 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from benchmarks.processor_time import Meter
 from benchmarks.strength import accepted_of
 from judge.annotate.annotator import Annotator
+from judge.annotate.answers import answer_of, run_on_workbook
 from judge.annotate.archive import append_record, read_records
 from judge.annotate.casebook import CaseData
-from judge.annotate.edits import describe
+from judge.annotate.edit import apply_edits
+from judge.annotate.edits import content_text, describe, parse_assignment
 from judge.annotate.gold import GoldMaker
 from judge.annotate.strength import Trial
-from judge.annotate.suggest import Suggestion, suggest
+from judge.annotate.suggest import Progress, Suggestion, suggest
+from judge.annotate.worth import doubt_of, ranked
 from judge.compare.cells.render import difference_lines
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import Task
-from judge.errors import JudgeError
+from judge.errors import JudgeError, SuiteError
+from judge.files.yaml_documents import read_yaml
 from judge.grading.batch import Settings
 from judge.grading.case import GradingRules
 from judge.suites.load import load_suite
 from judge.suites.submissions import load_submissions
+from judge.workbook.reader import open_workbook
 
+WRONG = Path(__file__).with_name("wrong_programs.yaml")
 LIMITS = Limits(cpu_s=20, wall_s=30)
 SHOWN_EDITS = 6
 SHOWN_CELLS = 3
@@ -58,26 +70,35 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--sandbox", default="auto", help="docker or bubblewrap")
     parser.add_argument("--show", action="store_true", help="print every suggestion that kills")
+    parser.add_argument(
+        "--wrong", action="store_true", help="the programs that readers found wrong"
+    )
+    parser.add_argument("--check", action="store_true", help="run these on the readers' inputs")
     options = parser.parse_args()
+    readings = read_yaml(WRONG, SuiteError) if options.wrong else []
+    meter = Meter()
     suite = load_suite(options.suite)
     pairs = [
         (suite.task(each.task_id), each) for each in load_submissions(options.solutions, suite)
     ]
     target = options.out / "corner_cases.jsonl"
     known = {record["task"] for record in read_records(target)}
-    wanted = set(filter(None, options.ids.split(",")))
+    wanted = set(filter(None, options.ids.split(","))) or {each["task"] for each in readings}
     pairs = [pair for pair in pairs if not wanted or pair[0].id in wanted]
     with Annotator.engines(options.sandbox, jobs=options.jobs) as (sandbox, recalculator):
         rules = GradingRules(get_profile("standard"), engines=recalculator.identity)
         settings = Settings(sandbox, recalculator, rules, LIMITS, jobs=options.jobs)
-        accepted = accepted_of(pairs, settings, options.out / "solutions")
+        options.out.mkdir(parents=True, exist_ok=True)
+        accepted = pairs if readings else accepted_of(pairs, settings, options.out / "solutions")
         work = [pair for pair in accepted if pair[0].id not in known][: options.limit]
         print(f"accepted on all cases: {len(accepted)}; to go: {len(work)}", flush=True)
         maker = GoldMaker(recalculator, sandbox, rules=rules, limits=LIMITS)
+        if options.check:
+            check(readings, {pair[0].id: pair for pair in pairs}, maker)
         lock = threading.Lock()
 
         def one(pair: tuple[Task, Submission]) -> None:
-            record = search(pair[0], pair[1], maker, options.seed)
+            record = search(pair[0], pair[1], maker, options.seed, meter)
             with lock:
                 append_record(target, record)
                 print(line_of(record), flush=True)
@@ -85,32 +106,121 @@ def main() -> None:
         with ThreadPoolExecutor(options.jobs) as pool:
             list(pool.map(one, work))
     report(read_records(target), show=options.show)
+    if readings:
+        report_ranks(readings, {record["task"]: record for record in read_records(target)})
 
 
-def search(task: Task, program: Submission, maker: GoldMaker, seed: int) -> dict[str, Any]:
+def check(
+    readings: Sequence[Mapping[str, Any]],
+    pairs: Mapping[str, tuple[Task, Submission]],
+    maker: GoldMaker,
+) -> None:
+    """Runs each program on the input for which a reader found it wrong."""
+    for reading in readings:
+        if "input" not in reading or reading["task"] not in pairs:
+            continue
+        task, program = pairs[reading["task"]]
+        data = task.cases[0].input_path.read_bytes()
+        edits = [parse_assignment(text, "") for text in reading["input"]]
+        changed = apply_edits(data, edits, recalculator=maker.recalculator).data
+        with maker.sandbox.session() as session:
+            outcome = run_on_workbook(session, program, changed, LIMITS)
+        said = f"no answer ({outcome.cause})"
+        if outcome.answer is not None and outcome.answer.data is not None:
+            gold = maker.answer_in(task, task.cases[0].gold_path.read_bytes(), outcome.answer.data)
+            values = answer_of(task, open_workbook(gold or b""), maker.recalculator).values
+            ref = parse_assignment(f"{reading['cell']}=", "").ref
+            said = content_text(values.get(ref))
+        is_told = said == reading["gives"] != reading["right"]
+        verdict = "wrong, as the reading says" if is_told else "NOT WHAT THE READING SAYS"
+        print(
+            f"{task.id}: {reading['cell']} is {said!r}, {verdict}: {reading['right']!r}", flush=True
+        )
+
+
+def report_ranks(
+    readings: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """By what the programs are killed for the readers' reason, at which rank, after what."""
+    for name in ("first", "second"):
+        own = [each for each in readings if each["reading"] == name and each["task"] in records]
+        if not own:
+            continue
+        first_good: list[int] = []
+        for reading in own:
+            kills = sorted(records[reading["task"]]["kills"], key=lambda kill: kill["rank"])
+            good = [kill for kill in kills if is_good(kill, reading["good"])]
+            line = f"no good one of {len(kills)}"
+            if good:
+                first_good.append(good[0]["rank"] - 1)
+                line = f"{good[0]['mutator']} at rank {good[0]['rank']} of {len(kills)}"
+            print(f"{name} {reading['task']}: {line}")
+        print(f"{name} reading: {len(first_good)} of {len(own)} killed for the readers' reason")
+        if first_good:
+            median, most = statistics.median(first_good), max(first_good)
+            print(f"void suggestions before the first good one: median {median}, largest {most}")
+
+
+def is_good(kill: Mapping[str, Any], patterns: Sequence[Mapping[str, str]]) -> bool:
+    text = [kill["title"], *kill["edits"]]
+    return any(
+        kill["mutator"] == pattern["mutator"]
+        and any(re.search(pattern.get("change", ""), line) for line in text)
+        for pattern in patterns
+    )
+
+
+def search(
+    task: Task, program: Submission, maker: GoldMaker, seed: int, meter: Meter
+) -> dict[str, Any]:
     """What `judge annotate suggest --submissions` finds for one accepted program."""
     cases = [
         CaseData(each.number, each.input_path.read_bytes(), each.gold_path.read_bytes())
         for each in task.cases
     ]
-    started = time.monotonic()
+    started, spent = time.monotonic(), meter.seconds
+    last = Progress(0, 0, 0, ())
+
+    def note(progress: Progress) -> None:
+        nonlocal last
+        last = progress
+
     found: list[Suggestion] = []
     problem = ""
     try:
         found += suggest(
-            task, cases[0], maker, others=cases[1:], seed=seed, victims={"accepted": program}
+            task,
+            cases[0],
+            maker,
+            others=cases[1:],
+            seed=seed,
+            victims={"accepted": program},
+            on_progress=note,
         )
     except JudgeError as error:
         problem = error.message
     return {
         "task": task.id,
         "seconds": round(time.monotonic() - started, 1),
+        "processor_s": round(meter.seconds - spent, 1),
         "ideas": len(found),
         "problem": problem,
         "rejected": Counter(
             each.rejected.partition(":")[0][:70] for each in found if each.rejected
         ),
-        "kills": [kill_of(each) for each in found if not each.rejected],
+        "kills": [
+            kill_of(each) | {"rank": rank, "group": group, "doubtful": doubt}
+            for rank, (group, each, doubt) in enumerate(
+                (
+                    (group, each, doubt_of(each, last.contradictions))
+                    for group, members in ranked(
+                        [each for each in found if not each.rejected], last.contradictions
+                    )
+                    for each in members
+                ),
+                start=1,
+            )
+        ],
     }
 
 
@@ -152,6 +262,8 @@ def report(records: Sequence[Mapping[str, Any]], *, show: bool) -> None:
     either = [each for each in records if each["kills"]]
     print(f"\ntasks: {len(records)}, with a problem: {sum(bool(e['problem']) for e in records)}")
     print(f"seconds for a task: median {statistics.median(seconds)}, worst {max(seconds)}")
+    spent = [each["processor_s"] for each in records]
+    print(f"processor seconds: median {statistics.median(spent)}, worst {max(spent)}")
     for state, found in by_state.items():
         kills = [kill for e in records for kill in e["kills"] if kill["state"] == state]
         print(f"{state} kills: {len(kills)} in {len(found)} tasks")

@@ -38,6 +38,10 @@ def modes() -> list[str]:
     found = re.findall(r'MODE == "(\w+)"', text)
     for several in re.findall(r"MODE in \{([^}]*)\}", text):
         found += re.findall(r'"(\w+)"', several)
+    for table in ("RAW", "GREETINGS"):
+        listed = re.search(rf"^{table} = \{{(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
+        assert listed is not None
+        found += re.findall(r'^    "(\w+)": ', listed[1], re.MULTILINE)
     return list(dict.fromkeys(["polite", *found]))
 
 

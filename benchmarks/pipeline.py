@@ -14,8 +14,9 @@ that slows down slows all of them.
 Of ours: ``own`` is the processor time of the programs themselves, ``sandbox`` what else their runs
 took, ``recalculation``, ``comparison`` with the reading of the workbooks; ``rest`` is what the
 workers did apart from that (start, keys, records, waiting at the end). Where control groups can be
-made, the processor time of everything is counted as well, but not with containers: a daemon starts
-them outside of the group, so that less would be counted than the programs alone took.
+made, the processor time of everything is counted as well, with that of the containers, but without
+what their daemon takes to start them. Where one of them cannot be counted (a remote daemon), there
+is no figure, since less would be counted than the programs alone took.
 """
 
 from __future__ import annotations
@@ -201,6 +202,7 @@ class JudgeTimes:
             "accepted": sum(each["verdict"] == "AC" for each in self.cases),
             "phase_s_summed_over_workers": {k: round(v, 2) for k, v in phases.items()},
         }
+        found["processor_s"] = "not counted: a group of a process or a container cannot be read"
         if self.counted:
             found["processor_s"] = {
                 "all": round(self.cpu, 2),
@@ -384,10 +386,9 @@ def measure_judge(
     if not Path(said["judge"]).is_relative_to(clone.resolve()):
         sys.exit(f"{clone} was to be measured, and {said['judge']} was")
     times.seconds += said["seconds"]
-    times.cpu += spent.seconds or 0.0
-    # Containers are children of their daemon, and in none of our groups.
-    below = said["backend"] != "docker"
-    times.counted = times.counted and below and spent.seconds is not None
+    times.cpu += (spent.seconds or 0.0) + (said["containers_s"] or 0.0)
+    counted = spent.seconds is not None and said["containers_s"] is not None
+    times.counted = times.counted and counted
     times.cases += said["cases"]
     return float(said["seconds"])
 

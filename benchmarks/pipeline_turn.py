@@ -2,8 +2,9 @@
 
     PYTHONPATH=CLONE python benchmarks/pipeline_turn.py TURN.json
 
-Prints, as JSON, the seconds that grading took, opening sandbox and engines included, and what is
-on record of each case. It is a program of its own so that an old clone can be measured as well.
+Prints, as JSON, the seconds that grading took, opening sandbox and engines included, the processor
+seconds of the containers (null if one could not be counted), and what is on record of each case. It
+is a program of its own so that an old clone can be measured as well.
 """
 
 from __future__ import annotations
@@ -14,12 +15,17 @@ import tempfile
 import time
 from pathlib import Path
 
+# By the folder of this script: a package of this name on the path is that of the clone.
+from processor_time import ContainerTime  # type: ignore[import-not-found, unused-ignore]
+
 from judge import api
+from judge.sandbox.backends import docker
 
 
 def main() -> None:
     """Grades what the turn names."""
     turn = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    containers = ContainerTime.watching(docker.Container)
     with tempfile.TemporaryDirectory() as folder:
         options = api.ScoreOptions(
             dataset=turn["suite"],
@@ -44,11 +50,13 @@ def main() -> None:
         }
         for each in run.results
     ]
-    sandbox = run.report["run"].get("sandbox")
-    backend = sandbox["backend"] if sandbox else ""
-    print(
-        json.dumps({"judge": api.__file__, "seconds": seconds, "backend": backend, "cases": cases})
-    )
+    found = {
+        "judge": api.__file__,
+        "seconds": seconds,
+        "containers_s": None if containers.missed else containers.seconds,
+        "cases": cases,
+    }
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,20 @@
-"""Processor time of a command and of everything that it starts, by a control group of its own."""
+"""Processor time of a command and of everything that it starts, by a control group of its own.
+
+Containers are children of their daemon, and in none of the command's groups: those that a process
+starts are counted by their own groups (:class:`ContainerTime`). What the daemon itself takes for
+them is in neither.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 FIRST = Path("/sys/fs/cgroup/cpuacct")
 SECOND = Path("/sys/fs/cgroup")
@@ -47,6 +54,71 @@ def processor_time() -> Iterator[Spent]:
                     spent.group.rmdir()
                     break
                 time.sleep(0.1)
+
+
+class Meter:
+    """Processor time of this process and of everything that it starts from here on.
+
+    The process moves into a control group of its own; where none can be made, the time is that of
+    the process and of its children that have ended.
+    """
+
+    def __init__(self) -> None:
+        self._group = _made()
+        if self._group is not None:
+            (self._group / "cgroup.procs").write_text(str(os.getpid()))
+
+    @property
+    def seconds(self) -> float:
+        """What was spent so far."""
+        spent = _read(self._group) if self._group is not None else None
+        return sum(os.times()[:4]) if spent is None else spent
+
+
+@dataclass
+class ContainerTime:
+    """Processor time of the containers of this process, read just before each is removed.
+
+    Attributes:
+        seconds: of those that are gone.
+        missed: how many had no group that can be read here, such as those of a remote daemon.
+    """
+
+    seconds: float = 0.0
+    missed: int = 0
+    _read: set[str] = field(default_factory=set)
+
+    @classmethod
+    def watching(cls, container: Any) -> ContainerTime:
+        """Reads the group of each container when it is closed.
+
+        Args:
+            container: the class of containers of :mod:`judge.sandbox.backends.docker`.
+        """
+        counted = cls()
+        for name in ("end", "close"):
+            close = getattr(container, name)
+
+            @functools.wraps(close)
+            def read_first(itself: Any, close: Any = close) -> None:
+                counted.take(itself._identity)  # noqa: SLF001 - old clones have nothing else
+                close(itself)
+
+            setattr(container, name, read_first)
+        return counted
+
+    def take(self, identity: str) -> None:
+        """Adds what a container has used, once."""
+        if identity in self._read:
+            return
+        self._read.add(identity)
+        patterns = identity, f"*/{identity}", f"*/docker-{identity}.scope"
+        groups = [
+            group for root in (FIRST, SECOND) for name in patterns for group in root.glob(name)
+        ]
+        used = next((used for group in groups if (used := _read(group)) is not None), None)
+        self.missed += used is None
+        self.seconds += used or 0.0
 
 
 def _made() -> Path | None:

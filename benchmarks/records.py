@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from benchmarks.battery import PLACE, PLACE_RANGE, probes
 from benchmarks.evidence import Sample, fold_of, samples_of, trust_data
@@ -173,14 +173,14 @@ def record(measured: Iterable[Measured], engines: Sequence[Engine]) -> tuple[lis
 
 
 def judged(
-    measured: Iterable[Measured], tables: Callable[[str], Recalculator], misses: TextIO | None
+    measured: Iterable[Measured], tables: Callable[[str], Recalculator], miss: Callable[[str], None]
 ) -> Counts:
     """How many cells of each source the cascade has right, wrong, and open.
 
     Args:
         measured: the workbooks.
         tables: source -> a recalculator with the records for it.
-        misses: where every cell that is not right is written, a line of JSON each.
+        miss: gets a line of JSON for every cell that is not right.
     """
     counts: Counts = Counter()
     for item in measured:
@@ -193,8 +193,8 @@ def judged(
                 outcome = "right"
             else:
                 outcome = "wrong"
-            if misses is not None and outcome != "right":
-                misses.write(_as_line(item, ref, computed) + "\n")
+            if outcome != "right":
+                miss(_as_line(item, ref, computed))
             counts[item.source, outcome] += 1
             counts[item.source, "cells"] += 1
     return counts
@@ -232,22 +232,28 @@ def main() -> None:
             data = {"corpora": _sizes(alone), **trust_data(samples, versions)}
             TRUST.write_text(as_text(data), encoding="utf-8")
             table = read_table(data)
-        misses = None
-        if arguments.misses is not None:
-            misses = stack.enter_context(arguments.misses.open("w", encoding="utf-8"))
-        report = {"plain": judged(measured(), _always(engines, table), misses)}
+        misses = arguments.misses
+        lines = None if misses is None else stack.enter_context(misses.open("w", encoding="utf-8"))
+
+        def judge(way: str, tables: Callable[[str], Recalculator]) -> None:
+            def miss(line: str) -> None:
+                if lines is not None:
+                    print(f"{way}\t{line}", file=lines, flush=True)
+
+            report[way] = judged(measured(), tables, miss)
+
+        report: dict[str, Counts] = {}
+        judge("plain", _always(engines, table))
         if arguments.folds:
             folds = arguments.folds
             tables = {
                 fold: Recalculator(engines, trust=table)
                 for fold, table in _without_folds(samples, versions, folds)
             }
-            report["folds"] = judged(
-                measured(), lambda source: tables[fold_of(source, folds)], None
-            )
-        for name in names if arguments.without_each else ():
+            judge("folds", lambda source: tables[fold_of(source, folds)])
+        for name in names if arguments.without_each else arguments.without:
             rest = [engine for engine in engines if engine.name != name]
-            report[f"without {name}"] = judged(measured(), _always(rest, table), None)
+            judge(f"without {name}", _always(rest, table))
     print_report(report, alone, names)
 
 
@@ -343,6 +349,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--write", action="store_true", help="write judge/recalc/trust.json first")
     parser.add_argument("--folds", type=int, default=0, metavar="N")
     parser.add_argument("--without-each", action="store_true", help="without each engine as well")
+    parser.add_argument("--without", action="append", default=[], metavar="ENGINE")
     parser.add_argument("--misses", type=Path, help="where cells that are not right are listed")
     parser.add_argument("--answers", type=Path, help="where answers of engines stay for later runs")
     return parser.parse_args()

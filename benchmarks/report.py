@@ -27,6 +27,9 @@ from judge.report.load import LoadedRun, load_run
 from judge.report.shapes import inspect_files
 
 OPENINGS = 5
+NO_CHROMIUM = (
+    "no Chromium here: apt-get install chromium-headless-shell, or set JUDGE_CHROMIUM to one"
+)
 
 
 def enlarged(run: LoadedRun, tasks: int) -> LoadedRun:
@@ -66,10 +69,23 @@ def main() -> None:
         measure_opening(path.resolve())
 
 
+def find_chromium() -> str | None:
+    """``JUDGE_CHROMIUM``, or the machine's Chromium; Playwright cannot bring one of its own.
+
+    Rather the shell without windows: it needs a fifth to two fifths less processor time for the
+    same pages.
+    """
+    return (
+        os.environ.get("JUDGE_CHROMIUM")
+        or shutil.which("chromium-headless-shell")
+        or shutil.which("chromium")
+    )
+
+
 def measure_opening(path: Path) -> None:
-    chromium = os.environ.get("JUDGE_CHROMIUM") or shutil.which("chromium")
+    chromium = find_chromium()
     if chromium is None:
-        raise SystemExit("no Chromium here: apt-get install chromium")
+        raise SystemExit(NO_CHROMIUM)
     opened, listed = [], []
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:

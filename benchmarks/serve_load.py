@@ -2,7 +2,8 @@
 """What the online judge costs, in ratios and counts; see docs/serve.md.
 
     .venv/bin/python -m benchmarks.serve_load                          # all, on SQLite
-    .venv/bin/python -m benchmarks.serve_load claims waiting --database postgresql
+    .venv/bin/python -m benchmarks.serve_load --times 3 --database both # three times each, medians
+    .venv/bin/python -m benchmarks.serve_load claims notice --database postgresql
 
 processor      processor time beyond `judge score` on the same submissions as one file
 transactions   of the database from the request that hands in to the end of the judging
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import resource
@@ -113,7 +115,7 @@ def _beyond(kind: str, submissions: list[list[dict[str, Any]]]) -> dict[str, Any
     return {
         "judge score s": round(alone, 2),
         "server and dispatcher s": round(served, 2),
-        "beyond": f"{100 * (served / alone - 1):.0f} %",
+        "beyond %": round(100 * (served / alone - 1)),
         "ms a submission": round(1000 * (served - alone) / len(submissions), 1),
     }
 
@@ -178,7 +180,7 @@ def transactions(kind: str) -> dict[str, Any]:
         rig.wait_until_judged()
         seconds = time.monotonic() - began
         by_kind = {kind: count - before.get(kind, 0) for kind, count in _events(rig).items()}
-        acts = ("submission.accepted", "judging.running", "judging.done")
+        acts = ("submission.accepted", "judging.running", "judging.done", "board.changed")
         return {
             "submissions": len(submissions),
             "events by kind": {kind: count for kind, count in by_kind.items() if count},
@@ -622,16 +624,32 @@ MEASURES: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+def median_of(values: Sequence[Any]) -> Any:
+    """The median of each number in what a measure gave several times; anything else of the last."""
+    last = values[-1]
+    if isinstance(last, dict):
+        return {name: median_of([value[name] for value in values]) for name in last}
+    if isinstance(last, list):
+        return [median_of(column) for column in zip(*values, strict=True)]
+    return statistics.median(values) if isinstance(last, int | float) else last
+
+
 def main() -> None:
     """Runs the command."""
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("measures", nargs="*", default=list(MEASURES))
-    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--database", choices=["sqlite", "postgresql", "both"], default="sqlite")
+    parser.add_argument("--times", type=int, default=1)
     options = parser.parse_args()
-    for name in options.measures:
-        seen = MEASURES[name](options.database)
-        load = round(os.getloadavg()[0])
-        print(f"{name}, {options.database}, load {load}: {json.dumps(seen)}", flush=True)
+    kinds = ["sqlite", "postgresql"] if options.database == "both" else [options.database]
+    for name, kind in itertools.product(options.measures, kinds):
+        seen = []
+        for _ in range(options.times):
+            seen.append(MEASURES[name](kind))
+            load = round(os.getloadavg()[0])
+            print(f"{name}, {kind}, load {load}: {json.dumps(seen[-1])}", flush=True)
+        if options.times > 1:
+            print(f"{name}, {kind}, median of {options.times}: {json.dumps(median_of(seen))}")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ import sqlalchemy as sa
 
 from judge.errors import JudgeError
 from judge.serve.access.accounts import create_account, create_token
-from judge.serve.boards.versions import Boards, NewBoard, document_of, setting_of
+from judge.serve.boards.versions import RENEWED, Boards, NewBoard, document_of, setting_of
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
 from judge.serve.client import Client, Handed
 from judge.serve.context import Server
@@ -251,8 +251,17 @@ class Rig:
             time.sleep(0.05)
 
     def wait_until_judged(self) -> None:
-        """Waits for the end of the queue."""
+        """Waits for the end of the queue, and for the boards if a server runs that renews them."""
         self.wait_for("the end of the queue", lambda: not self.count("queued", "running"))
+        server = self.parts.get("server")
+        if server is not None and server.lives:
+            self.wait_for("the boards", self._are_renewed)
+
+    def _are_renewed(self) -> bool:
+        judged = sa.select(sa.func.max(t.event.c.seq)).where(t.event.c.kind == "submission.judged")
+        with self.server.database.reading() as connection:
+            last = connection.scalar(judged) or 0
+        return int(self.server.setting(RENEWED) or 0) >= int(last)
 
     def leftovers(self) -> list[str]:
         """Command lines of processes that outlived the part that started them, after a while."""

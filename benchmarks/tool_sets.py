@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from openpyxl.utils import coordinate_to_tuple, get_column_letter
+
 import judge
 from judge.api.infer_options import InferOptions
 from judge.api.inferring import make_plan
@@ -99,8 +101,37 @@ def _rows(gold: Any, area: CellRange) -> Rows | None:
     return rows
 
 
-def calls_of(names: Sequence[str], answer: Answer, output: str, given: str) -> list[list[Any]]:
-    """The turns of the model: pairs of a tool and its arguments."""
+def _window(first: str, rows: Rows) -> str:
+    """The range of rows that begin at a cell."""
+    row, column = coordinate_to_tuple(first)
+    last = f"{get_column_letter(column + len(rows[0]) - 1)}{row + len(rows) - 1}"
+    return f"{first}:{last}"
+
+
+def _cells(first: str, rows: Rows) -> list[dict[str, Any]]:
+    """The cells of rows that begin at a cell, one by one."""
+    top, left = coordinate_to_tuple(first)
+    return [
+        {"cell": f"{get_column_letter(left + right)}{top + down}", "value": value}
+        for down, row in enumerate(rows)
+        for right, value in enumerate(row)
+    ]
+
+
+def calls_of(
+    tools: Mapping[str, Mapping[str, Any]], answer: Answer, output: str, given: str
+) -> list[list[Any]]:
+    """The turns of the model: pairs of a tool and its arguments.
+
+    Args:
+        tools: name -> schema of its arguments.
+        answer: what to write.
+        output: path of the workbook that counts.
+        given: path of the input.
+    """
+    names = list(tools)
+    taken = tools.get("write_cells", {}).get("properties", {})
+    path = next((name for name in ("path", "file_path") if name in taken), "path")
     turns: list[list[Any]] = []
     script = (
         "import json, openpyxl\n"
@@ -125,6 +156,13 @@ def calls_of(names: Sequence[str], answer: Answer, output: str, given: str) -> l
                 "file_path": output, "sheet_name": sheet, "start_cell": first, "data": rows},
             "write_range": lambda sheet, first, rows: {
                 "path": output, "sheet": sheet, "at": first, "rows": rows},
+            "write_data_to_excel": lambda sheet, first, rows: {
+                "filepath": output, "sheet_name": sheet, "start_cell": first, "data": rows},
+            "excel_write_to_sheet": lambda sheet, first, rows: {
+                "fileAbsolutePath": output, "sheetName": sheet, "newSheet": False,
+                "range": _window(first, rows), "values": rows},
+            "write_cells": lambda sheet, first, rows: {
+                path: output, "sheet": sheet, "cells": _cells(first, rows)},
             "excel_write_range": lambda sheet, first, rows: {
                 "path": output, "sheet": sheet, "start_cell": first, "data": rows},
         }  # fmt: skip
@@ -140,14 +178,15 @@ class Knowing:
 
     Args:
         tasks: the tasks.
-        names: of the tools that it is offered.
+        definitions: of the tools that it is offered.
     """
 
     endpoint = "http://scripted/v1"
 
-    def __init__(self, tasks: Mapping[str, Task], names: Sequence[str]) -> None:
-        self._names = names
-        self._scripts: dict[str, list[list[Any]]] = {}
+    def __init__(self, tasks: Mapping[str, Task], definitions: Sequence[Mapping[str, Any]]) -> None:
+        self._tools = {
+            str(one["function"]["name"]): one["function"]["parameters"] for one in definitions
+        }
         self._tasks = tasks
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -159,7 +198,7 @@ class Knowing:
                 if given in prompt:
                     answer = answer_of(task, case.number) or Answer(())
                     output = f"/home/agent/out/{case.path.name}"
-                    turns = calls_of(self._names, answer, output, given)
+                    turns = calls_of(self._tools, answer, output, given)
                     turn = sum(message["role"] == "assistant" for message in request.messages)
                     calls = [
                         ToolCall(f"c{turn}x{at}", name, json.dumps(arguments))
@@ -197,14 +236,17 @@ def measure(options: argparse.Namespace, asked: str, tasks: Mapping[str, Task]) 
     )  # fmt: skip
     plan = planned.plan
     assert plan.tools is not None
-    names = [str(each["function"]["name"]) for each in plan.tool_definitions]
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox, jobs=1)))
         calculator = stack.enter_context(SharedCalculator(options.sandbox))
         store = stack.enter_context(RunDirectory(out))
         resources = Resources(
-            Knowing(tasks, names), sandbox=sandbox, calculator=calculator, jobs=1, concurrency=1
+            Knowing(tasks, plan.tool_definitions),
+            sandbox=sandbox,
+            calculator=calculator,
+            jobs=1,
+            concurrency=1,
         )
         summary = asyncio.run(run_inference(plan, store, resources))
         for name, problem in summary.failures.items():

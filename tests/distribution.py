@@ -8,6 +8,7 @@ that the processors are busy from the beginning to the end while the two others 
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterable
 
@@ -93,6 +94,7 @@ def unit_of(node_id: str) -> str:
     return node_id if apart else node_id.partition("::")[0]
 
 
+@functools.cache  # asked of all that is left whenever a unit is handed out
 def rank(unit: str) -> int:
     """Where in the order of ``LONGEST`` a unit stands."""
     return next(

@@ -13,6 +13,7 @@ from judge.annotate.edits import edit_to_json as edit_to_json
 from judge.annotate.edits import parse_assignment as parse_assignment
 from judge.annotate.hack import accepted_solutions as accepted_solutions
 from judge.annotate.hack import save_hack as save_hack
+from judge.annotate.hack import solutions_file as solutions_file
 from judge.annotate.hack import try_hack as try_hack
 from judge.annotate.model_ideas import ModelAsked as ModelAsked
 from judge.annotate.model_ideas import ask_for_ideas as ask_for_ideas

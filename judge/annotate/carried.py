@@ -97,9 +97,9 @@ class Material:
         return frozenset(value for value in self.answer.values() if isinstance(value, str))
 
     @cached_property
-    def _whole_texts(self) -> tuple[str, ...]:
-        """The text of cells, each once."""
-        return tuple({value for value in self.constants.values() if isinstance(value, str)})
+    def whole_texts(self) -> frozenset[str]:
+        """The text of cells."""
+        return frozenset(value for value in self.constants.values() if isinstance(value, str))
 
     def _holds_another(self, text: str) -> bool:
         """Whether a key is put together from others: a new name for it would be none for them."""
@@ -107,7 +107,7 @@ class Material:
             return True
         return any(
             len(other) > 1 and len(other) < len(text) and _word(other).search(text)
-            for other in self._whole_texts
+            for other in self.whole_texts
             if other in text
         )
 
@@ -119,14 +119,24 @@ class Material:
             for value in self.constants.values()
         )
 
-    def may_rename(self, text: str) -> bool:
-        """Whether text is a key that could be any other one: nothing else names it, or a part."""
+    def may_rename(self, text: str, others: Sequence[str]) -> bool:
+        """Whether text is a key that could be any other one: nothing else names it, or a part.
+
+        Args:
+            text: the key.
+            others: the other keys of its column; a word that it shares with one does not name it.
+        """
         folded = text.casefold()
         if not (
             1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text)) and text == text.strip()
         ):
             return False
-        if _word(folded).search(self.instruction.casefold()) or folded in self.headings:
+        spoken = self.instruction.casefold()
+        if _word(folded).search(spoken) or folded in self.headings:
+            return False
+        shared = {word for other in others for word in _LONG_WORD.findall(other.casefold())}
+        own = set(_LONG_WORD.findall(folded)) - shared
+        if any(_word(word).search(spoken) for word in own):
             return False
         if any(folded == name.casefold() for name in self.workbook.sheet_names):
             return False
@@ -139,6 +149,9 @@ class Material:
             for piece in self.answer_texts
         )
 
+
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+"""A word of a key by which a question may mean the key."""
 
 Relation = Callable[[Material, random.Random], Iterator[Idea]]
 
@@ -208,25 +221,49 @@ def _is_free(new: str, material: Material) -> bool:
     )
 
 
-def _keys(material: Material) -> Iterator[tuple[str, list[str]]]:
-    """Keys that occur at least twice, with the terms that they are among; the answer's first."""
+def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Keys that occur at least twice, with the terms that they are among; the answer's first.
+
+    With ``named``, keys that the question names are among them.
+    """
     made: set[str] = set()
     for group in material.subject.groups:
         if group.kind is not Kind.TEXT:
             continue
         for terms in _terms(group):
             counts = Counter(terms)
+            if named and len(counts) == 1:
+                continue  # it is with others in another column
             usual = sorted(
-                counts, key=lambda term: (term not in material.answer_texts, -counts[term])
+                counts,
+                key=lambda term: (
+                    term not in material.answer_texts,
+                    term not in material.whole_texts,
+                    -counts[term],
+                    term,
+                ),
             )
             for term in usual[:MAX_TRIED]:
-                if term not in made and material.may_rename(term) and material.counts(term) > 1:
+                if term in made or material.counts(term) < 2:
+                    continue
+                others = [other for other in usual[:MAX_TERMS] if other != term]
+                if (named and _is_key(term)) or material.may_rename(term, others):
                     made.add(term)
-                    yield term, list(counts)
+                    yield term, list(counts)[:MAX_TERMS]
 
+
+def _is_key(text: str) -> bool:
+    return 1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text))
+
+
+_PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")
+"""Words of questions by which a longer key may be meant as well."""
 
 MAX_TRIED = 12
 """Terms of one column that are tried."""
+
+MAX_TERMS = 200
+"""Terms of one column that are compared with each other."""
 
 
 def _longer(key: str) -> str:
@@ -259,14 +296,18 @@ def _drawn(keys: Sequence[str], rng: random.Random, count: int) -> list[str]:
 def keys_within_keys(material: Material, rng: random.Random) -> Iterator[Idea]:
     """One key under a name that begins, or ends, with another key."""
     made: Counter[str] = Counter()
-    for short, terms in _keys(material):
+    named = _PARTS.search(material.instruction.casefold()) is None
+    for short, terms in _keys(material, named=named):
         others = [
-            term for term in terms if term != short and material.may_rename(term)
-            and short not in term and term not in short
-        ]  # fmt: skip
+            term
+            for term in rng.sample(terms, min(MAX_TRIED, len(terms)))
+            if short not in term
+            and term not in short
+            and material.may_rename(term, [key for key in terms if key != term])
+        ]
         if not others or _is_sorted(terms, material):
             continue
-        other = rng.choice(others)
+        other = others[0]
         for what, new in (("begins", _longer(short)), ("ends", _with_beginning(short))):
             if made[what] < MAX_KEYS and _is_free(new, material):
                 made[what] += 1
@@ -425,19 +466,21 @@ def remark_columns(material: Material, rng: random.Random) -> Iterator[Idea]:
 # -- records in other rows ------------------------------------------------------------------------
 
 
-def _swap(table: Table, first: int, second: int) -> tuple[Edit, ...]:
-    return (
-        *moved_row(table, first, second, in_place=False),
-        *moved_row(table, second, first, in_place=False),
+Pairs = Sequence[tuple[int, int]]
+
+
+def _swaps(table: Table, pairs: Pairs) -> tuple[Edit, ...]:
+    return tuple(
+        edit
+        for first, second in pairs
+        for source, target in ((first, second), (second, first))
+        for edit in moved_row(table, source, target, in_place=False)
     )
 
 
-def _swapped(
-    table: Table, first: int, second: int, material: Material
-) -> Callable[[Values], Values]:
-    """What a swap of two rows does to an answer that runs along them; nothing to another."""
-    areas = _areas_along(table, material)
-    rows = {first: second, second: first}
+def _swapped(pairs: Pairs, areas: Sequence[CellRange]) -> Callable[[Values], Values]:
+    """What swapped rows do to an answer that runs along them; nothing to another."""
+    rows = dict(pairs) | {second: first for first, second in pairs}
 
     def carry(answer: Values) -> Values:
         return {
@@ -463,23 +506,35 @@ def _in(areas: Sequence[CellRange], ref: CellRef) -> bool:
 
 def swapped_records(material: Material, rng: random.Random) -> Iterator[Idea]:
     """The first and the last record of a table in each other's rows."""
+    del rng
     for table in material.subject.tables[:MAX_TABLES]:
         rows = list(table.rows)
-        if len(rows) < 5 or not is_plain(table):
+        if not MIN_SWAPPED <= len(rows) <= MAX_SWAPPED or not is_plain(table):
             continue
-        middle = rng.choice(rows[1:-2])
+        areas = _areas_along(table, material)
+        if any(
+            not column.is_answer and area.min_column <= column.number <= area.max_column
+            for area in areas
+            for column in table.columns
+        ):
+            continue  # the answer is the table itself, with rows taken out or in another order
+        pairs = list(zip(rows[1:-1], reversed(rows[1:-1]), strict=True))[: (len(rows) - 2) // 2]
         yield Idea(
             "swapped-records",
             f"the first and the last record of {table.sheet!r} swapped",
-            _swap(table, rows[0], rows[-1]),
-            relation="the order of the records does not matter to the question: two records in the "
-            "middle may be swapped, but not the first and the last",
+            _swaps(table, [(rows[0], rows[-1])]),
+            relation="the order of the records does not matter to the question: those between the "
+            "first and the last may be in any order, but those two may not change places",
             carried=Carried(
-                _swapped(table, rows[0], rows[-1], material),
-                trial=_swap(table, middle, middle + 1),
-                trial_answer=_swapped(table, middle, middle + 1, material),
+                _swapped([(rows[0], rows[-1])], areas),
+                trial=_swaps(table, pairs),
+                trial_answer=_swapped(pairs, areas),
             ),
         )
+
+
+MIN_SWAPPED, MAX_SWAPPED = 5, 200
+"""Rows of a table whose records change places."""
 
 
 def _amounts(table: Table) -> list[Column]:

@@ -7,13 +7,13 @@ wrong wherever the formula is. Such sources count as one, however many there are
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from judge.annotate.answers import Moved
 from judge.core.records.cases import CaseComparison
 from judge.core.submission import Submission
+from judge.formulas.functions import PREFIX
 from judge.formulas.lexer import Kind, tokens
 from judge.formulas.shift import shape_of
 from judge.workbook.cell import CellRange
@@ -50,7 +50,7 @@ def skeleton(formula: str) -> str:
     for token in words:
         bare = shape_of(token)
         if token.kind in _WORDS:
-            bare = _PREFIX.sub("", bare)
+            bare = PREFIX.sub("", bare)
         elif token.kind is Kind.BRACKETS:
             bare = "".join(bare.split()).upper()
         pieces.append(_LOGICAL.get(bare, bare))
@@ -61,7 +61,6 @@ def skeleton(formula: str) -> str:
     return "".join(pieces).replace("#:#", "#")
 
 
-_PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.)+", re.IGNORECASE)
 _WORDS = (Kind.NAME, Kind.FUNCTION)
 _LOGICAL = {"TRUE": "1", "FALSE": "0"}
 

@@ -17,7 +17,7 @@ from judge.annotate.validator import problem_of
 from judge.compare.profiles import get_profile
 from judge.core.submission import Submission
 from judge.core.verdict import Verdict
-from judge.errors import UsageError
+from judge.errors import SubmissionError, UsageError
 from judge.grading.case import GradingRules
 from judge.grading.store import SUBMISSIONS_FILE
 from judge.suites.submissions import load_submissions
@@ -139,6 +139,23 @@ def foreign_problem(annotator: Annotator, task_id: str, base: CaseData, workbook
     return ""
 
 
+def solutions_file(given: Path) -> Path:
+    """The file of solutions that a path names: itself, or that of a run's directory.
+
+    Raises:
+        SubmissionError: a directory holds no solutions.
+    """
+    if not given.is_dir():
+        return given
+    file = given / SUBMISSIONS_FILE
+    if not file.is_file():
+        raise SubmissionError(
+            f"{given} holds no {SUBMISSIONS_FILE}",
+            hint="Name a file of solutions (.jsonl), or the directory of a run.",
+        )
+    return file
+
+
 def accepted_solutions(
     annotator: Annotator, task_id: str, files: Sequence[Path]
 ) -> dict[str, Submission]:
@@ -158,7 +175,7 @@ def accepted_solutions(
     by_name: dict[str, Submission] = {}
     names = [file.name for file in files]
     for given in files:
-        file = given / SUBMISSIONS_FILE if given.is_dir() else given
+        file = solutions_file(given)
         shown = given.name if names.count(given.name) == 1 else str(given)
         for submission in load_submissions(file, annotator.book.suite, ids=[task_id]):
             name = submission.label or submission.model or "solution"

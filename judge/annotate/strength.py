@@ -400,6 +400,15 @@ class TaskStrength:
     programs: int
 
     @property
+    def mistakes_left(self) -> tuple[str, ...]:
+        """The mistakes, with line and text, of the wrong programs that every case accepts.
+
+        Some are not mistakes: there is no way to tell which mutants are as correct as the original.
+        """
+        mutants = [name for name in self.solutions if name in self.survivors and _is_mutant(name)]
+        return tuple(name.partition(": ")[2] for name in mutants)
+
+    @property
     def unprotected(self) -> str:
         """Why no case protects the task, or empty."""
         if self.untouched_passes:
@@ -673,6 +682,11 @@ FIRST_MUTANT = 1_000
 def solution_name(submission: Submission) -> str:
     """The name of a solution in a kill matrix; unique within its task."""
     return f"{submission.sample}: {submission.label or submission.model or 'solution'}"
+
+
+def _is_mutant(name: str) -> bool:
+    """Whether a name of :func:`solution_name` is that of a wrong program made here."""
+    return int(name.partition(":")[0]) >= FIRST_MUTANT
 
 
 def _untouched_passes(task: Task, settings: Settings) -> bool:

@@ -209,8 +209,11 @@ class Suggester:
         self._sources = len(references) + (not formulas_problem(task, base, ()))
         self._itself = (
             SelfComparison(task, base, others, maker, self._rules, self._limits)
-            if victims and not references and maker.formulas_say_nothing(task, base)
+            if victims and not references
             else None
+        )
+        self._has_no_source = bool(
+            self._itself is not None and maker.formulas_say_nothing(task, base)
         )
         self._answer = _answer_of(task, base, maker)
         self.contradictions: list[str] = []
@@ -228,7 +231,7 @@ class Suggester:
             workbooks = self._base.input_workbook, self._base.gold_workbook
             material = Material(subject, *workbooks, self._task.instruction, self._answer)
             yield from carried_ideas(material, seed)
-        if self._itself is not None and self._itself.golds:
+        if self._has_no_source and self._itself is not None and self._itself.golds:
             yield from relation_ideas(subject, self._task.instruction, self._itself.golds, seed)
 
     def reads(self) -> Reads:
@@ -320,11 +323,15 @@ class Suggester:
             )
         except (WorkbookError, PositionError, UsageError) as error:
             return Suggestion(0, idea, None, error.message)
-        if proposal.gold is None and self._itself is not None:
+        if proposal.gold is None and self._has_no_source:
             return self._by_relation(idea, proposal)
         if carried is not None:
             return self._by_carrying(idea, proposal)
-        return self._examined(idea, proposal)
+        examined = self._examined(idea, proposal)
+        if examined.rejected and idea.twins and self._itself is not None:
+            # The gold's formulas have nothing against the programs; they may have the same fault.
+            return self._by_relation(idea, proposal)
+        return examined
 
     def _by_carrying(self, idea: Idea, proposal: Proposal) -> Suggestion:
         """The suggestion of an idea whose answer is that of the case, carried over."""
@@ -365,7 +372,7 @@ class Suggester:
         return {name: program for name, program in self._victims.items() if name not in lost}
 
     def _repeated(self, proposal: Proposal) -> tuple[tuple[Trial, ...], str]:
-        if self._itself is None or proposal.gold is not None:
+        if not self._has_no_source or self._itself is None or proposal.gold is not None:
             return (), ""
         if self._kills.get(_REPEATED, 0) >= ENOUGH_KILLS:
             return (), ""

@@ -265,6 +265,10 @@ def _logo() -> bytes:
     )
 
 
+EVALUATION_FRAMEWORK = "sheetjudge"
+"""What the judge is called in files of Hugging Face; both of them have to say the same."""
+
+
 def eval_yaml(suite: Suite) -> str:
     """``eval.yaml`` of a data set on Hugging Face: the suite as a task of its evaluations.
 
@@ -275,7 +279,7 @@ def eval_yaml(suite: Suite) -> str:
             "name": suite.name,
             "description": f"{len(suite.tasks)} tasks of spreadsheet work with "
             f"{suite.case_count} cases; digest {suite.digest}.",
-            "evaluation_framework": "sheetjudge",
+            "evaluation_framework": EVALUATION_FRAMEWORK,
             "tasks": [{"id": "hard_score"}, {"id": "soft_score"}],
         }
     )

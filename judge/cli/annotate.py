@@ -545,15 +545,7 @@ def page(
     first="files mutants out ids jobs as_json",
 )
 @click.argument("suite")
-@option(
-    "--submissions",
-    "files",
-    multiple=True,
-    required=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    section=Section.JUDGED,
-    help="Solutions (.jsonl); may be repeated.",
-)
+@submissions_option(required=True, help="Solutions (.jsonl) or a run; may be repeated.")
 @option(
     "--out", type=click.Path(path_type=Path), default="results/strength", show_default=True,
     section=Section.JUDGED, help="Folder for the verdicts; what it holds is not judged again.",
@@ -573,7 +565,7 @@ def strength(suite: str, as_json: bool, **options: Any) -> None:
 
     Judges the solutions on all cases, and wrong solutions that are made from the accepted ones.
     Shows for each task how many solutions each case kills, how many of them no other case kills,
-    the fewest cases that keep all kills, and the solutions that no case kills.
+    the fewest cases that keep all kills, and the mistakes that no case notices.
     """
     limits = read_limits(options)
     jobs = options["jobs"] or cores()
@@ -599,12 +591,13 @@ def _read_solutions(files: Sequence[Path], suite: Any, ids: Sequence[str]) -> Pa
 
     pairs: Pairs = []
     samples: dict[str, int] = {}
-    for file in files:
+    for given in files:
+        file = annotation.solutions_file(given)
         for submission in api.load_submissions(file, suite, ids=ids or None):
             # Several files may number their samples alike.
             sample = samples.get(submission.task_id, 0)
             samples[submission.task_id] = sample + 1
-            label = submission.label or f"{submission.model or file.stem} #{submission.sample}"
+            label = submission.label or f"{submission.model or given.stem} #{submission.sample}"
             pairs.append(
                 (suite.task(submission.task_id), replace(submission, sample=sample, label=label))
             )
@@ -620,6 +613,7 @@ def _strength_as_json(strength: TaskStrength) -> dict[str, object]:
         "adds": {str(number): sorted(names) for number, names in strength.adds.items()},
         "smallest": list(strength.smallest),
         "survivors": sorted(strength.survivors),
+        "mistakes_left": list(strength.mistakes_left),
         "unprotected": strength.unprotected,
     }
 
@@ -643,6 +637,7 @@ def _print_strength(measured: Sequence[TaskStrength]) -> None:
         )
     print_table(shown)
     console = make_console()
+    _print_mistakes(measured)
     solutions = sum(len(strength.solutions) for strength in measured)
     survivors = sum(len(strength.survivors) for strength in measured)
     console.print(
@@ -650,3 +645,17 @@ def _print_strength(measured: Sequence[TaskStrength]) -> None:
         f"some case; {sum(bool(strength.unprotected) for strength in measured)} tasks that no "
         "case protects"
     )
+
+
+def _print_mistakes(measured: Sequence[TaskStrength]) -> None:
+    """The mistakes of wrong programs that every case accepts, task by task."""
+    left = [(strength.task_id, strength.mistakes_left) for strength in measured]
+    if not any(mistakes for _, mistakes in left):
+        return
+    shown = table("!task", "a mistake that no case notices")
+    for task_id, mistakes in left:
+        for mistake in mistakes[:SHOWN]:
+            shown.add_row(task_id, mistake)
+        if len(mistakes) > SHOWN:
+            shown.add_row(task_id, f"… {len(mistakes) - SHOWN} more: see --json")
+    print_table(shown)

@@ -117,6 +117,14 @@ def sandbox() -> None:
     help="The server's arguments; {work} is the folder that an agent works in.",
 )
 @option(
+    "--env",
+    "variables",
+    section=Section.TOOLS,
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A variable of the server's environment; may be repeated.",
+)
+@option(
     "--verifier",
     section=Section.ISOLATION,
     is_flag=True,
@@ -137,6 +145,7 @@ def build(
     files: Path | None,
     command: str,
     arguments: str,
+    variables: tuple[str, ...],
     verifier: bool,
     base: str | None,
     as_json: bool,
@@ -149,17 +158,23 @@ def build(
     def report(line: str) -> None:
         click.echo(line, err=True)
 
-    given = {"--wheels": wheels, "--entry": entry, "--files": files, "--command": command}
+    given: dict[str, object] = {
+        "--wheels": wheels,
+        "--entry": entry,
+        "--files": files,
+        "--command": command,
+    }
+    given |= {"--args": arguments, "--env": variables}
     stray = [name for name, value in given.items() if value and server is None]
-    if stray or (arguments and server is None):
-        raise UsageError(f"{(*stray, '--args')[0]} belongs to --mcp NAME")
+    if stray:
+        raise UsageError(f"{stray[0]} belongs to --mcp NAME")
     if server is not None:
         folder = wheels or files
         if folder is None or (wheels is not None and files is not None):
             raise UsageError("--mcp takes --wheels FOLDER or --files FOLDER")
-        if (wheels is None) == bool(entry):
+        if (wheels is None and entry) or (files is None and command):
             raise UsageError("--wheels goes with --entry, and --files with --command")
-        source = api.ServerSource(server, folder, entry, command, arguments)
+        source = api.ServerSource(server, folder, entry, command, arguments, variables)
         built = api.build_servers(source, backend, report)
     elif verifier:
         built = {"verifier": api.build_verifier_image(report)}

@@ -105,6 +105,7 @@ def submit(
         else:
             view = client.status(_checked(str(status)))
         if wait:
+            click.echo(f"{to.rstrip('/')}/submissions/{view['id']}", err=True)
             view = _wait(client, view["id"])
         _show(view, as_json=as_json)
     if wait and view["state"] != "done":
@@ -112,8 +113,6 @@ def submit(
 
 
 def _wait(client: Client, submission: str) -> dict[str, Any]:
-    click.echo(submission, err=True)
-
     def tell(view: dict[str, Any]) -> None:
         click.echo(f"{submission}: {view['state']}", err=True)
 

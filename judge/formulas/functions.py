@@ -10,7 +10,11 @@ Microsoft's function reference ("Excel functions (alphabetical)").
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Mapping
+
+PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
+"""The prefixes of a function name in a file."""
 
 
 def _names(text: str) -> frozenset[str]:

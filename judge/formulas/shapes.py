@@ -11,7 +11,7 @@ import functools
 import re
 from typing import NamedTuple
 
-from judge.formulas.functions import CLASSIC, PREFIXED, SINGLE_VALUES, TAKES_RANGES
+from judge.formulas.functions import CLASSIC, PREFIX, PREFIXED, SINGLE_VALUES, TAKES_RANGES
 from judge.formulas.traits import units
 
 MAX_ALIKE = 2
@@ -28,7 +28,6 @@ NAMED = "LAMBDA()"
 INTERSECTS = "@"
 """The call that stands for a range where one value is expected."""
 
-_PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 
 _ARRAYS = frozenset(
     (
@@ -68,6 +67,11 @@ class Call(NamedTuple):
         """Whether it gets a computed array, or several values where it takes one."""
         return self.function.endswith(OF_ARRAYS)
 
+    @property
+    def omits(self) -> bool:
+        """Whether an argument is left out between commas."""
+        return "(_" in self.shape or ",_" in self.shape
+
 
 def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> tuple[Call, ...]:
     """The calls of a formula; never empty.
@@ -83,14 +87,20 @@ def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> 
 _DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
+_FALLS_BACK = re.compile(r"[=\s]*(?:_[a-z]+\.)*IF(?:ERROR|NA)\b", re.IGNORECASE)
+"""How a formula begins that may be one IFERROR or IFNA; reading the others takes long."""
+
+
 @functools.lru_cache(maxsize=8192)
 def fallback(formula: str) -> str | float | None:
     """The constant that an IFERROR or IFNA around a whole formula gives for an error; None without.
 
     An engine that lacks something has an error inside, so this value stands for one.
     """
+    if _FALLS_BACK.match(formula) is None:
+        return None
     words = [unit for unit in units(formula.removeprefix("=")) if unit[0] != "space"]
-    if len(words) < 5 or _PREFIX.sub("", words[0][1]).upper() not in ("IFERROR", "IFNA"):
+    if len(words) < 5 or PREFIX.sub("", words[0][1]).upper() not in ("IFERROR", "IFNA"):
         return None
     depth = 0
     for at, (kind, _) in enumerate(words):
@@ -169,7 +179,7 @@ class _Reading:
                 frame.operands.pop()
             frame.operands.append("m")
         elif kind == "function":
-            self._stack.append(_Frame(_PREFIX.sub("", text).upper()))
+            self._stack.append(_Frame(PREFIX.sub("", text).upper()))
         elif kind == "open":
             self._stack.append(_Frame(""))
         elif kind == "separator":

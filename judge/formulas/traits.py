@@ -14,13 +14,12 @@ from judge.formulas.functions import (
     CLASSIC,
     LOGICAL,
     NATIVE_ARRAYS,
+    PREFIX,
     PREFIXED,
     TAKES_RANGES,
     VOLATILE,
 )
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, Kind, Token, is_range, is_too_long, tokens
-
-_PREFIX = re.compile(r"(?:_xlfn\.|_xlws\.|_xludf\.)+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +107,11 @@ NEVER_READ = FormulaTraits(
 def _traits(formula: str) -> FormulaTraits:
     reading = _Reading()
     reading.read(formula)
-    bare = frozenset(_PREFIX.sub("", call).upper() for call in reading.calls)
+    bare = frozenset(PREFIX.sub("", call).upper() for call in reading.calls)
     unprefixed = frozenset(
         call.upper()
         for call in reading.calls
-        if call.upper() in PREFIXED and not _PREFIX.match(call)
+        if call.upper() in PREFIXED and not PREFIX.match(call)
     )
     local = reading.parameters
     return FormulaTraits(
@@ -299,13 +298,13 @@ class _Reading:
         outer = self._stack[-1]
         if len(self._stack) == 1:
             if self._top_first is None and not outer.tokens:
-                self._top_first = _PREFIX.sub("", upper)
+                self._top_first = PREFIX.sub("", upper)
             else:
                 self._top_other = True
         if outer.bare_range and outer.tokens:
             self._range_in_expression(outer)
         outer.tokens += 1
-        bare = _PREFIX.sub("", upper)
+        bare = PREFIX.sub("", upper)
         native = outer.native or bare in NATIVE_ARRAYS
         self._stack.append(_Frame(bare, native=native, around=outer.call))
 

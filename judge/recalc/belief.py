@@ -37,7 +37,8 @@ MAX_CHANCE = 0.998
 LEAD = 0.05
 """How much heavier a value has to be than the next one."""
 
-_WITNESSES = (LIBREOFFICE, *PAIR_ENGINES)
+WITNESSES = frozenset((LIBREOFFICE, *PAIR_ENGINES))
+"""The engines that have a word in every cell."""
 
 Words = Mapping[str, CellValue]
 """Engine -> what it gives for a cell."""
@@ -113,6 +114,7 @@ def believe(
         instead: what the formula gives instead of an error, by
             :func:`judge.formulas.shapes.fallback`.
     """
+    words = _of_able(words, calls, trust, instead)
     weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
     found = verdicts(words, weights)
     if any(call.is_of_arrays for call in calls):
@@ -137,6 +139,22 @@ def believe(
     return first
 
 
+def _of_able(words: Words, calls: Sequence[Call], trust: TrustTable, instead: CellValue) -> Words:
+    """The words without errors that may only show that an engine needs every argument.
+
+    Where an argument is left out, an error counts beside a value of another engine only if its
+    engine was measured with that shape.
+    """
+    omitting = [call for call in calls if call.omits]
+    if not omitting or all(is_error(word, instead) for word in words.values()):
+        return words
+    return {
+        name: word
+        for name, word in words.items()
+        if not is_error(word, instead) or trust.is_shaped(name, omitting)
+    }
+
+
 def _office_before_one_alone(found: list[Verdict], instead: CellValue) -> list[Verdict]:
     """The verdicts without a value that one quick engine gives alone where LibreOffice has another.
 
@@ -150,7 +168,7 @@ def _office_before_one_alone(found: list[Verdict], instead: CellValue) -> list[V
 
 def _is_unanimous(verdict: Verdict, instead: CellValue) -> bool:
     """Whether LibreOffice and a quick engine agree on a value, or all three on an error."""
-    enough = len(_WITNESSES) if is_error(verdict.value, instead) else 2
+    enough = len(WITNESSES) if is_error(verdict.value, instead) else 2
     return LIBREOFFICE in verdict.engines and len(verdict.engines) >= enough
 
 
@@ -167,7 +185,9 @@ def is_settled(
     """
     weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
     found = verdicts(words, weights)
-    if not found or len(found[0].engines) < 2 or any(call.is_of_arrays for call in calls):
+    if not found or len(found[0].engines) < 2:
+        return False
+    if any(call.is_of_arrays or call.omits for call in calls):
         return False
     if found[0].value in (0, 1):
         return False  # a missing engine may know it as TRUE or FALSE

@@ -21,7 +21,7 @@ from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
-from judge.recalc.belief import Overruled, believe, is_settled, possible_words
+from judge.recalc.belief import WITNESSES, Overruled, believe, is_settled, possible_words
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
@@ -36,6 +36,9 @@ _IN_ORDER = (LIBREOFFICE, *PAIR_ENGINES, FORMULAS)
 
 _OPEN = "open"
 """Stands, among engines that were overruled, for a cell whose value depends on what is missing."""
+
+_ABSENT = "absent"
+"""Stands, among engines that were overruled, for a cell without a value for want of an engine."""
 
 _NAMELESS = ErrorValue("#NAME?")
 
@@ -160,7 +163,8 @@ class _Open:
     """A cell whose value depends on what is missing.
 
     Attributes:
-        engines: those whose answers could change it, not asked, out of time, or ended.
+        engines: those whose answers could change it, not asked, out of time, or ended; none if it
+            is an engine that is not available whose answer could.
     """
 
     engines: frozenset[str]
@@ -179,6 +183,8 @@ class _Inquiry:
         self._asking = Asking(engines, question)
         self._disagreements = 0
         self._pair = tuple(name for name in PAIR_ENGINES if name in engines)
+        # An engine that is the only one was requested by name, and no other one is waited for.
+        self._absent = WITNESSES - engines.keys() if len(engines) > 1 else frozenset()
         self._support = Support(
             question.dependencies,
             trust,
@@ -188,7 +194,8 @@ class _Inquiry:
             question.reads_nameless,
         )
         all_sure = self._sure_cells()
-        self._sure = all_sure & question.formulas.keys()
+        self._agreeing = all_sure & question.formulas.keys()
+        self._sure = self._agreeing if self._pair == PAIR_ENGINES else frozenset()
         # The pair computes sure cells apart from all others, so that nothing else in the workbook
         # can keep it from that.
         self._apart = self._asking
@@ -206,7 +213,9 @@ class _Inquiry:
         self._outcome.complete = (
             self._asking.is_settled
             and self._apart.is_settled
-            and not any(isinstance(choice, _Open) for choice in self._decided.values())
+            and not any(
+                isinstance(choice, _Open) and choice.engines for choice in self._decided.values()
+            )
         )
         return self._outcome
 
@@ -243,7 +252,7 @@ class _Inquiry:
     def _sure_cells(self) -> AbstractSet[CellRef]:
         """The cells in which an agreement of the pair is accepted, requested or not."""
         # The quick engines count days from 1900 alone.
-        if self._pair != PAIR_ENGINES or self._question.dialect.date_1904:
+        if not self._pair or self._question.dialect.date_1904:
             return frozenset()
         return self._support.sure()
 
@@ -284,19 +293,21 @@ class _Inquiry:
         asked = self._question.requested
         self._decided = {cell: self._decide(cell) for cell in asked}
         walk = self._question.dependencies.walk
-        if walk is None or not any(self._is_disputed(cell) for cell in asked):
+        if walk is None or not (self._absent or any(map(self._is_disputed, asked))):
             return
         overruled = Overruled()
         for step in walk.steps:
             cell = step.ref
-            if cell not in self._question.formulas or not self._is_disputed(cell):
+            if cell not in self._question.formulas:
+                continue
+            if not (self._absent or self._is_disputed(cell)):
                 continue
             doubted = overruled.reading(cell.sheet, step.reads, walk.index.named)
             choice = self._decide(cell, doubted)
             if cell in asked:
                 self._decided[cell] = choice
             if isinstance(choice, _Open):
-                overruled.add(_OPEN, cell)
+                overruled.add(_OPEN if choice.engines else _ABSENT, cell)
             elif choice is not None:
                 for name in self._overruled_in(cell, choice.value):
                     overruled.add(name, cell)
@@ -421,7 +432,7 @@ class _Inquiry:
         """What the answers make of a cell.
 
         A choice, or None, is what it would be with any answer of the engines that are missing:
-        an engine that is late, out of time or ended can only leave a cell open.
+        an engine that is late, out of time, ended or not available can only leave a cell open.
 
         Args:
             cell: the cell.
@@ -443,7 +454,10 @@ class _Inquiry:
         choice = self._chosen(cell, words, doubted)
         if _OPEN in doubted and self._is_disputed(cell):
             return _Open(awaited or frozenset(self._engines))
-        if awaited and not self._stays(cell, choice, words, awaited, doubted):
+        unheard = awaited | self._absent
+        if _ABSENT in doubted or (
+            unheard and not self._stays(cell, choice, words, unheard, doubted)
+        ):
             return _Open(awaited)
         if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
             # It needs another engine that agrees with it.
@@ -458,7 +472,11 @@ class _Inquiry:
         awaited: AbstractSet[str],
         doubted: AbstractSet[str],
     ) -> bool:
-        """Whether a choice is the same with any answer of the engines that are awaited."""
+        """Whether a choice is the same with any answer of the engines that are awaited.
+
+        Of an engine that is not available no answer may make it another value. One that would
+        leave none, because two values weigh the same, may be.
+        """
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
         plain = plain and _NAMELESS not in words.values()
@@ -466,14 +484,16 @@ class _Inquiry:
             called = self._called(cell)
             if is_settled(words, called, self._trust, awaited, fallback(formula)):
                 return True
-        return all(
-            _are_alike(choice, self._chosen(cell, possible, doubted))
-            for possible in possible_words(words, awaited)
+        others = (
+            self._chosen(cell, possible, doubted) for possible in possible_words(words, awaited)
         )
+        if choice is not None and awaited <= self._absent:
+            others = (other for other in others if other is not None)
+        return all(_are_alike(choice, other) for other in others)
 
     def _agreed_by_pair(self, cell: CellRef, words: Mapping[str, CellValue]) -> _Choice | None:
         """The value of a sure cell in which the pair agrees."""
-        if cell not in self._sure or not words.keys() >= set(PAIR_ENGINES):
+        if cell not in self._agreeing or not words.keys() >= set(PAIR_ENGINES):
             return None
         said = [words[name] for name in PAIR_ENGINES]
         if any(map(is_doubtful, said)) or not same_value(*said):
@@ -599,8 +619,9 @@ class _Inquiry:
             else:
                 said.append(f"{name} has no value")
         if choice is not None and said:
-            names = " and ".join(sorted(choice.engines))
-            said.append(f"the value depends on what {names} would say")
+            names = " and ".join(sorted(choice.engines or self._absent))
+            here = "" if choice.engines else ", not available here,"
+            said.append(f"the value depends on what {names}{here} would say")
         functions = sorted(traits(self._question.formulas[cell]).functions)
         formula = f" ({', '.join(functions)})" if functions else ""
         return "; ".join(said) + formula if said else f"no engine is available{formula}"

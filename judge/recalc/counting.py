@@ -109,9 +109,9 @@ def _countifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _of_matching(cells: Cells, meeting: Matches, total: _Sum) -> Scalar:
-    numbers = numbers_of(
-        value for place, value in sorted(cells.values.items()) if meeting.holds(place)
-    )
+    values = cells.values
+    met = values.keys() - meeting.places if meeting.inverted else meeting.places & values.keys()
+    numbers = numbers_of(values[place] for place in sorted(met))
     return numbers if isinstance(numbers, ErrorValue) else total(numbers)
 
 

@@ -6,6 +6,7 @@ and workbooks that Excel saved (`benchmarks/conversions.yaml` names them).
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -88,6 +89,7 @@ class Cells:
         self.values = values
         self._equal: dict[Scalar, list[Place]] | None = None
         self._doubtful = False
+        self._ascending: tuple[list[float], list[Place]] | None = None
 
     @property
     def size(self) -> int:
@@ -105,6 +107,28 @@ class Cells:
         if self._doubtful and not isinstance(operand, str):
             raise UnsureError
         return frozenset(self._equal.get(operand, ()))
+
+    def ordered_against(self, operand: float, operator: str) -> frozenset[Place]:
+        """The cells whose number is less (``<``, ``<=``) or greater (``>``, ``>=``) than another.
+
+        Raises:
+            UnsureError: a number is so close to it that Excel may take the two for equal.
+        """
+        if self._ascending is None:
+            numbers = sorted(
+                (value, place)
+                for place, value in self.values.items()
+                if isinstance(value, (int, float)) and not isinstance(value, bool)
+            )
+            self._ascending = [value for value, _ in numbers], [place for _, place in numbers]
+        values, places = self._ascending
+        first, end = bisect.bisect_left(values, operand), bisect.bisect_right(values, operand)
+        beside = (*values[first - 1 : first], *values[end : end + 1])
+        if any(_are_close(value, operand) for value in beside):
+            raise UnsureError
+        if operator in ("<", "<="):
+            return frozenset(places[: first if operator == "<" else end])
+        return frozenset(places[end if operator == ">" else first :])
 
     def _by_value(self) -> dict[Scalar, list[Place]]:
         by_value: dict[Scalar, list[Place]] = {}
@@ -179,6 +203,8 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
             return Matches(cells.equal_to(wanted.operand))
         if isinstance(wanted.operand, (int, float)) and not isinstance(wanted.operand, bool):
             return Matches(cells.equal_to(float(wanted.operand)))
+    elif isinstance(wanted.operand, (int, float)) and not isinstance(wanted.operand, bool):
+        return Matches(cells.ordered_against(wanted.operand, wanted.operator))
     return Matches(
         frozenset(place for place, value in cells.values.items() if _meets(value, wanted))
     )
@@ -217,8 +243,13 @@ def _as_number(text: str) -> float | None:
     return text_number(text) if any(map(str.isdigit, text)) else None
 
 
+def _are_close(value: float, operand: float) -> bool:
+    """Whether two numbers differ, and so little that Excel may not see it."""
+    return value != operand and abs(value - operand) <= 1e-14 * abs(operand)
+
+
 def _compared(value: float, operand: float, operator: str) -> bool:
-    if value != operand and abs(value - operand) <= 1e-14 * abs(operand):
+    if _are_close(value, operand):
         raise UnsureError
     return {
         "=": value == operand, "<": value < operand, "<=": value <= operand,

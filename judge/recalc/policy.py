@@ -94,7 +94,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 8
+RULES = 9
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from judge.formulas.functions import PREFIX
 from judge.formulas.shapes import OF_ARRAYS, Call
 from judge.recalc.names import FORMUALIZER, IRONCALC
 
@@ -111,6 +112,8 @@ class TrustTable:
         shape, function = self._shape(call, PAIR), self.record(call.function, PAIR)
         if shape.total >= MIN_EVIDENCE:
             return shape.share >= SURE and function.share >= MOSTLY_SURE
+        if call.omits:
+            return False  # of an argument that is left out, others say nothing
         if function.total >= MIN_EVIDENCE:
             return function.share >= SURE
         return not _is_function(call.function)
@@ -134,6 +137,10 @@ class TrustTable:
             if _is_function(call.function)
         )
 
+    def is_shaped(self, engine: str, calls: Iterable[Call]) -> bool:
+        """Whether an engine has a record for the shape of each of some calls."""
+        return all(self._shape(call, engine).total for call in calls)
+
     def coverage(self, engine: str) -> dict[str, int]:
         """How many functions were measured with an engine, and how many it can be trusted with."""
         records = [
@@ -151,8 +158,12 @@ class TrustTable:
         return self.functions.get(function, {}).get(engine, _NO_RECORD)
 
     def records_of(self, function: str) -> dict[str, Mapping[str, Record]]:
-        """The records of a function as a whole and of each of its shapes; empty if it has none."""
-        name = function.upper()
+        """The records of a function as a whole and of each of its shapes; empty if it has none.
+
+        Args:
+            function: its name, with or without the prefix that it has in files.
+        """
+        name = PREFIX.sub("", function).upper()
         of_arrays = f"{name}{OF_ARRAYS}"
         shapes = (shape for shape in self.shapes if shape.startswith((f"{name}(", f"{of_arrays}(")))
         records = {

@@ -169,6 +169,7 @@ class ScopeTally:
             "tasks_with_losses": len(self._tasks),
             "accepted_cases_with_losses": self._kept["accepted"],
             "by_kind": dict(kinds),
+            "losing_tasks": sorted(self._tasks)[:MAX_NAMED],
         }
 
 
@@ -183,6 +184,7 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
             f"what the input had and the gold kept is lost in {kept['cases_with_losses']:,} of "
             f"{kept['cases']:,} cases, {kept['accepted_cases_with_losses']:,} of them accepted"
             + (f": {kinds}" if kinds else "")
+            + _named_tasks(kept)
             + _not_examined(kept["not_examined"])
         )
     if (formula := scope.get("formula_asked")) is not None:
@@ -195,6 +197,19 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
         yield from collateral_lines(collateral)
     if (dynamic := scope.get("dynamic")) is not None:
         yield from dynamic_lines(dynamic)
+
+
+MAX_NAMED = 20
+"""Tasks that lose something and are named."""
+
+
+def _named_tasks(kept: KeptReport) -> str:
+    """The tasks in which something is lost; none from a report that does not name them."""
+    named = kept.get("losing_tasks", [])
+    if not named:
+        return ""
+    others = kept["tasks_with_losses"] - len(named)
+    return f"; tasks {', '.join(named)}" + (f" and {others:,} more" if others > 0 else "")
 
 
 def _not_examined(cases: int) -> str:

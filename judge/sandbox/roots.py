@@ -258,7 +258,7 @@ class ServiceRoot:
         first: whether the service is process 1 of its namespace and hides its descriptors: this is
             for a service that runs untrusted programs, which must not signal or imitate it (see
             docs/security.md).
-        shown: a folder that services see at :data:`SERVER`; None for none.
+        shown: a folder that services see at :data:`SERVER_CONTENT`; None for none.
     """
 
     name: str
@@ -333,7 +333,12 @@ ROOTS = MappingProxyType(
 
 
 SERVER = "/server"
-"""Where an MCP server finds its packages or files."""
+"""Where an MCP server finds its packages or files, by links.
+
+It may write there: many keep a log next to their package."""
+
+SERVER_CONTENT = "/content"
+"""Where they are."""
 
 SERVER_ROOT = "mcp-"
 """How the names of roots of MCP servers begin."""
@@ -356,7 +361,7 @@ def _server_root(name: str) -> ServiceRoot:
         option="--mcp NAME",
         memory_bytes=1 * GIB,
         home=AGENT_HOME,
-        room=(("/tmp", 4), ("/home", 4)),  # noqa: S108 - inside
+        room=(("/tmp", 4), ("/home", 4), (SERVER, 16)),  # noqa: S108 - inside
         first=True,
         shown=server_folder(name.removeprefix(SERVER_ROOT)),
     )

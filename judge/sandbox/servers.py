@@ -18,7 +18,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,9 @@ WORK = "{work}"
 _FORMAT = "1"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _WHEEL = re.compile(r"[A-Za-z0-9_.]+-[^-]+(-\d[^-]*)?-[^-]+-[^-]+-[^-]+\.whl")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=[^\0]*\Z", re.ASCII)
+_COMMAND = re.compile(r"([\w.-]+)\s*=\s*([\w.]+:[\w.]+)")
+_MAX_COMMANDS = 12
 _MAX_WHEELS = 500
 _MAX_BYTES = 1 * GIB
 _MAX_MEMBERS = 100_000
@@ -66,6 +69,7 @@ class ServerSource:
         entry: module that is run, or ``module:function`` that is called; empty for files.
         command: the command for files, relative to their folder.
         arguments: of the server; ``{work}`` stands for the folder that the agent works in.
+        variables: of its environment, as ``NAME=VALUE``; ``{work}`` likewise.
     """
 
     name: str
@@ -73,6 +77,7 @@ class ServerSource:
     entry: str = ""
     command: str = ""
     arguments: str = ""
+    variables: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Checks what can be checked without a sandbox.
@@ -85,17 +90,21 @@ class ServerSource:
                 f"{visible(self.name)!r:.80} cannot be the name of a server",
                 hint="Use up to 40 small letters, digits and hyphens, such as excel.",
             )
+        if not self.folder.is_dir():
+            raise SandboxError(f"{self.folder}: there is no such folder")
         if bool(self.entry) == bool(self.command):
             raise SandboxError(
                 "a server has an entry or a command",
-                hint="--wheels FOLDER --entry MODULE:FUNCTION, or --files FOLDER --command bin/x.",
+                hint="--wheels FOLDER --entry MODULE:FUNCTION, or --files FOLDER --command bin/x. "
+                + commands_in(self.folder),
             )
+        for each in self.variables:
+            if not _VARIABLE.match(each):
+                raise SandboxError(f"{visible(each)!r:.80} is not NAME=VALUE")
         if not re.fullmatch(r"[\w.]*(:[\w.]+)?", self.entry):
             raise SandboxError(
                 f"{visible(self.entry)!r:.80} is not an entry", hint="Write module or module:name."
             )
-        if not self.folder.is_dir():
-            raise SandboxError(f"{self.folder}: there is no such folder")
 
     @property
     def argv(self) -> list[str]:
@@ -117,6 +126,7 @@ class BuiltServer:
         argv: the command that starts it inside; ``{work}`` is not replaced yet.
         packages: package -> version and licence.
         content: hash of what was installed.
+        environment: variable -> value; ``{work}`` is not replaced yet.
     """
 
     name: str
@@ -124,6 +134,7 @@ class BuiltServer:
     argv: tuple[str, ...]
     packages: Mapping[str, tuple[str, str]]
     content: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def root(self) -> str:
@@ -138,6 +149,14 @@ class BuiltServer:
         """
         return [part.replace(WORK, work) for part in self.argv]
 
+    def variables(self, work: str) -> dict[str, str]:
+        """The variables of its environment.
+
+        Args:
+            work: the folder that the agent works in.
+        """
+        return {name: value.replace(WORK, work) for name, value in self.environment.items()}
+
 
 def starting(entry: str) -> str:
     """A program that starts an entry with the arguments that follow its name."""
@@ -146,6 +165,24 @@ def starting(entry: str) -> str:
         return f"import runpy, sys; runpy.run_module({module!r}, run_name='__main__')"
     first = name.split(".")[0]
     return f"import sys; sys.argv[0] = {module!r}; from {module} import {first}; sys.exit({name}())"
+
+
+def commands_in(folder: Path) -> str:
+    """A sentence about the commands that the wheels of a folder bring; empty if there are none."""
+    commands: dict[str, str] = {}
+    for path in sorted(folder.glob("*.whl")):
+        broken = contextlib.suppress(zipfile.BadZipFile, OSError, RuntimeError, UnicodeError)
+        with broken, zipfile.ZipFile(path) as wheel:
+            named = [name for name in wheel.namelist() if name.endswith("/entry_points.txt")]
+            for name in named[:1]:
+                with wheel.open(name) as file:
+                    text = file.read(64 * 1024).decode()
+                _, _, listed = text.partition("[console_scripts]")
+                commands |= dict(_COMMAND.findall(listed.partition("[")[0]))
+    if not commands:
+        return ""
+    shown = [f"{name} is {entry}" for name, entry in list(commands.items())[:_MAX_COMMANDS]]
+    return f"Commands of these wheels: {', '.join(shown)}."
 
 
 def build_server(source: ServerSource, sandbox: Sandbox, report: Report) -> BuiltServer:
@@ -228,6 +265,7 @@ def _fill(
         packages = _install(source, files, channel, work)
     document = {
         "argv": source.argv,
+        "environment": dict(each.split("=", 1) for each in source.variables),
         "packages": packages,
         "python": facts["python"],
         "content": _content_of(work),
@@ -268,7 +306,8 @@ def _install(
         last = (str(tried["printed"]).strip().splitlines() or ["it is not there"])[-1]
         raise SandboxError(
             f"the entry {source.entry} cannot be imported: {visible(last)[:300]}",
-            hint="--entry is the module, or module:function, that the package's own command calls.",
+            hint="--entry is the module, or module:function, that the package's own command calls. "
+            + commands_in(source.folder),
         )
     packages = made["packages"]
     assert isinstance(packages, dict)
@@ -313,7 +352,7 @@ def _files_of(source: ServerSource) -> dict[str, Path]:
 
 def _digest_of(source: ServerSource, files: Mapping[str, Path], facts: Mapping[str, Any]) -> str:
     version = ".".join(str(facts["python"]).split(".")[:2])
-    parts: list[str] = [_FORMAT, version, str(facts["machine"]), *source.argv]
+    parts: list[str] = [_FORMAT, version, str(facts["machine"]), *source.argv, *source.variables]
     for name, path in files.items():
         parts += [name, hashlib.sha256(path.read_bytes()).hexdigest()]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
@@ -434,6 +473,7 @@ def _read_built(name: str, digest: str) -> BuiltServer:
         argv=tuple(document["argv"]),
         packages={key: tuple(value) for key, value in document["packages"].items()},
         content=document["content"],
+        environment=document.get("environment", {}),
     )
 
 

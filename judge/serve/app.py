@@ -71,6 +71,9 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Content-Security-Policy": POLICY,
+    # Unless a route says otherwise: what an answer holds depends on who asks.
+    "Cache-Control": "private, no-cache",
+    "Vary": "Authorization, Cookie",
 }
 
 

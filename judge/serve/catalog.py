@@ -30,7 +30,7 @@ from judge.serve.queue.conditions import (
     suite_place,
 )
 from judge.serve.store import tables as t
-from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import Level, PhaseState, SuiteRole, Visibility
@@ -288,9 +288,7 @@ def split_of(connection: sa.Connection, revision: str, name: str) -> dict[str, A
 
 def revision_of(connection: sa.Connection, revision: str) -> dict[str, Any]:
     """A revision's row."""
-    row = first_row(connection, sa.select(t.revision).where(t.revision.c.id == revision))
-    assert row is not None, "rows name revisions that there are"
-    return row
+    return row_of(connection, t.revision, revision)
 
 
 def current_conditions(transaction: Transaction, phase: dict[str, Any]) -> str | None:

@@ -47,7 +47,7 @@ from judge.serve.queue.conditions import digest_of
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.queue.leases import enqueue, lock_account
 from judge.serve.store import tables as t
-from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder, ReceivedBody, StoredBody
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Kind, PhaseState, Role, Scope, SuiteRole
@@ -315,8 +315,7 @@ def admit(server: Server, viewer: Viewer, phase_name: str, team: str | None) -> 
         state = phase_state(phase, now)
         if state is not PhaseState.OPEN:
             raise Problem("conflict", f"The phase {phase['name']} is {state}.")
-        suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
-        assert suite is not None
+        suite = row_of(connection, t.suite, phase["suite"])
         revision = revision_of(connection, suite["current_revision"])
         split = split_of(connection, revision["id"], phase["split"])
         account = _team(connection, viewer, team)
@@ -376,6 +375,7 @@ def submit(
             before = _replayed(transaction, admission.account, key, fingerprint)
             if before is not None:
                 return before, True
+        _check_unchanged(transaction, admission)
         _check_quota(transaction, admission)
         conditions = current_conditions(transaction, phase)
         if conditions is None:
@@ -545,6 +545,28 @@ def quota_left(connection: sa.Connection, phase: Mapping[str, Any], account: str
         "today": max(0, phase["per_day"] - int(row[1])),
         "in_total": max(0, phase["in_total"] - int(row[0])),
     }
+
+
+def _check_unchanged(transaction: Transaction, admission: Admission) -> None:
+    """Checks that what a body was checked against still holds, as it may have come slowly.
+
+    Raises:
+        Problem: 409, the phase is not open any more, or the suite has another revision.
+    """
+    row = transaction.one(
+        sa.select(t.phase, t.suite.c.current_revision, t.Now().label("now"))
+        .join(t.suite, t.suite.c.id == t.phase.c.suite)
+        .where(t.phase.c.id == admission.phase["id"])
+    )
+    assert row is not None
+    state = phase_state(row, row["now"])
+    if state is not PhaseState.OPEN:
+        raise Problem("conflict", f"The phase {row['name']} is {state}.")
+    if row["current_revision"] != admission.revision["id"]:
+        raise Problem(
+            "conflict",
+            f"The suite {admission.suite['name']} has a new revision by now: submit again.",
+        )
 
 
 def _check_quota(transaction: Transaction, admission: Admission) -> None:

@@ -7,6 +7,7 @@ import importlib
 import os
 import socket
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -33,13 +34,16 @@ from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Role
 
 CHORES = (
+    "judge.serve.boards.versions:renew_judged",
     "judge.serve.rejudging.service:advance",
     "judge.serve.operations.upkeep:send_webhooks",
     "judge.serve.operations.upkeep:sweep_hourly",
 )
-"""Functions of a server that are called every second in the process that serves."""
+"""Functions of a server that are called in the process that serves, in the second after something
+has changed, and otherwise now and then."""
 
 _CHORE_S = 1.0
+_CHORE_ANYWAY_S = 5.0
 _STOP_S = 25
 _OPERATOR = "operator"
 
@@ -298,8 +302,13 @@ def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CH
     for name in names:
         module, _, function = name.partition(":")
         chores.append(getattr(importlib.import_module(module), function))
+    changes, last = server.database.changes(), float("-inf")
     while not ended.wait(_CHORE_S):
         tell_service_manager("WATCHDOG=1")
+        with contextlib.suppress(JudgeError):  # the chores say so
+            if not changes.happened() and time.monotonic() - last < _CHORE_ANYWAY_S:
+                continue
+        last = time.monotonic()
         for chore in chores:
             try:
                 chore(server)

@@ -1,4 +1,4 @@
-"""Wakes those who wait for something to change: one query for all of them, five times a second."""
+"""Wakes those who wait for something to change: one query for all, at most five times a second."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Waker:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._changes = database.changes()
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._task: asyncio.Task[None] | None = None
         self._seq: int | None = None
@@ -88,9 +89,12 @@ class Waker:
             await asyncio.sleep(LOOK_S)
 
     def _news(self) -> set[str]:
+        happened = self._changes.happened()
         if self._seq is None:
             self._seq = self._database.last_event()
             return set(self._waiting)  # something may have happened before
+        if not happened:
+            return set()
         query = sa.select(t.event.c.seq, t.event.c.object, t.event.c.detail).where(
             t.event.c.seq > self._seq
         )

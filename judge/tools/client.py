@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -391,7 +392,7 @@ class McpClient:
         return {**params, "_meta": meta}
 
     def _result(self, answer: Mapping[str, Any]) -> dict[str, Any]:
-        if "error" in answer:
+        if answer.get("error") is not None:
             raise RefusedError(*_error_of(answer))
         result = answer.get("result")
         if not isinstance(result, dict):
@@ -439,6 +440,8 @@ class McpClient:
 
     def _read(self, line: bytes, deadline: float) -> Mapping[str, Any] | None:
         """An answer; None for a notification, a request, and whatever is not a message."""
+        # Some encoders begin their output with it.
+        line = line.removeprefix(codecs.BOM_UTF8)
         if not line.strip():
             return None
         try:

@@ -20,7 +20,7 @@ from judge.core.records.tool_episodes import ServerRecord
 from judge.errors import JudgeError, SandboxError, UsageError
 from judge.recalc.library import Recalculating
 from judge.sandbox.contract import Sandbox
-from judge.sandbox.roots import AGENT_ROOT, SERVER
+from judge.sandbox.roots import AGENT_ROOT, SERVER, SERVER_CONTENT
 from judge.sandbox.servers import BuiltServer, find_server
 from judge.tools.box import HOME, BoxError, Boxes, BoxFile
 from judge.tools.client import (
@@ -51,7 +51,12 @@ from judge.tools.native import (
 NATIVE = "native"
 _MCP = "mcp:"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_SERVER_ENVIRONMENT = {"PYTHONPATH": f"{SERVER}/site", "PYTHONUNBUFFERED": "1"}
+_SERVER_ENVIRONMENT = {
+    "PYTHONPATH": f"{SERVER}/site",
+    "PYTHONUNBUFFERED": "1",
+    # The roots have no ICU, without which .NET ends.
+    "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT": "1",
+}
 _OPEN_S = 30.0
 
 
@@ -306,7 +311,9 @@ class _Running:
                 "op": "open",
                 "server": self._server.name,
                 "command": self._server.command(HOME),
-                "environment": _SERVER_ENVIRONMENT,
+                "environment": {**_SERVER_ENVIRONMENT, **self._server.variables(HOME)},
+                "content": SERVER_CONTENT,
+                "links": SERVER,
             }
             box.ask(header, [], _OPEN_S)
         except BoxError as error:

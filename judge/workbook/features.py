@@ -47,6 +47,10 @@ class FeatureKind(enum.StrEnum):
     MERGE = "merged_cells"
 
 
+MAX_PLACES = 1_000
+"""Features with the same content whose places are told apart."""
+
+
 @dataclass(slots=True)
 class Held:
     """How much of one feature a workbook holds.
@@ -56,12 +60,14 @@ class Held:
         measure: how much: cells of rules, or how many of anything else.
         sheet: the sheet of the first one; empty if it belongs to the workbook.
         where: the cells of the first one; empty if it has none.
+        places: sheet and cells of each of them, the first :data:`MAX_PLACES`.
     """
 
     label: str
     measure: int
     sheet: str = ""
     where: str = ""
+    places: list[tuple[str, str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -87,14 +93,21 @@ class Features:
         """Adds one feature, or more of one that is known already."""
         entry = self.held.get((kind, content))
         if entry is None:
-            self.held[kind, content] = Held(shortened(label), measure, sheet, where)
+            entry = self.held[kind, content] = Held(shortened(label), measure, sheet, where)
         else:
             entry.measure += measure
+        if len(entry.places) < MAX_PLACES:
+            entry.places.append((sheet, where))
 
     def measure(self, kind: FeatureKind, content: str) -> int:
         """How much of a feature there is; 0 without any."""
         entry = self.held.get((kind, content))
         return 0 if entry is None else entry.measure
+
+    def places(self, kind: FeatureKind, content: str) -> list[tuple[str, str]]:
+        """Sheet and cells of the features with a content."""
+        entry = self.held.get((kind, content))
+        return [] if entry is None else entry.places
 
     def __iter__(self) -> Iterator[tuple[tuple[FeatureKind, str], Held]]:
         return iter(self.held.items())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from benchmarks.report import NO_CHROMIUM, find_chromium
 from judge.report.html import report_html
 from tests.browser.made_run import few_tasks, make_run, make_suite
 
@@ -20,14 +20,14 @@ WAIT_MS = 30_000
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """The machine's Chromium; Playwright cannot bring one of its own.
+    """The machine's Chromium.
 
     Of a module, since an event loop runs in this thread for as long as Playwright does, and tests
     elsewhere run loops of their own.
     """
-    path = os.environ.get("JUDGE_CHROMIUM") or shutil.which("chromium")
+    path = find_chromium()
     if path is None:
-        pytest.skip("no Chromium here: apt-get install chromium, or set JUDGE_CHROMIUM to one")
+        pytest.skip(NO_CHROMIUM)
     # Its own sandbox does not work for root, as whom tests run in CI.
     arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:

@@ -14,7 +14,7 @@ from typing import Literal
 
 import pytest
 from openpyxl.styles import Font, PatternFill
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from judge.annotate.web.server import check_grid
 from judge.errors import UsageError
@@ -29,7 +29,6 @@ __all__ = ["suite"]
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 SLOW_MS = 60_000
 
 DOUBLES = """
@@ -101,19 +100,8 @@ def start(able: None, forked_command: ForkedCommand) -> Iterator[Start]:
         server.end()
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium here: apt-get install chromium")
-    with sync_playwright() as playwright:
-        # Chromium's own sandbox wants namespaces of its own, which root in a container lacks.
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
-def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
+def open_page(browser: Browser) -> Iterator[Callable[[Server], Page]]:
     """Opens the page of a server; an error of its scripts fails the test."""
     errors: list[str] = []
     contexts = []
@@ -121,7 +109,7 @@ def open_page(chromium: Browser) -> Iterator[Callable[[Server], Page]]:
     def show(
         server: Server, width: int = 1500, height: int = 900, scheme: Scheme = "light"
     ) -> Page:
-        context = chromium.new_context(
+        context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
         contexts.append(context)

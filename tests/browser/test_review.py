@@ -30,6 +30,7 @@ from judge.suspects.model import (
 )
 from tests.browser.conftest import Watched
 from tests.conftest import REPOSITORY
+from tests.forked_command import ForkedCommand
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 pytestmark = pytest.mark.browser
@@ -107,7 +108,9 @@ def decide(page: Page, key: str, reason: str, evidence: str = "", right: str = "
     page.keyboard.press("Control+Enter")
 
 
-def test_ten_suspects_are_decided_by_keyboard(folder: Path, address: str, watched: Watched) -> None:
+def test_ten_suspects_are_decided_by_keyboard(
+    folder: Path, address: str, watched: Watched, forked_command: ForkedCommand
+) -> None:
     page = watched.page
     page.goto(address)
     heading, progress = page.locator("h1"), page.locator("#progress")
@@ -164,7 +167,7 @@ def test_ten_suspects_are_decided_by_keyboard(folder: Path, address: str, watche
     decide(page, "u", "two readings")
     expect(progress).to_have_text("Ann: 10 of 10 decided, 6 corrections")
 
-    _applied(folder)
+    _applied(folder, forked_command)
 
     # Another start of the page has everything: a decision can be changed, or taken back.
     page.reload()
@@ -178,7 +181,7 @@ def test_ten_suspects_are_decided_by_keyboard(folder: Path, address: str, watche
     expect(progress).to_have_text("Ann: 10 of 10 decided, 6 corrections")
 
 
-def _applied(folder: Path) -> None:
+def _applied(folder: Path, forked_command: ForkedCommand) -> None:
     """The corrections, as they are written, change the score as told."""
     path = folder / "suspects.corrections.yaml"
     corrections = load_corrections(path)
@@ -203,13 +206,9 @@ def _applied(folder: Path) -> None:
     changed = folder / "changed.yaml"
     changed.write_text(yaml.safe_dump(document))
     try:
-        done = subprocess.run(
-            [*JUDGE, "verify", "suite", "--corrections-from", "changed.yaml", "--recalc", "never"],
-            capture_output=True,
-            text=True,
+        done = forked_command.run(
+            ["verify", "suite", "--corrections-from", "changed.yaml", "--recalc", "never"],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-            check=False,
         )
     finally:
         gold.write_bytes(GOLD)

@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Watched
+from tests.forked_command import ForkedCommand
 
 pytestmark = [pytest.mark.browser, pytest.mark.bubblewrap, pytest.mark.slow]
 
@@ -31,17 +32,17 @@ class Served:
     Attributes:
         address: of it.
         data: its data folder.
+        command: runs those of the administrator.
     """
 
     address: str
     data: Path
+    command: ForkedCommand
 
     def admin(self, *words: str) -> str:
         """What a command of the administrator prints."""
-        command = [*JUDGE, "serve", "admin", *words]
-        done = subprocess.run(
-            [*command, "--data", self.data], check=True, capture_output=True, text=True
-        )
+        done = self.command.run(["serve", "admin", *words, "--data", str(self.data)])
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     def sign_in(self, page: Page) -> None:
@@ -54,7 +55,9 @@ class Served:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def served(
+    tmp_path_factory: pytest.TempPathFactory, forked_command: ForkedCommand
+) -> Iterator[Served]:
     data = tmp_path_factory.mktemp("serve") / "data"
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -73,7 +76,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
-        made = Served(f"http://127.0.0.1:{port}", data)
+        made = Served(f"http://127.0.0.1:{port}", data, forked_command)
         made.admin("suite", "add", "typed", str(SAMPLE))
         made.admin("phase", "add", "spring", "typed")
         made.admin("board", "add", "main", "spring")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import shutil
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from judge.sandbox.backends import bubblewrap, docker
 from judge.sandbox.backends.images import IMAGE_BUILDER
 from judge.sandbox.build import ROOT_BUILDER
 from judge.sandbox.contract import Sandbox
-from judge.sandbox.roots import root_named
+from judge.sandbox.roots import root_named, server_folder
 from judge.sandbox.servers import BuiltServer, ServerSource, build_server, find_server
 from judge.tools.box import HOME
 from judge.tools.contract import ToolOutcome
@@ -116,6 +118,21 @@ def test_a_range_is_drawn_the_same_twice_and_a_large_one_is_refused(native: Epis
     for area in ("Sheet!A1:C1000000", "Sheet!A1:ZZ2", "A1:B2", "Sheet"):
         refused = native.call("render", {"range": area})
         assert (refused.error, refused.pictures) == ("argument", ())
+    # A chart is drawn, and a sheet that LibreOffice names otherwise.
+    code = (
+        "import openpyxl; from openpyxl.chart import BarChart, Reference\n"
+        "b = openpyxl.Workbook(); s = b.active; s.title = 'SHEET1'; s.append([1]); s.append([3])\n"
+        "b.save('out/plain.xlsx')\n"
+        "c = BarChart(); c.add_data(Reference(s, min_col=1, min_row=1, max_row=2))\n"
+        "s.add_chart(c, 'C2'); b.save('out/chart.xlsx')\n"
+    )
+    assert native.call("python", {"code": code}).error == ""
+    plain, chart = (
+        native.call("render", {"range": "SHEET1!A1:L20", "path": f"out/{name}.xlsx"}).pictures
+        for name in ("plain", "chart")
+    )
+    assert len(plain) == len(chart) == 1
+    assert plain != chart
 
 
 def test_a_tool_reaches_no_network_no_other_process_and_nothing_of_the_machine(
@@ -280,6 +297,48 @@ def test_two_servers_in_roots_of_their_own_work_on_the_same_files(
         assert made.call("bash", {"command": "cat out/a.txt"}).text == "1"
         script = "ls /server 2>/dev/null; echo none"
         assert made.call("bash", {"command": script}).text == "none"
+
+
+def wheel(folder: Path, name: str, text: str, *needs: str) -> None:
+    """Writes a wheel with one module and one command."""
+    facts = [f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nLicense: MIT"]
+    parts = {
+        f"{name}.py": text,
+        f"{name}-1.0.dist-info/METADATA": "\n".join(
+            [*facts, *(f"Requires-Dist: {need}" for need in needs)]
+        ),
+        f"{name}-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
+        "Tag: py3-none-any\n",
+        f"{name}-1.0.dist-info/entry_points.txt": f"[console_scripts]\n{name}-run = {name}:main\n",
+        f"{name}-1.0.dist-info/RECORD": "",
+    }
+    folder.mkdir(exist_ok=True)
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+        for path, content in parts.items():
+            archive.writestr(path, content)
+
+
+def test_wheels_are_installed_without_a_network_to_the_same_root_twice(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    wheels = tmp_path / "wheels"
+    wheel(wheels, "tiny", "import other\ndef main():\n    pass\n", "other")
+    source = ServerSource(
+        "tiny", wheels, "tiny:main", arguments="{work}", variables=("OWN={work}/x",)
+    )
+    with pytest.raises(SandboxError, match=r"tiny 1\.0 requires other"):
+        build_server(source, sandbox, lambda _: None)
+    wheel(wheels, "other", "")
+    made = build_server(source, sandbox, lambda _: None)
+    shutil.rmtree(server_folder(made.digest))
+    again = build_server(source, sandbox, lambda _: None)
+    assert again == made
+    assert made.packages["tiny"] == ("1.0", "MIT")
+    assert made.variables("/home/agent") == {"OWN": "/home/agent/x"}
+    for entry in ("", "tiny:nothing", "nowhere"):
+        with pytest.raises(SandboxError) as caught:
+            build_server(replace(source, entry=entry), sandbox, lambda _: None)
+        assert "tiny-run is tiny:main" in str(caught.value.hint)
 
 
 def test_the_root_of_an_unknown_server_says_how_it_is_made(sandbox: Sandbox) -> None:

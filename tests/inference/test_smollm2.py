@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
@@ -17,13 +16,13 @@ import pytest
 from judge.errors import SandboxError
 from judge.sandbox import open_sandbox
 from tests.conftest import REPOSITORY, Figures
+from tests.forked_command import ForkedCommand
 from tests.inference.babel import png, write_suite
 from tests.inference.scripted import ScriptedServer
 from tests.inference.smollm2 import MISSING, SmolServer, is_installed
 
 pytestmark = [pytest.mark.bubblewrap, pytest.mark.slow]
 
-LAUNCH = [sys.executable, "-c", "from judge.cli.main import main; main()"]
 VERIFIERS = REPOSITORY / ".venv-verifiers" / "bin" / "python"
 """The library needs an older SDK than the judge has here, so it has its own environment."""
 
@@ -52,18 +51,25 @@ def server() -> Iterator[SmolServer]:
         yield running
 
 
-def judge(*arguments: str | Path) -> dict[str, object]:
-    done = subprocess.run(
-        [*LAUNCH, *map(str, arguments)], capture_output=True, text=True, timeout=900, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    document: dict[str, object] = json.loads(done.stdout)
-    return document
+Judge = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def judge(forked_command: ForkedCommand) -> Judge:
+    """Runs ``judge`` with arguments; what it wrote, as JSON."""
+
+    def run(*arguments: str | Path) -> dict[str, Any]:
+        done = forked_command.run([*map(str, arguments)])
+        assert done.returncode == 0, done.stderr
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
+
+    return run
 
 
 @pytest.mark.parametrize("form", ["free", "grammar"])
 def test_a_real_model_end_to_end(
-    form: str, server: SmolServer, tmp_path: Path, figures: Figures
+    form: str, server: SmolServer, judge: Judge, tmp_path: Path, figures: Figures
 ) -> None:
     """In several rounds; a single one is what the rollouts below ask for."""
     # Free-form it talks until it is stopped; what it says in 24 tokens proves as much.
@@ -117,7 +123,13 @@ def test_a_real_model_end_to_end(
     )
 
 
-def test_typed_answers(server: SmolServer, tmp_path: Path, figures: Figures) -> None:
+def test_typed_answers(
+    server: SmolServer,
+    judge: Judge,
+    forked_command: ForkedCommand,
+    tmp_path: Path,
+    figures: Figures,
+) -> None:
     """Questions over tables leave whole records; this model takes no pictures, and says so."""
     tables = {f"000-csvs/{n}.csv": f"name,points\na,{n}\nb,2\n".encode() for n in range(3)}
     questions = [(f"How many points in {n}?", (), (f"{n}.csv",), n + 2) for n in range(3)]
@@ -142,17 +154,16 @@ def test_typed_answers(server: SmolServer, tmp_path: Path, figures: Figures) -> 
     overall = report["overall"]
     assert isinstance(overall, dict)
     assert overall["verdicts"] == {"WA": 1}
-    refused = subprocess.run(
-        [*LAUNCH, "infer", *map(str, options), "--ids", "3", "--out", str(tmp_path / "refused")],
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+    refused = forked_command.run(
+        ["infer", *map(str, options), "--ids", "3", "--out", str(tmp_path / "refused")]
+    )
     assert refused.returncode == 10
     assert "takes no pictures: the server says 500" in refused.stderr
     figures(f"SmolLM2, typed answers: {summary['calls']} calls, {summary['seconds']:.1f} s")
 
 
 def test_rollouts_of_verifiers_get_what_judge_score_says(
-    server: SmolServer, tmp_path: Path, figures: Figures
+    server: SmolServer, judge: Judge, tmp_path: Path, figures: Figures
 ) -> None:
     """The real model and scripted replies, and a task whose golds are at fault."""
     if not VERIFIERS.exists():
@@ -224,7 +235,9 @@ root ::= "{\"score\": " [01] ", \"why\": \"" [A-Za-z0-9 ,.]{1,60} "\"}"
 """
 
 
-def test_a_real_model_marks_an_item_of_a_checklist(server: SmolServer, tmp_path: Path) -> None:
+def test_a_real_model_marks_an_item_of_a_checklist(
+    server: SmolServer, judge: Judge, forked_command: ForkedCommand, tmp_path: Path
+) -> None:
     """Free-form this model repeats the prompt, which is on record as no mark."""
     outputs, run = tmp_path / "outputs", tmp_path / "run"
     outputs.mkdir()
@@ -232,9 +245,9 @@ def test_a_real_model_marks_an_item_of_a_checklist(server: SmolServer, tmp_path:
     shutil.copy(gold, outputs / "1_budget_output.xlsx")
     judge("score", outputs, "--dataset", "sample-checklist", "--out", run, "--json")
     before = (run / "cases.jsonl").read_bytes()
-    command = [*LAUNCH, "checklist", "ask", str(run), "--llm-judge", "smol"]
+    command = ["checklist", "ask", str(run), "--llm-judge", "smol"]
     command += ["--base-url", server.url, "--param", f"grammar={json.dumps(MARK)}"]
-    asked = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    asked = forked_command.run(command)
     assert asked.returncode == 0, asked.stderr
     assert "1 of 1 items marked" in asked.stdout
     (mark,) = map(json.loads, (run / "marks.jsonl").read_text().splitlines())

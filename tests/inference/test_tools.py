@@ -477,13 +477,19 @@ def test_the_published_tools_are_these_to_the_letter() -> None:
 
 
 def test_the_requests_of_a_published_episode_are_those_of_its_transcript(tmp_path: Path) -> None:
-    """Roles, calls and results to the byte; what is our own wording stands as its name."""
+    """Roles, calls and results to the byte; what is our own wording stands as its name.
+
+    The transcript rests on a reading of the published agent (RUCKBReasoning/SpreadsheetBench-2,
+    SWE-agent/sweagent/agent/agents.py and models.py at d83edf90): a program of its own, which keeps
+    a history and asks again as they do, made it, for a model without a field for reasoning.
+    """
     tools = Tools("published", load_preset("ssb2").tools)
     tools.outcomes |= {"slow": ToolOutcome("", "timeout"), "silent": ToolOutcome("")}
     tools.outcomes["long"] = ToolOutcome("a" * 6000 + "b" * 6000)
     held = ssb2(
         tmp_path,
         says(text="I will look.", finish="stop"),
+        says(text="Now.", finish="stop"),
         says(call("view_xlsx", "v", file_path="in.xlsx", mode="list")),
         run("slow", 1),
         run("silent", 2),

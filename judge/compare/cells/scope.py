@@ -66,7 +66,8 @@ class Loss:
         kind: ``formula``, or one of :class:`FeatureKind`.
         label: what it is, for people.
         sheet: the input's sheet; empty if it belongs to the workbook.
-        place: the first cells of the input that had it; empty if it has none.
+        place: the first cells of the input that had it and the output's do not; empty if it has
+            none.
         kept: how much of it both input and gold have: cells of rules and formulas, or how many.
         left: how much of that the output has.
     """
@@ -125,7 +126,13 @@ def find_losses(
     first = _features(before)
     expected, actual = _features(gold), _features(output)
     losses = [
-        Loss(kind.value, held.label, held.sheet, held.where, kept, left)
+        Loss(
+            kind.value,
+            held.label,
+            *_lost_place(held, expected.places(kind, content), actual.places(kind, content)),
+            kept,
+            left,
+        )
         for (kind, content), held in first
         if (kept := _kept(kind, content, held, expected)) > (left := actual.measure(kind, content))
         and not _on_lost_sheet(kind, held, expected, actual)
@@ -141,6 +148,21 @@ def _features(workbook: Workbook) -> Features:
 
 def _kept(kind: FeatureKind, content: str, held: Held, expected: Features) -> int:
     return min(held.measure, expected.measure(kind, content))
+
+
+def _lost_place(
+    held: Held, in_gold: Sequence[tuple[str, str]], in_output: Sequence[tuple[str, str]]
+) -> tuple[str, str]:
+    """Sheet and cells of the first feature that is gone: another with the same content may stay."""
+    left = Counter((folded(sheet), where) for sheet, where in in_output)
+    kept = {(folded(sheet), where) for sheet, where in in_gold}
+    for sheet, where in held.places:
+        place = folded(sheet), where
+        if left[place] > 0:
+            left[place] -= 1
+        elif place in kept:
+            return sheet, where
+    return held.sheet, held.where
 
 
 def _on_lost_sheet(kind: FeatureKind, held: Held, expected: Features, lost: Features) -> bool:

@@ -141,6 +141,7 @@ class KeptReport(TypedDict):
     tasks_with_losses: int
     accepted_cases_with_losses: int
     by_kind: dict[str, int]
+    losing_tasks: NotRequired[list[str]]
 
 
 class FormulaAskedReport(TypedDict):

@@ -63,11 +63,16 @@ class ReadCall:
     arguments: dict[str, Any] | None
     fault: str = ""
 
-    @property
-    def sent(self) -> dict[str, Any]:
-        """The call as it is sent back: servers parse the arguments of earlier calls again."""
+    def sent(self, *, as_received: bool = False) -> dict[str, Any]:
+        """The call as it is sent back: servers parse the arguments of earlier calls again.
+
+        Args:
+            as_received: whether arguments that parse go back to the letter, as published.
+        """
         name = self.call.name if _ID.fullmatch(self.call.name) else "unknown"
         arguments = dump_json(self.arguments) if self.arguments is not None else "{}"
+        if as_received and self.arguments:
+            arguments = self.call.arguments
         return {
             "id": self.id_sent,
             "type": "function",

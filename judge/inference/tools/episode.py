@@ -363,13 +363,16 @@ class ToolEnvironment(Environment):
                 "role": "assistant",
                 "content": _plain_text(reply),
             }
+            if "vanishing-mistakes" in published:
+                # Each question goes back to the history without mistakes: only the last is shown.
+                self._forget_mistakes()
             self._temporary += [self._live[-1], self._add({"role": "user", "content": fault})]
             no_object = len(calls) == 1 and calls[0].fault.startswith("the arguments must be")
             ends = no_object or self.counts.unusable == self._way.setting.silent
             return lines, fault, "format" if ends else None
         self.counts.unusable = 0
         if "vanishing-mistakes" in published:
-            self._live = [number for number in self._live if number not in self._temporary]
+            self._forget_mistakes()
         self._temporary.clear()
         (outcome, line), ended = await self._one(calls[0])
         lines = self._answer(reply, calls, [(outcome, line)])
@@ -379,6 +382,10 @@ class ToolEnvironment(Environment):
         ):
             ended = "submitted"
         return lines, "", ended
+
+    def _forget_mistakes(self) -> None:
+        self._live = [number for number in self._live if number not in self._temporary]
+        self._temporary.clear()
 
     # -- records, and what is sent back -----------------------------------------------------------
 
@@ -392,7 +399,7 @@ class ToolEnvironment(Environment):
         message: dict[str, Any] = {
             "role": "assistant",
             "content": _plain_text(reply),
-            "tool_calls": [call.sent for call in calls],
+            "tool_calls": [call.sent(as_received=self._way.setting.one_call) for call in calls],
         }
         if reply.reasoning and reply.reasoning_field:
             message[reply.reasoning_field] = reply.reasoning

@@ -263,7 +263,7 @@ class BubblewrapSandbox:
         memory_bytes = memory_bytes or kind.memory_bytes
         group = self._lend(memory_bytes=memory_bytes, processes=_SERVICE_PROCESSES)
         environment = {**layout.ENVIRONMENT, "HOME": kind.home, "PYTHONPATH": ""}
-        extra = [] if kind.shown is None else ["--ro-bind", str(kind.shown), roots.SERVER]
+        extra = [] if kind.shown is None else ["--ro-bind", str(kind.shown), roots.SERVER_CONTENT]
         for writable, size in kind.sizes(memory_bytes).items():
             extra += ["--perms", "1777", "--size", str(size), "--tmpfs", writable]
         extra += ["--remount-ro", "/"]

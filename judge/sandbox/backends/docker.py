@@ -504,7 +504,9 @@ def debian_tag(name: str, recipe: roots.Recipe) -> str:
 def server_tag(root: roots.ServiceRoot) -> str:
     """Name of the image of the root of an MCP server."""
     assert root.shown is not None, f"{root.name} is not the root of a server"
-    digest = hashlib.sha256(f"{python_tag()}\0{root.shown.name}".encode()).hexdigest()
+    digest = hashlib.sha256(
+        f"{python_tag()}\0{roots.SERVER_CONTENT}\0{root.shown.name}".encode()
+    ).hexdigest()
     return f"judge-mcp:{digest[:32]}"
 
 

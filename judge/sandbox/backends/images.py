@@ -97,7 +97,10 @@ def build_server_image(root: roots.ServiceRoot, report: Report) -> str:
     assert root.shown is not None, f"{root.name} is not the root of a server"
     report(f"docker: building {tag}")
     # A tmpfs has the rights of the folder that it hides.
-    text = f"FROM {docker.python_tag()}\nCOPY . {roots.SERVER}\nRUN chmod 1777 /home\n"
+    text = (
+        f"FROM {docker.python_tag()}\nCOPY . {roots.SERVER_CONTENT}\n"
+        f"RUN mkdir {roots.SERVER} && chmod 1777 /home {roots.SERVER}\n"
+    )
     with build_context(root.shown, text) as context:
         daemon.build(context, tag, {}, {})
     daemon.note_image(tag)

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse
 
+from judge.authoring.codabench import EVALUATION_FRAMEWORK
 from judge.files.yaml_documents import dump_yaml
 from judge.report.build import DEFAULT_METHOD
 from judge.report.paired import compare_pair
@@ -220,6 +221,9 @@ def get_eval_results(
         row = find(connection, caller, t.board, board)
         setting, document = entry_of(connection, caller, row, entry)
     figures = {"soft_score": "soft", "hard_score": "hard"}
+    # A source needs an address that others can open.
+    url = f"{server.options.public_url}/entries/{entry}"
+    source = {"source": {"url": url, "name": row["title"]}} if server.options.public_url else {}
     results = []
     for task, name in figures.items():
         estimate = document.get("scores", {}).get(name)
@@ -233,10 +237,8 @@ def get_eval_results(
                 "dataset": {"id": dataset, "task_id": task},
                 "value": round(100 * estimate["value"], 2),
                 "date": document["date"],
-                "source": {
-                    "url": f"{server.options.public_url}/entries/{entry}",
-                    "name": row["title"],
-                },
+                **source,
+                "evaluation_framework": EVALUATION_FRAMEWORK,
                 "notes": f"conditions sha256:{setting.board['conditions']}; "
                 f"95 % interval {low:.1f} to {high:.1f}",
             }
@@ -284,7 +286,7 @@ def get_result(submission: SubmissionId, caller: Caller, server: ThisServer) -> 
 
 
 def _attachment(data: bytes, name: str) -> Response:
-    headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-cache"}
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return Response(data, media_type=RESULT_TYPE, headers=headers)
 
 

@@ -47,7 +47,7 @@ _COMMENT_S = 15.0
 _STREAM_S = 3600.0
 _LAST_EVENT = 2**63 - 1
 _END = "event: end\ndata: {}\n\n"
-_VARY = {"Vary": "Authorization", "Cache-Control": "private, no-cache"}
+_VARY = {"Vary": "Authorization, Cookie", "Cache-Control": "private, no-cache"}
 
 SubmissionId = Annotated[str, PathPart(max_length=40)]
 _DECLARED = ("system", "model", "setting", "url", "cost_usd", "tokens", "cutoff", "note")

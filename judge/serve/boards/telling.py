@@ -18,10 +18,15 @@ from judge.serve.boards.feedback import Rung, answer_of, within_budget
 from judge.serve.boards.results import scored
 from judge.serve.catalog import split_of
 from judge.serve.store import tables as t
-from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.database import Transaction, all_rows, first_row, row_of
 from judge.serve.store.words import JudgingState, Level, PhaseState
 
 _Key = tuple[str, int, int]
+_ABOUT = (
+    sa.select(t.judging.c.conditions, t.submission.c.account, t.submission.c.phase)
+    .join(t.submission, t.submission.c.id == t.judging.c.submission)
+    .where(t.judging.c.id == sa.bindparam("judging"))
+)
 
 
 def note_judged(
@@ -37,17 +42,9 @@ def note_judged(
             applied.
     """
     connection = transaction.connection
-    row = first_row(
-        connection,
-        sa.select(t.judging.c.conditions, t.submission.c.account, t.submission.c.phase)
-        .join(t.submission, t.submission.c.id == t.judging.c.submission)
-        .where(t.judging.c.id == judging),
-    )
-    assert row is not None
-    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == row["phase"]))
-    assert phase is not None
-    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
-    assert suite is not None
+    row = dict(connection.execute(_ABOUT, {"judging": judging}).mappings().one())
+    phase = row_of(connection, t.phase, row["phase"])
+    suite = row_of(connection, t.suite, phase["suite"])
     if not is_bounded(suite, phase):
         return
     _note_answers(transaction, judging, row, _answers(results))
@@ -63,8 +60,7 @@ def is_bounded(suite: dict[str, Any], phase: Mapping[str, Any]) -> bool:
 
 def is_bounded_for(connection: sa.Connection, viewer: Viewer, phase: Mapping[str, Any]) -> bool:
     """Whether the budget is kept to for somebody: not for authors, nor in a published phase."""
-    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == phase["suite"]))
-    assert suite is not None
+    suite = row_of(connection, t.suite, phase["suite"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     published = phase_state(dict(phase), now) is PhaseState.PUBLISHED
     return is_bounded(suite, phase) and not (published or viewer.authors(suite["id"]))

@@ -23,8 +23,9 @@ from judge.serve.boards.telling import is_bounded, last_shown, shown_rows
 from judge.serve.boards.ties import Metric, Ties, smallest_differences, ties_of, ties_of_shown
 from judge.serve.catalog import check_name, current_conditions, revision_of, split_of
 from judge.serve.context import Server
+from judge.serve.queue.conditions import set_setting
 from judge.serve.store import tables as t
-from judge.serve.store.database import Transaction, all_rows, first_row
+from judge.serve.store.database import Actor, Transaction, all_rows, first_row, row_of
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Level, PhaseState, Visibility
@@ -119,14 +120,9 @@ def suite_part(setting: Setting) -> dict[str, Any]:
 
 def setting_of(connection: sa.Connection, board: Mapping[str, Any]) -> Setting:
     """What a board is about."""
-    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == board["phase"]))
-    suite = first_row(connection, sa.select(t.suite).where(t.suite.c.id == board["suite"]))
-    conditions = first_row(
-        connection, sa.select(t.conditions).where(t.conditions.c.digest == board["conditions"])
-    )
-    assert phase is not None
-    assert suite is not None
-    assert conditions is not None
+    phase = row_of(connection, t.phase, board["phase"])
+    suite = row_of(connection, t.suite, board["suite"])
+    conditions = row_of(connection, t.conditions, board["conditions"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     published = phase_state(phase, now) is PhaseState.PUBLISHED
     hidden = phase["split"] == HIDDEN_SPLIT
@@ -475,6 +471,42 @@ class Boards:
         return True
 
 
+def renew_judged(server: Server) -> None:
+    """Renews the boards of the phases in which something was judged since the last time.
+
+    Once for a burst of submissions: a board is computed from all that are on it. How far this came
+    is in the database, in the same transaction, so that a crash leaves no board behind.
+    """
+    seen = server.shared.get(RENEWED)
+    with server.database.reading() as connection:
+        if seen is None:
+            seen = connection.scalar(sa.select(t.setting.c.value).where(_IS_RENEWED)) or 0
+        last = int(connection.scalar(_LAST_EVENT) or 0)
+        phases = list(connection.scalars(_JUDGED_IN, {"seen": seen, "last": last}))
+    if phases:
+        with server.database.writing(Actor("boards")) as transaction:
+            for phase in phases:
+                boards_of(server).renew(transaction, phase, "submissions were judged")
+            set_setting(transaction, RENEWED, last)
+    server.shared[RENEWED] = last
+
+
+RENEWED = "boards_renewed"
+"""The setting with the number of the last event that boards have taken into account."""
+
+_IS_RENEWED = t.setting.c.name == RENEWED
+_LAST_EVENT = sa.select(sa.func.max(t.event.c.seq))
+_JUDGED_IN = (
+    sa.select(t.submission.c.phase)
+    .distinct()
+    .join(t.event, t.event.c.object == t.submission.c.id)
+    .where(
+        t.event.c.seq > sa.bindparam("seen"),
+        t.event.c.seq <= sa.bindparam("last"),
+        t.event.c.kind == "submission.judged",
+    )
+    .order_by(t.submission.c.phase)
+)
 _OF_VERSION = ("server", "number", "previous", "why", "signed")
 _OF_TIES = ("smallest", "ranks")
 """Fields of a document and of its entries that follow from the others."""
@@ -616,8 +648,7 @@ def boards_of(server: Server) -> Boards:
 
 
 def _is_published(connection: sa.Connection, board: Mapping[str, Any]) -> bool:
-    phase = first_row(connection, sa.select(t.phase).where(t.phase.c.id == board["phase"]))
-    assert phase is not None
+    phase = row_of(connection, t.phase, board["phase"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     return phase_state(phase, now) is PhaseState.PUBLISHED
 

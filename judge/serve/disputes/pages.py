@@ -62,6 +62,27 @@ NEXT = {
 }
 """What a state means, for its page."""
 
+_WAY = {
+    DisputeState.OPEN: "disputed",
+    DisputeState.SUSPECT: "with reviewers",
+    DisputeState.ACCEPTED: "suite corrected",
+    DisputeState.CORRECTED: "all judged again",
+}
+"""The states that a dispute goes through if reviewers agree with it."""
+
+
+def _steps(state: DisputeState) -> list[tuple[str, bool, bool]]:
+    """The way of a dispute: for each step its words, whether it is done, and whether it is now."""
+    way = dict(_WAY)
+    if state is DisputeState.REJECTED:
+        way = {one: way[one] for one in (DisputeState.OPEN, DisputeState.SUSPECT)}
+    elif state is DisputeState.WITHDRAWN:
+        way = {DisputeState.OPEN: way[DisputeState.OPEN]}
+    way.setdefault(state, state.value)
+    at = list(way).index(state)
+    return [(words, place < at, place == at) for place, words in enumerate(way.values())]
+
+
 _Id = Annotated[str, Path(max_length=80)]
 _Text = Annotated[str, Query(max_length=200)]
 _FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
@@ -99,11 +120,14 @@ def _new_form(
     problem: Problem | None,
 ) -> Response:
     kinds = dict(KINDS)
+    cells: list[tuple[str, str, str]] = []
     if asked["task"] and (asked["submission"] or asked["suite"]):
         with server.database.reading() as connection:
             level = level_of_disputed(connection, viewer, _claim(asked, DisputeKind.QUESTION))
         if not level.shows(Level.CELLS):
             del kinds[DisputeKind.GOLD]
+        elif asked["submission"]:
+            cells = cells_of(server, asked["submission"], asked["task"], int(asked["case"]))
     return show(
         request,
         viewer,
@@ -111,6 +135,7 @@ def _new_form(
         "Dispute a verdict",
         status=200 if problem is None else problem.kind.status,
         kinds=kinds,
+        cells=cells,
         asked={"kind": "", "claim": "", "evidence": "", **asked},
         problem="" if problem is None else problem.detail or problem.kind.title,
     )
@@ -175,6 +200,7 @@ def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Loo
         f"Dispute of task {row['task']}",
         dispute=row,
         kind=KINDS[DisputeKind(row["kind"])],
+        steps=_steps(DisputeState(row["state"])),
         next=NEXT[DisputeState(row["state"])],
     )
 
@@ -270,20 +296,24 @@ def _suspect(
 
 
 def _disputed_cells(server: Server, group: Group) -> list[tuple[str, str, str]]:
-    """Cell, gold and answer, where the first disputed answer with a record differs."""
+    """The cells in which the first disputed answer with a record differs."""
+    found = (cells_of(server, row["submission"], group.task, group.case) for row in group.disputes)
+    return next(filter(None, found), [])
+
+
+def cells_of(
+    server: Server, submission: str | None, task: str, case: int
+) -> list[tuple[str, str, str]]:
+    """Cell, gold and answer, where the answer of a submission differs; for those who see cells."""
     with server.database.reading() as connection:
-        for row in group.disputes:
-            judging = connection.scalar(
-                sa.select(t.submission.c.current_judging).where(
-                    t.submission.c.id == row["submission"]
-                )
-            )
-            if judging is None:
-                continue
-            for sample in evidence_of(server, judging, group.task).values():
-                cells = sample["cases"].get(group.case, {}).get("cells")
-                if cells:
-                    return [(cell.where, cell.expected, cell.outputs[0]) for cell in cells]
+        judging = connection.scalar(
+            sa.select(t.submission.c.current_judging).where(t.submission.c.id == submission)
+        )
+    if judging is None:
+        return []
+    for sample in evidence_of(server, judging, task).values():
+        if cells := sample["cases"].get(case, {}).get("cells"):
+            return [(cell.where, cell.expected, cell.outputs[0] or "") for cell in cells]
     return []
 
 

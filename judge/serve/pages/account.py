@@ -131,10 +131,14 @@ async def sign_in_posted(request: Request, server: ThisServer, looker: Looker) -
     """Begins a session; a code that is unknown, used or old has one and the same answer."""
     check_origin(request, server)
     code = field(await read_form(request, MAX_FORM_BYTES), "code", 100)
+    former = await session_of(request)
 
     def begin() -> str | None:
         with server.database.writing(looker.actor()) as transaction:
-            return sign_in(transaction, code)
+            cookie = sign_in(transaction, code)
+            if cookie is not None and former is not None:
+                sign_out(transaction, former.id)
+            return cookie
 
     cookie = await run_in_threadpool(begin)
     if cookie is None:

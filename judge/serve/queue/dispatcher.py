@@ -4,6 +4,10 @@ Nothing is claimed before sandbox and engines are open. It holds the lock of a f
 name: when it starts, the leases under this name belong to the dead, and are returned at once. When
 it is asked to stop, it claims nothing more, stops judgings between two cases, and returns their
 leases.
+
+One slot at a time looks for work, for all of them. Where the feedback level of a phase shows no
+verdicts, the end of a judging is recorded at the next tick of a slow clock: when it ended would
+tell how long the programs ran, and so be a way for them to speak about hidden inputs.
 """
 
 from __future__ import annotations
@@ -40,9 +44,8 @@ from judge.grading.batch import Event
 from judge.grading.store import HeldRunError
 from judge.sandbox import open_sandbox
 from judge.sandbox.contract import Sandbox
+from judge.serve.access.rights import phase_state, split_level
 from judge.serve.boards.telling import note_judged
-from judge.serve.boards.versions import Boards
-from judge.serve.catalog import revision_of
 from judge.serve.queue.conditions import (
     ENVIRONMENT,
     digest_of,
@@ -51,7 +54,16 @@ from judge.serve.queue.conditions import (
     make_environment,
     set_setting,
 )
-from judge.serve.queue.judging import CaseCounter, Judged, Scorers, StoppedError, judge, work_of
+from judge.serve.queue.judging import (
+    CaseCounter,
+    Judged,
+    KnownConditions,
+    Scorers,
+    StoppedError,
+    Work,
+    judge,
+    work_of,
+)
 from judge.serve.queue.leases import (
     Claim,
     FencedError,
@@ -69,15 +81,18 @@ from judge.serve.store.database import (
     Database,
     DatabaseGoneError,
     Transaction,
-    first_row,
 )
 from judge.serve.store.folder import LEAST_FREE_BYTES, DataFolder
-from judge.serve.store.words import Lane
+from judge.serve.store.words import Lane, Level, PhaseState
 
 MAINTENANCE = "maintenance"
 """The setting with the notice that is shown while the server takes nothing in; null otherwise."""
 
-_IDLE_S = 0.2
+TELLING_S = 30.0
+"""Below the feedback level ``verdicts``, judgings end at whole multiples of this many seconds."""
+
+_LOOK_S = 0.1
+_LOOK_ANYWAY_S = 1.0
 _AGAIN_S = 2.0
 _MOST_PAUSE_S = 60.0
 _STOP_S = 25.0
@@ -120,9 +135,9 @@ class DispatchOptions:
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads, as for ``judge score``.
         insecure_cluster: likewise.
-        public_url: of the server, for what is signed.
         lease_s: after how much silence a lease is lost.
         beat_s: seconds between two signs of life.
+        telling_s: see :data:`TELLING_S`.
     """
 
     name: str = "main"
@@ -131,9 +146,13 @@ class DispatchOptions:
     sandbox: str = "auto"
     cluster: str | None = None
     insecure_cluster: bool = False
-    public_url: str = ""
     lease_s: float = LEASE_S
     beat_s: float = BEAT_S
+    telling_s: float = TELLING_S
+
+
+_WAITS = sa.select(t.account.c.id).where(t.account.c.waiting > 0).limit(1)
+_NOTICE = sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
 
 
 @dataclass(slots=True)
@@ -142,6 +161,7 @@ class _Running:
     count: CaseCounter
     fenced: bool = False
     cancelled: bool = False
+    ended: Callable[[], None] | None = None  # records its end, when that may be seen
 
 
 class Dispatcher:
@@ -175,18 +195,22 @@ class Dispatcher:
         self._options = options
         self._actor = Actor(f"dispatcher:{options.name}"[:80])
         self._lock = self._take_name()
-        self._boards = Boards(folder, options.public_url)
+        self._changes = database.changes()
         self._watcher = Watcher(database, folder, options.name, patience_s=options.lease_s)
         self._stopping = threading.Event()
-        self._claiming = threading.Lock()
+        self._claiming = threading.Lock()  # of the slot that looks for work
+        self._ended = threading.Event()  # set where a slot has something new to look for
         self._work = threading.Lock()  # never held while the database is asked: beats need it
         self._running: dict[str, _Running] = {}
         self._claims = 0
         self._refusals = 0
         self._lacks: str | None = None
+        self._checked = float("-inf")
         self._held: dict[str, float] = {}
         self._threads: list[threading.Thread] = []
         self._environment: dict[str, Any] = {}
+        self._known: dict[str, KnownConditions] = {}
+        self._own: dict[str, str] = {}  # conditions -> those that the same options give here
         self.failure: JudgeError | None = None
 
     def run(self, *, on_ready: Callable[[], None] = lambda: None) -> None:
@@ -207,11 +231,13 @@ class Dispatcher:
             self._register(sandbox, stack)
             self._watcher.start()
             stack.callback(self._watcher.stop)
+            stack.callback(self._changes.close)
             on_ready()
             self._threads = [
                 threading.Thread(target=self._slot, args=(scorers,), name=f"judge-slot-{number}")
                 for number in range(self._options.slots)
             ]
+            self._threads.append(threading.Thread(target=self._tell_ends, name="judge-telling"))
             for thread in self._threads:
                 thread.daemon = True
                 thread.start()
@@ -221,6 +247,7 @@ class Dispatcher:
     def stop(self) -> None:
         """Has :meth:`run` return: nothing more is claimed, and leases go back."""
         self._stopping.set()
+        self._ended.set()
 
     # -- starting and ending --------------------------------------------------------------------
 
@@ -294,7 +321,9 @@ class Dispatcher:
             thread.join(max(0.0, deadline - time.monotonic()))
         with contextlib.suppress(DatabaseGoneError):
             for one in list(self._running.values()):
-                if not one.fenced:
+                if one.ended is not None:
+                    one.ended()
+                elif not one.fenced:
                     self._release(one.claim)
             with self._database.writing(self._actor) as transaction:
                 self._set_state(transaction, "stopped")
@@ -322,47 +351,72 @@ class Dispatcher:
     # -- slots ----------------------------------------------------------------------------------
 
     def _slot(self, scorers: Scorers) -> None:
-        while not self._stopping.is_set():
-            try:
-                taken = self._claim()
-            except Exception as error:  # noqa: BLE001  a slot outlives whatever the machine does
-                self._tell_of(error)
-                self._stopping.wait(_AGAIN_S)
-                continue
-            if taken is None:
-                self._stopping.wait(_IDLE_S)
-                continue
+        while (taken := self._next()) is not None:
             try:
                 self._do(scorers, taken)
             except Exception as error:  # noqa: BLE001  its lease is lost, and others go on with it
                 self._tell_of(error)
             finally:
                 with self._work:
-                    self._running.pop(taken.lease, None)
+                    one = self._running.get(taken.lease)
+                    if one is not None and one.ended is None:
+                        del self._running[taken.lease]
+                self._ended.set()
+
+    def _next(self) -> Claim | None:
+        """Waits for the next judging; None when the dispatcher stops.
+
+        One slot looks for all of them, so that the rules about lanes hold. It asks the database
+        when something was committed, or a slot has become free, and otherwise once in a while.
+        """
+        with self._claiming:
+            pause = 0.0
+            while not self._wait_for_news(pause):
+                try:
+                    taken = self._claim()
+                except Exception as error:  # noqa: BLE001  a slot outlives what the machine does
+                    self._tell_of(error)
+                    self._stopping.wait(_AGAIN_S)
+                    continue
+                if taken is not None:
+                    return taken
+                pause = _LOOK_ANYWAY_S
+        return None
+
+    def _wait_for_news(self, seconds: float) -> bool:
+        """Waits at most so long for something to look for; whether the dispatcher stops."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline and not self._stopping.is_set():
+            with contextlib.suppress(DatabaseGoneError):  # which whoever looks will say
+                if self._changes.happened():
+                    break
+            if self._ended.wait(_LOOK_S):
+                break
+        self._ended.clear()
+        return self._stopping.is_set()
 
     def _claim(self) -> Claim | None:
-        """The next judging; one claim at a time, so that the rules about lanes hold."""
-        with self._claiming:
-            if not self._may_begin():
-                return None
-            with self._work:
-                running = [one.claim.judging for one in self._running.values()]
-            if any(judging["alone"] for judging in running):
-                return None
-            for lanes in self._lanes(sum(one["lane"] == Lane.REJUDGE for one in running)):
-                with self._database.writing(self._actor) as transaction:
-                    taken = claim(
-                        transaction,
-                        self._options.name,
-                        lanes,
-                        alone=not running,
-                        without=self._held_elsewhere(),
-                    )
-                if taken is not None:
-                    self._claims += 1
-                    with self._work:
-                        self._running[taken.lease] = _Running(taken, CaseCounter(self._on_case))
-                    return taken
+        """The next judging, if there is one that may be begun."""
+        if not self._may_begin():
+            return None
+        with self._work:
+            running = [one.claim.judging for one in self._running.values() if one.ended is None]
+        if any(judging["alone"] for judging in running):
+            return None
+        for lanes in self._lanes(sum(one["lane"] == Lane.REJUDGE for one in running)):
+            with self._database.writing(self._actor) as transaction:
+                taken = claim(
+                    transaction,
+                    self._options.name,
+                    lanes,
+                    alone=not running,
+                    without=self._held_elsewhere(),
+                )
+            if taken is not None:
+                self._claims += 1
+                with self._work:
+                    self._running[taken.lease] = _Running(taken, CaseCounter(self._on_case))
+                return taken
         return None
 
     def _held_elsewhere(self) -> list[str]:
@@ -373,19 +427,19 @@ class Dispatcher:
 
     def _may_begin(self) -> bool:
         with self._database.reading() as connection:
-            waits = connection.scalar(
-                sa.select(t.account.c.id).where(t.account.c.waiting > 0).limit(1)
-            )
-            if waits is None:
+            if connection.scalar(_WAITS) is None:
                 return False
-            row = connection.scalar(
-                sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
-            )
-        return row is None and not self._is_short()
+            notice = connection.scalar(_NOTICE)
+        if notice is not None:
+            return False
+        if time.monotonic() - self._checked < _LOOK_ANYWAY_S:
+            return self._lacks is None
+        return not self._is_short()
 
     def _is_short(self) -> bool:
         """Whether this machine lacks what every judging needs: space, and descriptors."""
         lacks = _lack_of(self._folder)
+        self._checked = time.monotonic()
         if lacks is not None and lacks != self._lacks:
             self._tell(SandboxError(f"nothing is begun: {lacks}"))
         self._lacks = lacks
@@ -402,21 +456,17 @@ class Dispatcher:
 
     def _do(self, scorers: Scorers, taken: Claim) -> None:
         running = self._running[taken.lease]
+        work: Work | None = None
         try:
-            if not self._adopt(taken):
+            work = work_of(self._database, taken, self._known)
+            if not self._adopt(taken, work):
                 return
-            work = work_of(self._database, taken)
             judged = judge(self._folder, scorers, taken, work, lambda _: running.count)
         except StoppedError:
-            if running.fenced:
-                return
-            self._record(
-                lambda transaction: (
-                    end_cancelled(transaction, taken)
-                    if running.cancelled
-                    else release(transaction, taken)
-                )
-            )
+            if running.cancelled:
+                self._end_one(taken, work, lambda transaction: end_cancelled(transaction, taken))
+            elif not running.fenced:
+                self._release(taken)
         except HeldRunError as error:  # whoever lost the lease is not dead, and will see that
             self._tell(error)
             self._held[taken.id] = time.monotonic() + _HELD_S
@@ -425,11 +475,13 @@ class Dispatcher:
             self._put_off(taken, error)
         except JudgeError as error:
             reason = _for_people(error)
-            self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
+            self._end_one(
+                taken, work, lambda transaction: fail(transaction, taken, reason, retry=False)
+            )
         except Exception as error:  # noqa: BLE001  a slot outlives what it judges
             self._fail(taken, error)
         else:
-            self._conclude(taken, judged)
+            self._conclude(taken, work, judged)
 
     def _fail(self, taken: Claim, error: Exception) -> None:
         """Ends a judging that stopped with an error of the program, or of the machine."""
@@ -439,24 +491,57 @@ class Dispatcher:
         self._tell_of(error)
         self._record(lambda transaction: fail(transaction, taken, "the judge failed", retry=True))
 
-    def _conclude(self, taken: Claim, judged: Judged) -> None:
+    def _conclude(self, taken: Claim, work: Work | None, judged: Judged) -> None:
         errors = sum(row["verdict"] == Verdict.JE.value for row in judged.verdicts)
         if judged.problem is not None or errors:
             reason = judged.problem or f"{errors} cases hold judge errors (JE)"
             if self._is_short():  # which explains them
                 self._put_off(taken, SandboxError(f"judging {taken.id}: {reason}"))
                 return
-            self._record(lambda transaction: fail(transaction, taken, reason, retry=True))
+            self._end_one(
+                taken, work, lambda transaction: fail(transaction, taken, reason, retry=True)
+            )
             return
-        try:
-            self._record(lambda transaction: self._finish(transaction, taken, judged))
-        except Exception as error:  # noqa: BLE001  nothing of it was written
-            self._fail(taken, error)
+        self._end_one(taken, work, lambda transaction: self._finish(transaction, taken, judged))
+
+    def _end_one(
+        self, taken: Claim, work: Work | None, act: Callable[[Transaction], object]
+    ) -> None:
+        """Records the end of a judging at once, or at the next tick if its moment would tell."""
+        running = self._running[taken.lease]
+
+        def end() -> None:
+            try:
+                if running.cancelled:
+                    self._record(lambda transaction: end_cancelled(transaction, taken))
+                else:
+                    self._record(act)
+            except Exception as error:  # noqa: BLE001  nothing of it was written
+                self._fail(taken, error)
+            else:
+                self._refusals = 0
+
+        if work is None or _shows_times(work):
+            end()
         else:
-            self._refusals = 0
+            running.ended = end
+
+    def _tell_ends(self) -> None:
+        """Records at each tick what has ended since the one before."""
+        every = self._options.telling_s
+        while not self._stopping.wait(every - time.monotonic() % every):
+            with self._work:
+                ended = [one for one in self._running.values() if one.ended is not None]
+            for one in ended:
+                assert one.ended is not None
+                one.ended()
+                with self._work:
+                    self._running.pop(one.claim.lease, None)
+            if ended:
+                self._ended.set()
 
     def _finish(self, transaction: Transaction, taken: Claim, judged: Judged) -> None:
-        """Ends a judging, with what it tells and what it changes on boards, in one transaction."""
+        """Ends a judging, with what it tells its team, in one transaction."""
         finish(
             transaction,
             taken,
@@ -466,31 +551,21 @@ class Dispatcher:
         )
         first = taken.judging["rejudging"] is None
         self._on_judged(transaction, taken.id, self._folder.results(taken.id), first=first)
-        if first:
-            submission = transaction.one(
-                sa.select(t.submission).where(t.submission.c.id == taken.judging["submission"])
-            )
-            assert submission is not None
-            self._boards.renew(transaction, submission["phase"], "a submission was judged")
 
-    def _adopt(self, taken: Claim) -> bool:
+    def _adopt(self, taken: Claim, work: Work) -> bool:
         """Notes under which conditions a judging is really done, if the environment has changed.
 
         One of a rejudging has fixed conditions: without them, it has failed.
         """
-        with self._database.reading() as connection:
-            row = first_row(
-                connection,
-                sa.select(t.conditions).where(t.conditions.c.digest == taken.judging["conditions"]),
-            )
-            assert row is not None
-            revision = revision_of(connection, row["revision"])
-        options, suite = row["document"]["options"], row["document"]["suite"].get("name", "")
-        document = document_of(suite, revision, options, self._environment)
-        if digest_of(document) == row["digest"]:
+        conditions, revision = taken.judging["conditions"], work.revision
+        if conditions not in self._own:
+            name = work.conditions["suite"].get("name", "")
+            document = document_of(name, revision, work.options, self._environment)
+            self._own[conditions] = digest_of(document)
+        if self._own[conditions] == conditions:
             return True
         with self._database.writing(self._actor) as transaction:
-            digest = ensure_conditions(transaction, revision, options, self._environment)
+            digest = ensure_conditions(transaction, revision, work.options, self._environment)
             if taken.judging["rejudging"] is None:
                 transaction.execute(
                     sa.update(t.judging)
@@ -549,6 +624,15 @@ class Dispatcher:
             return
         text = "".join(traceback.format_exception(error))
         print_label("error:", "red", f"dispatcher {self._options.name}: {text}")
+
+
+def _shows_times(work: Work) -> bool:
+    """Whether the team may see to the second when a judging ends; authors see rejudgings alone."""
+    if work.is_rejudging:
+        return True
+    level = split_level(work.suite, work.phase["split"])
+    published = phase_state(work.phase, work.now) is PhaseState.PUBLISHED
+    return published or level.shows(Level.VERDICTS)
 
 
 def _lack_of(folder: DataFolder) -> str | None:

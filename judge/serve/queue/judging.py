@@ -34,10 +34,9 @@ from judge.sandbox.contract import Sandbox
 from judge.serve.queue.conditions import corrections_place, score_options, suite_place
 from judge.serve.queue.leases import Claim
 from judge.serve.store import tables as t
-from judge.serve.store.database import Database, first_row
+from judge.serve.store.database import Database, row_of
 from judge.serve.store.folder import DataFolder
 from judge.serve.store.words import Kind
-from judge.suites.folders import regular_files
 from judge.suites.layouts import Layout
 
 _KEPT_SCORERS = 4
@@ -50,18 +49,32 @@ class Work:
 
     Attributes:
         submission: its row.
+        phase: the row of the phase that it was handed in to.
+        suite: the row of that phase's suite.
+        now: time of the database when these were read.
         revision: the row of the revision by which it is judged.
-        options: of the conditions.
+        conditions: their document.
+        is_rejudging: whether it belongs to a rejudging.
         before: id of the judging that counts now, for rejudgings; None otherwise, and where the
             rejudging wants every case judged afresh.
         afresh: tasks of which nothing on record is taken over.
     """
 
     submission: Mapping[str, Any]
+    phase: dict[str, Any]
+    suite: dict[str, Any]
+    now: str
     revision: dict[str, Any]
-    options: dict[str, Any]
+    conditions: Mapping[str, Any]
+    is_rejudging: bool
     before: str | None
     afresh: frozenset[str] = frozenset()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the conditions."""
+        options: dict[str, Any] = self.conditions["options"]
+        return options
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,37 +202,63 @@ class Scorers:
 def _signature(place: Path) -> str:
     """What changes when a file of a suite is changed, without reading one: sizes and times."""
     digest = hashlib.sha256()
-    for path in regular_files(place):
-        status = path.stat()
-        digest.update(f"{path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    folders = [str(place)]
+    while folders:
+        with os.scandir(folders.pop()) as entries:
+            for entry in sorted(entries, key=lambda one: one.name):
+                status = entry.stat(follow_symlinks=False)
+                digest.update(f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
     return digest.hexdigest()
 
 
-def work_of(database: Database, claim: Claim) -> Work:
-    """What a judging that was claimed is about."""
+KnownConditions = tuple[dict[str, Any], dict[str, Any]]
+"""Rows of conditions and of their revision, which never change."""
+
+
+def work_of(
+    database: Database, claim: Claim, known: dict[str, KnownConditions] | None = None
+) -> Work:
+    """What a judging that was claimed is about.
+
+    Args:
+        database: where it is.
+        claim: the judging.
+        known: by the digest of conditions what was read before; what is read is added.
+    """
     judging = claim.judging
+    known = {} if known is None else known
+    digest, scope = judging["conditions"], None
     with database.reading() as connection:
-        submission = first_row(
-            connection, sa.select(t.submission).where(t.submission.c.id == judging["submission"])
-        )
-        conditions = first_row(
-            connection,
-            sa.select(t.conditions).where(t.conditions.c.digest == judging["conditions"]),
-        )
-        assert submission is not None
-        assert conditions is not None
-        revision = first_row(
-            connection, sa.select(t.revision).where(t.revision.c.id == conditions["revision"])
-        )
-        scope = connection.scalar(
-            sa.select(t.rejudging.c.scope).where(t.rejudging.c.id == judging["rejudging"])
-        )
-    assert revision is not None
+        submission = row_of(connection, t.submission, judging["submission"])
+        phase = row_of(connection, t.phase, submission["phase"])
+        suite = row_of(connection, t.suite, phase["suite"])
+        now = str(connection.scalar(_NOW))
+        if digest not in known:
+            conditions = row_of(connection, t.conditions, digest)
+            known[digest] = conditions, row_of(connection, t.revision, conditions["revision"])
+        if judging["rejudging"] is not None:
+            scope = row_of(connection, t.rejudging, judging["rejudging"])["scope"]
+    conditions, revision = known[digest]
     before: str | None = None
     afresh: frozenset[str] = frozenset()
     if scope is not None and not scope["afresh"] and submission["current_judging"] != claim.id:
         before, afresh = submission["current_judging"], frozenset(scope["tasks"])
-    return Work(submission, revision, conditions["document"]["options"], before, afresh)
+    return Work(
+        submission=submission,
+        phase=phase,
+        suite=suite,
+        now=now,
+        revision=revision,
+        conditions=conditions["document"],
+        is_rejudging=scope is not None,
+        before=before,
+        afresh=afresh,
+    )
+
+
+_NOW = sa.select(t.Now())
 
 
 def judge(

@@ -9,6 +9,7 @@ the order account, then judging.
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ RETRIES = 2
 """How often a judging that ended in judge errors is tried again."""
 
 _J, _A, _S = t.judging.c, t.account.c, t.submission.c
+_LOCK_ACCOUNT = sa.select(_A.id).where(_A.id == sa.bindparam("account")).with_for_update()
 _LANE_ORDER = sa.case({lane.value: place for place, lane in enumerate(Lane)}, value=_J.lane)
 
 
@@ -116,7 +118,8 @@ def enqueue(
 
 def lock_account(transaction: Transaction, account: str) -> None:
     """Locks an account's row until the transaction ends; first of all locks."""
-    transaction.execute(sa.select(_A.id).where(_A.id == account).with_for_update())
+    if transaction.connection.dialect.name != "sqlite":  # which locks everything
+        transaction.execute(_LOCK_ACCOUNT, {"account": account})
 
 
 def claim(
@@ -136,14 +139,43 @@ def claim(
         alone: whether it has nothing else in work, so that suspicious ones may come.
         without: ids of judgings that it cannot do now.
     """
+    statements = _claiming(frozenset(lanes), alone, bool(without))
+    parameters = {"without": sorted(without)} if without else {}
+    account = transaction.execute(statements.account, parameters).scalar()
+    if account is None:
+        return None
+    chosen = transaction.execute(statements.judging, {"account": account, **parameters}).first()
+    if chosen is None:
+        return None
+    lease = secrets.token_hex(16)
+    row = (
+        transaction.execute(_TAKE, {"judging": chosen.id, "new_lease": lease, "by": holder})
+        .mappings()
+        .one()
+    )
+    transaction.execute(_SERVE, {"account": account, "cases": chosen.cases})
+    _moved(transaction, row["id"], row["submission"], JudgingState.QUEUED, JudgingState.RUNNING)
+    return Claim(dict(row), lease)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claiming:
+    """The statements of a claim: whose turn it is, and which of its judgings."""
+
+    account: sa.Select[Any]
+    judging: sa.Select[Any]
+
+
+@functools.cache
+def _claiming(lanes: frozenset[Lane], alone: bool, without: bool) -> _Claiming:
     waits = sa.and_(
         _J.account == _A.id, _J.state == JudgingState.QUEUED, _J.lane.in_(sorted(lanes))
     )
     if not alone:
         waits = sa.and_(waits, _J.alone.is_(False))
     if without:
-        waits = sa.and_(waits, _J.id.not_in(sorted(without)))
-    account = transaction.one(
+        waits = sa.and_(waits, _J.id.not_in(sa.bindparam("without", expanding=True)))
+    account = (
         sa.select(_A.id)
         .where(
             _A.waiting > 0,
@@ -151,45 +183,43 @@ def claim(
             sa.exists(sa.select(sa.literal(1)).select_from(t.judging).where(waits)),
         )
         .order_by(_A.vtime, _A.id)
+        .limit(1)
         .with_for_update(skip_locked=True)
     )
-    if account is None:
-        return None
-    chosen = transaction.one(
+    judging = (
         sa.select(_J.id, _J.cases)
         .select_from(t.judging.join(t.account, _A.id == _J.account))
-        .where(waits, _A.id == account["id"])
+        .where(waits, _A.id == sa.bindparam("account"))
         .order_by(_J.front.desc(), _LANE_ORDER, _J.id)
+        .limit(1)
         .with_for_update(of=t.judging, skip_locked=True)
     )
-    if chosen is None:
-        return None
-    lease = secrets.token_hex(16)
-    row = (
-        transaction.execute(
-            sa.update(t.judging)
-            .where(_J.id == chosen["id"], _J.state == JudgingState.QUEUED)
-            .values(
-                state=JudgingState.RUNNING,
-                lease=lease,
-                holder=holder,
-                beat=_J.beat + 1,
-                claims=_J.claims + 1,
-                front=0,
-                started=sa.func.coalesce(_J.started, t.Now()),
-            )
-            .returning(t.judging)
-        )
-        .mappings()
-        .one()
+    return _Claiming(account, judging)
+
+
+_TAKE = (
+    sa.update(t.judging)
+    .where(_J.id == sa.bindparam("judging"), _J.state == JudgingState.QUEUED)
+    .values(
+        state=JudgingState.RUNNING,
+        lease=sa.bindparam("new_lease"),
+        holder=sa.bindparam("by"),
+        beat=_J.beat + 1,
+        claims=_J.claims + 1,
+        front=0,
+        started=sa.func.coalesce(_J.started, t.Now()),
     )
-    transaction.execute(
-        sa.update(t.account)
-        .where(_A.id == account["id"])
-        .values(waiting=_A.waiting - 1, running=_A.running + 1, vtime=_A.vtime + chosen["cases"])
+    .returning(t.judging)
+)
+_SERVE = (
+    sa.update(t.account)
+    .where(_A.id == sa.bindparam("account"))
+    .values(
+        waiting=_A.waiting - 1,
+        running=_A.running + 1,
+        vtime=_A.vtime + sa.bindparam("cases"),
     )
-    _moved(transaction, row["id"], row["submission"], JudgingState.QUEUED, JudgingState.RUNNING)
-    return Claim(dict(row), lease)
+)
 
 
 def beat(
@@ -446,9 +476,14 @@ def _moved(
 
 
 def _touch(transaction: Transaction, submission: str) -> None:
-    transaction.execute(
-        sa.update(t.submission).where(_S.id == submission).values(version=_S.version + 1)
-    )
+    transaction.execute(_NEXT_VERSION, {"submission": submission})
+
+
+_NEXT_VERSION = (
+    sa.update(t.submission)
+    .where(_S.id == sa.bindparam("submission"))
+    .values(version=_S.version + 1)
+)
 
 
 def _give_turn_back(transaction: Transaction, judging: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ the order account, then judging, then events.
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -37,6 +38,10 @@ _EVENT_LOCK = 0x6A756467_65766E74  # "judgevnt": events are numbered in the orde
 _SCHEMA_LOCK = 0x6A756467_6D696772  # "judgmigr"
 _MAX_STATE = 80
 _IDLE_S = 20.0
+_CHANNEL = "judge_events"
+_WRITES = sa.select(
+    sa.func.pg_advisory_xact_lock(_EVENT_LOCK), sa.func.pg_notify(_CHANNEL, sa.literal(""))
+)
 _LIMITS = "SET idle_in_transaction_session_timeout = {idle}; SET lock_timeout = {lock}"
 _TIMEOUTS = {
     "connect_timeout": 10,
@@ -46,6 +51,9 @@ _TIMEOUTS = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
+
+
+_INSERT_EVENT = sa.insert(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +130,8 @@ class Transaction:
         if not self._events:
             return
         if self.connection.dialect.name == "postgresql":
-            self.connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_EVENT_LOCK)))
-        self.connection.execute(sa.insert(event), self._events)
+            self.connection.execute(_WRITES)
+        self.connection.execute(_INSERT_EVENT, self._events)
 
 
 class Database:
@@ -183,6 +191,10 @@ class Database:
             yield transaction
             transaction.write_events()
 
+    def changes(self) -> Changes:
+        """Tells a loop that has seen the database whether it may look different now."""
+        return Changes(self._engine)
+
     def last_event(self) -> int:
         """Number of the newest event; 0 if there is none."""
         with self.reading() as connection:
@@ -237,6 +249,63 @@ class Database:
         return current
 
 
+class Changes:
+    """Whether anybody has committed something, at the cost of no query.
+
+    SQLite counts the commits of other connections, and PostgreSQL notifies of those with events
+    (``NOTIFY``). For one thread; its connection is opened when it is first needed, and again after
+    the database was away.
+
+    Args:
+        engine: of the database.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._is_sqlite = engine.dialect.name == "sqlite"
+        self._connection: Any = None
+        self._seen: object = None
+
+    def happened(self) -> bool:
+        """Whether something was committed since the last call; true for the first one.
+
+        Raises:
+            StoreError: the database cannot be reached.
+        """
+        with _telling():
+            try:
+                if self._connection is None:
+                    self._open()
+                    return True
+                if self._is_sqlite:
+                    before, self._seen = self._seen, self._version()
+                    return before != self._seen
+                return any(True for _ in self._connection.notifies(timeout=0))
+            except BaseException:
+                self.close()
+                raise
+
+    def close(self) -> None:
+        """Closes its connection."""
+        if self._connection is not None:
+            with contextlib.suppress(Exception):
+                self._connection.close()
+        self._connection = None
+
+    def _open(self) -> None:
+        made = self._engine.raw_connection()
+        self._connection = made.driver_connection
+        made.detach()  # it stays open, and would be missing in the pool
+        if self._is_sqlite:
+            self._seen = self._version()
+        else:
+            self._connection.autocommit = True
+            self._connection.execute(f"LISTEN {_CHANNEL}")
+
+    def _version(self) -> object:
+        return self._connection.execute("PRAGMA data_version").fetchone()
+
+
 def sqlite_url(path: Path) -> str:
     """The URL of a SQLite file."""
     return URL.create("sqlite", database=str(path.resolve())).render_as_string(hide_password=False)
@@ -246,6 +315,21 @@ def first_row(connection: sa.Connection, statement: sa.Select[Any]) -> dict[str,
     """The first row of a query as a dictionary; None without rows."""
     row = connection.execute(statement.limit(1)).mappings().first()
     return None if row is None else dict(row)
+
+
+@functools.cache
+def _by_key(table: sa.Table) -> sa.Select[Any]:
+    key = table.c.id if "id" in table.c else next(iter(table.primary_key.columns))
+    return sa.select(table).where(key == sa.bindparam("key"))
+
+
+def row_of(connection: sa.Connection, table: sa.Table, key: str) -> dict[str, Any]:
+    """The row of a table with an id, or another key, that another row names.
+
+    Raises:
+        sqlalchemy.exc.NoResultFound: there is none.
+    """
+    return dict(connection.execute(_by_key(table), {"key": key}).mappings().one())
 
 
 def all_rows(connection: sa.Connection, statement: sa.Select[Any]) -> list[dict[str, Any]]:

@@ -10,9 +10,10 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
-from judge.recalc.services.office import Office
+from judge.recalc.services.office import SCRIPTING, Office
 from judge.sandbox.service_frames import serve
 
 SIDE = 1568
@@ -39,6 +40,7 @@ def main() -> None:
                 or office.process.poll() is not None
             ):
                 office.start()
+                _load_charts(office.context)
             return _draw(office, **frame)
         except Exception as error:  # noqa: BLE001 - UNO raises its own
             with contextlib.suppress(Exception):
@@ -47,6 +49,23 @@ def main() -> None:
             return {"fault": f"{type(error).__name__}: {error}"[:500]}
 
     serve(answer_to, sys.stdin.buffer, sys.stdout.buffer)
+
+
+def _load_charts(context: Any) -> None:
+    """Has embedded objects loaded, which charts are; the settings for formulas leave them out."""
+    import uno  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+
+    manager = context.ServiceManager
+    provider = manager.createInstanceWithContext(
+        "com.sun.star.configuration.ConfigurationProvider", context
+    )
+    where = uno.createUnoStruct("com.sun.star.beans.PropertyValue")
+    where.Name, where.Value = "nodepath", SCRIPTING
+    access = provider.createInstanceWithArguments(
+        "com.sun.star.configuration.ConfigurationUpdateAccess", (where,)
+    )
+    access.replaceByName("DisableActiveContent", False)
+    access.commitChanges()
 
 
 def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dict[str, Any]:
@@ -68,9 +87,10 @@ def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dic
         if not book.supportsService("com.sun.star.sheet.SpreadsheetDocument"):
             return {"fault": "this is not a workbook"}
         sheets = book.Sheets
-        if not sheets.hasByName(sheet):
+        named = _named(sheet, sheets.ElementNames)
+        if named is None:
             return {"fault": f"there is no sheet {sheet!r}; there are {list(sheets.ElementNames)}"}
-        chosen = sheets.getByName(sheet)
+        chosen = sheets.getByName(named)
         cells = chosen.getCellRangeByName(area)
         for name in sheets.ElementNames:
             sheets.getByName(name).setPrintAreas(())
@@ -87,6 +107,15 @@ def _draw(office: Office, path: str, sheet: str, area: str, picture: str) -> dic
     )  # fmt: skip
     os.unlink(page)
     return {"picture": picture}
+
+
+def _named(sheet: str, names: Sequence[str]) -> str | None:
+    """The name that LibreOffice gives a sheet; it makes SHEET1 of a file SHEET1_2."""
+    if sheet in names:
+        return sheet
+    alike = [name for name in names if name.casefold() == sheet.casefold()]
+    alike = alike or [name for name in names if name == f"{sheet}_2"]
+    return alike[0] if len(alike) == 1 else None
 
 
 def _set_page(book: Any, sheet: Any, cells: Any) -> None:

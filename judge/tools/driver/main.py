@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import stat
 import struct
 import sys
@@ -101,7 +102,8 @@ class Driver:
             with open(os.path.join(OWN, f"{name}.py"), "w", encoding="utf-8") as file:
                 file.write(text)
         self._environment |= {"HOME": HOME, **header["environment"]}
-        self._environment.pop("PYTHONHASHSEED", None)
+        for name in ("PYTHONHASHSEED", "HOSTNAME"):
+            self._environment.pop(name, None)
         self._functions = header["functions"]
         self._data_bytes = header["data_bytes"]
         return {}, []
@@ -243,6 +245,9 @@ class Driver:
     def _open(self, header: dict[str, Any], _: list[bytes]) -> Answer:
         name = header["server"]
         self._end_server(name)
+        for part in os.listdir(header["content"]):
+            with contextlib.suppress(FileExistsError):
+                os.symlink(os.path.join(header["content"], part), f"{header['links']}/{part}")
         environment = {**self._environment, **header["environment"]}
         self._servers[name] = Child(header["command"], environment, HOME, self._data_bytes)
         return {}, []
@@ -283,7 +288,9 @@ class Driver:
         if code is not None and code < 0:
             how = f"it was ended by signal {-code}"
         lines = child.complaint.strip().splitlines()
-        return FaultError(f"{how}: {lines[-1][:300]}" if lines else how, "died")
+        # Lines of a stack trace are indented in all languages; frames are no words.
+        words = [line for line in lines if re.search(r"^\S.*\w\w", line)] or lines
+        return FaultError(f"{how}: {words[-1][:300]}" if words else how, "died")
 
     def _close(self, header: dict[str, Any], _: list[bytes]) -> Answer:
         """Ends a server; says whether it did so by itself, and what it complained about."""

@@ -291,3 +291,10 @@ def test_every_mutator_has_a_likelihood() -> None:
         *("constant-to-formula", "key-as-text", "numbers-as-text", "text-as-numbers"),
         *("spaces", "nbsp", "case", "unicode", "key-with-blank"),
     }
+
+
+def test_a_key_that_the_question_names_is_still_not_a_longer_one() -> None:
+    named = material(question="how many rows has Anna?")
+    assert any("ends with 'Anna'" in idea.title for idea in ideas("key-within-key", named))
+    containing = material(question="how many rows contain Anna?")
+    assert not any("'Anna'" in idea.relation for idea in ideas("key-within-key", containing))

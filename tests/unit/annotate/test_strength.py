@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.annotate.annotator import Annotator
-from judge.annotate.hack import Hack, edits_between, save_hack, try_hack
+from judge.annotate.hack import Hack, edits_between, save_hack, solutions_file, try_hack
 from judge.annotate.strength import (
     killed,
     measure,
@@ -21,7 +21,7 @@ from judge.core.limits import Limits
 from judge.core.submission import Submission
 from judge.core.task import TestCase
 from judge.core.verdict import Verdict
-from judge.errors import WorkbookError
+from judge.errors import SubmissionError, WorkbookError
 from judge.grading.batch import Settings
 from judge.grading.case import GradingRules
 from judge.recalc.policy import Recalculator
@@ -125,8 +125,19 @@ def test_a_suite_is_measured_with_mutants_and_resumed(suite: Path, tmp_path: Pat
     assert len(found.solutions) == 1 + mutants
     assert [len(found.kills[number]) for number in (1, 2, 3)] == [0, 0, 1]
     assert found.smallest == (3,)
+    assert len(found.mistakes_left) == mutants - 1
+    assert all(", line " in mistake for mistake in found.mistakes_left)
+    assert not any("hard-coded range" in mistake for mistake in found.mistakes_left)
     again = Settings(ScriptedSandbox([]), recalculator, RULES, Limits())
     assert measure([(task, right)], again, tmp_path / "out") == [found]
+
+
+def test_solutions_are_a_file_or_those_of_a_run(tmp_path: Path) -> None:
+    with pytest.raises(SubmissionError, match=r"holds no submissions\.jsonl"):
+        solutions_file(tmp_path)
+    held = tmp_path / "submissions.jsonl"
+    held.write_text("")
+    assert solutions_file(tmp_path) == solutions_file(held) == held
 
 
 def test_a_fault_of_ours_kills_nobody(suite: Path) -> None:

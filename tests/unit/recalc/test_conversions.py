@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import ge, gt, le, lt
+
 import pytest
 
 from benchmarks.conversions import Conversion, computed, conversions, is_right
@@ -12,7 +14,7 @@ from judge.recalc.conversions import (
     number_text,
     text_number,
 )
-from judge.recalc.criteria import Cells, Scalar, criterion, fits, matches
+from judge.recalc.criteria import Cells, Criterion, Matches, Scalar, criterion, fits, matches
 from judge.recalc.formats import formatted
 from judge.workbook.cell import ErrorValue
 
@@ -98,6 +100,40 @@ def test_errors_pass_through() -> None:
         ('=COUNTIF(A:A,"<>2.5")', 2**20 - 1),
     ):
         assert computed(Conversion(formula, None, "", data)) == value
+
+
+@pytest.mark.parametrize("operator", ["<", "<=", ">", ">="])
+@pytest.mark.parametrize("operand", [-3, 0, 1, 2, 2.5, 7, 9, 10**17])
+def test_numbers_in_order_are_those_that_meet_one_by_one(operator: str, operand: float) -> None:
+    values: list[Scalar] = [
+        7,
+        2,
+        True,
+        "5",
+        None,
+        ErrorValue("#N/A"),
+        2.5,
+        -3,
+        2,
+        0,
+        "b",
+        10**17 + 1,
+        9.5,
+    ]
+    cells = Cells(len(values), 1, {(row, 0): value for row, value in enumerate(values)})
+    wanted = Criterion(operator, operand)
+    if operand == 10**17:
+        with pytest.raises(UnsureError):  # Excel cannot tell it from the number next to it
+            matches(cells, wanted)
+        return
+    compare = {"<": lt, "<=": le, ">": gt, ">=": ge}[operator]
+    numbers = {
+        (row, 0): value
+        for row, value in enumerate(values)
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
+    met = {place for place, value in numbers.items() if compare(value, operand)}
+    assert matches(cells, wanted) == Matches(frozenset(met))
 
 
 def test_criteria_of_every_kind() -> None:

@@ -99,6 +99,15 @@ def test_a_server_of_the_handshake_era_is_greeted_and_its_requests_are_bare() ->
     assert "_meta" not in server.sent[-1]["params"]
 
 
+def test_a_mark_of_the_byte_order_and_an_error_that_is_null_do_no_harm() -> None:
+    def answer(message: Message) -> list[Any]:
+        return [b"\xef\xbb\xbf" + json.dumps({**r, "error": None}).encode() if "result" in r else r
+                for r in handshake(message)]  # fmt: skip
+
+    client, _ = started(answer)
+    assert client.call("say", {"text": "x"}, 60).text == "said"
+
+
 def test_a_stateless_server_gets_its_version_with_every_request() -> None:
     def answer(message: Message) -> list[Any]:
         if message["method"] == "server/discover":

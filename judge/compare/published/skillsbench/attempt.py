@@ -111,7 +111,15 @@ class Attempt:
         Raises:
             PublishedError: there is no workbook, or no such sheet.
         """
-        return Sheet(self.workbook, name, formulas=formulas)
+        key = (name, formulas)
+        if key not in self._sheets:
+            self._sheets[key] = Sheet(self.workbook, name, formulas=formulas)
+        return self._sheets[key]
+
+    @cached_property
+    def _sheets(self) -> dict[tuple[str, bool], Sheet]:
+        """The sheets that were read: dozens of tests look at the same ones."""
+        return {}
 
     def file(self, name: str) -> bytes:
         """A file of the task.

@@ -448,7 +448,7 @@ function disputePart(task, number) {
   const url = document.body.dataset.disputes;
   if (!url) return "";
   const query = new URLSearchParams({ task: task.task_id, sample: task.sample, case: number });
-  return h("p", {}, h("a", { class: "tab", href: `${url}&${query}` }, "Dispute this verdict"));
+  return h("p", {}, h("a", { class: "tab dispute", href: `${url}&${query}` }, "Dispute this verdict"));
 }
 
 function episodePart(episode, number) {

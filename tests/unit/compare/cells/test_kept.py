@@ -367,6 +367,20 @@ def test_formulas_of_the_kind_that_the_gold_adds_to_the_answer_are_the_answer() 
     assert [each.place for each in found.losses] == ["C1"]
 
 
+def test_the_comment_that_is_gone_is_named_and_not_its_twin() -> None:
+    def twin(book: openpyxl.Workbook) -> None:
+        book["Data"]["A5"].comment = Comment("ask first", "me")
+
+    def without_second(book: openpyxl.Workbook) -> None:
+        twin(book)
+        book["Data"]["A5"].comment = None
+
+    both = rich(twin)
+    for output, place in ((rich(without_second), "A5"), (rich(twin, _comment), "A2")):
+        (loss,) = losses(both, both + b"", output).losses
+        assert (loss.kind, loss.place, loss.kept, loss.left) == ("comment", place, 2, 1)
+
+
 def test_covered_cells_count_once() -> None:
     assert covered_cells([Window(1, 1, 4, 1), Window(3, 1, 6, 2), Window(1, 1, 4, 1)]) == 10
     assert covered_cells([Window(1, 1, 1_048_576, 16_384)]) == 1_048_576 * 16_384

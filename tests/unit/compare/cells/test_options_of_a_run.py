@@ -348,6 +348,7 @@ def test_a_report_counts_what_the_options_found(tmp_path: Path) -> None:
             "tasks_with_losses": 1,
             "accepted_cases_with_losses": 1,
             "by_kind": {"merged_cells": 1},
+            "losing_tasks": ["1"],
         },
         "formula_asked": {
             "cases": 1,
@@ -364,7 +365,7 @@ def test_a_report_counts_what_the_options_found(tmp_path: Path) -> None:
     assert data.notes == (
         (
             "what the input had and the gold kept is lost in 1 of 1 cases, 1 of them accepted: "
-            "merged cells 1"
+            "merged cells 1; tasks 1"
         ),
         "constants where the question asks for a formula: 1 of 1 such cases, 1 of them accepted",
     )

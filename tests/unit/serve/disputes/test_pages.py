@@ -13,12 +13,15 @@ from fastapi.testclient import TestClient
 
 from judge.serve.access.accounts import create_sign_in, sign_in
 from judge.serve.app import make_app
+from judge.serve.boards.versions import boards_of
 from judge.serve.catalog import set_phase_state
 from judge.serve.rejudging.service import advance
 from judge.serve.store import tables as t
 from judge.serve.store.words import PhaseState, Role
 from tests.postgresql import new_database
 from tests.serve_house import ACTOR, CELL, RIGHT, TASK, House, make_suite
+
+HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +88,9 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
         reviewer = Browser(house, who)
         assert f"/review/{dispute}" in reviewer.open("/review")
         closed = reviewer.open(f"/review/{dispute}")
-        assert 'class="grid"' not in closed
+        assert 'class="rows"' not in closed
         opened = reviewer.send(f"/review/{dispute}")
-        assert opened.count('class="grid"') >= 2
+        assert opened.count('class="rows"') >= 2
         assert "not a fault" not in opened
         wrong = reviewer.send(
             f"/review/{dispute}/decide", 422, finding="fault", reason="a typed reason",
@@ -167,3 +170,32 @@ def test_a_webhook_of_a_host_that_is_not_allowed_is_refused(house: House) -> Non
     one.open("/me/webhooks")
     assert "whsec_" in one.send("/me/webhooks", **fields)
     assert "whsec_" not in one.open("/me/webhooks")
+
+
+def test_results_are_shown_by_the_pages_of_judge_view(house: House, small_suite: Path) -> None:
+    """The report of an entry, its task pages as data, and the way to a dispute from there."""
+    submission = house.submit("one", small_suite, RIGHT)
+    with house.server.database.writing(ACTOR) as transaction:
+        boards_of(house.server).renew(transaction, house.phase, "it was judged")
+    evidence = house.client.get(f"/entries/{submission}/tasks/{TASK}", headers=HTML).text
+    path = f"/entries/{submission}/report"
+    assert f'href="{path}#/task/{TASK}?case=1"' in evidence
+    page = house.client.get(path, headers=HTML)
+    assert f'data-pages="{path}/pages/"' in page.text
+    assert "<style" not in page.text, "style and script come from the server, by its policy"
+    assert 'data-disputes=""' in page.text
+    part = house.client.get(f"{path}/pages/0").json()
+    assert part["entry"]["task_id"] == TASK
+    assert {"private", "no-cache"} == set(page.headers["cache-control"].split(", "))
+    for number in ("2", "-1", "x", "9" * 9, "٣"):
+        assert house.client.get(f"{path}/pages/{number}").status_code == 404
+    owner = Browser(house, "one").open(f"/submissions/{submission}/report")
+    assert f'data-disputes="/disputes/new?submission={submission}"' in owner
+    Browser(house, "two").open(f"/submissions/{submission}/report", 404)
+    with house.server.database.writing(ACTOR) as transaction:
+        transaction.execute(sa.update(t.suite).values(levels={"public": "verdicts"}))
+    assert house.client.get(path).status_code == 403
+    assert house.client.get(f"{path}/pages/0").status_code == 403
+    evidence = house.client.get(f"/entries/{submission}/tasks/{TASK}", headers=HTML).text
+    assert "Cells that differ" not in evidence
+    assert "/report" not in evidence

@@ -189,6 +189,17 @@ class TestForms:
         assert [answer.status_code for answer in answers] == [200, 401, 401, 401]
         assert len({answer.text.replace("one", "") for answer in answers[1:]}) == 1
 
+    def test_a_session_is_new_at_each_sign_in_and_the_former_one_ends(self, world: World) -> None:
+        """Nobody can give a browser a cookie and be signed in with it later."""
+        sign_in(world, "one")
+        first = world.client.cookies.get(world.server.cookie)
+        sign_in(world, "two")
+        second = world.client.cookies.get(world.server.cookie)
+        world.client.cookies.clear()
+        for cookie, status in ((first, 401), (second, 200), ("x" * 43, 401)):
+            headers = {**HTML, "Cookie": f"{world.server.cookie}={cookie}"}
+            assert world.client.get("/me", headers=headers).status_code == status
+
     def test_signing_out(self, world: World) -> None:
         sign_in(world, "one")
         token = form_token(page(world, "/me"))

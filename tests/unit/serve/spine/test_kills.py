@@ -22,7 +22,7 @@ import sqlalchemy as sa
 
 from judge.serve.access.rights import Viewer
 from judge.serve.boards.signing import SigningKeys
-from judge.serve.boards.versions import NewBoard
+from judge.serve.boards.versions import RENEWED, NewBoard, renew_judged
 from judge.serve.context import Server
 from judge.serve.intake import LINES, Described, admit, submit, take_in
 from judge.serve.operations.backup import back_up
@@ -178,7 +178,7 @@ def test_claiming(world: World) -> None:
 
 
 def test_finishing_with_a_board(world: World) -> None:
-    """Verdicts, what is told, and the board's new version: all of it, or nothing."""
+    """Verdicts and what is told: all or nothing; the board follows, whoever was killed."""
     with world.server.database.writing(ACTOR) as transaction:
         world.server.shared["boards"].add(transaction, NewBoard("board", "open"))
         conditions = transaction.execute(sa.select(t.board.c.conditions)).scalar_one()
@@ -198,16 +198,20 @@ def test_finishing_with_a_board(world: World) -> None:
     def act(database: Database) -> None:
         # The name is locked by files, which a kill releases.
         dispatcher = Dispatcher(database, world.server.folder, DispatchOptions())
-        dispatcher._conclude(claimed, judged)
+        dispatcher._record(lambda transaction: dispatcher._finish(transaction, claimed, judged))
+        renew_judged(Server(database, world.server.folder))
 
     def check() -> None:
         in_order(world)
         done = row_of(world, claimed.id)["state"] == JudgingState.DONE
         assert len(world.rows(t.verdict)) == done
-        assert len(world.rows(t.board_version)) == 1 + done
+        versions = len(world.rows(t.board_version)) - 1
+        assert versions <= done
+        assert versions == any(row["name"] == RENEWED for row in world.rows(t.setting))
 
     assert killed_everywhere(world.server.database, act, check) > 12
     check()
+    assert len(world.rows(t.board_version)) == 2
     assert row_of(world, claimed.id)["state"] == JudgingState.DONE
 
 

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from judge.grading.store import RunDirectory
 from judge.serve.queue.checking import faults_of
 from judge.serve.queue.conditions import make_environment
-from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
-from judge.serve.queue.judging import Judged, Scorers
+from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions, _Running
+from judge.serve.queue.judging import CaseCounter, Judged, Scorers
 from judge.serve.queue.leases import (
     DEATHS_ALONE,
     LOST_BEFORE_ALONE,
@@ -386,6 +386,43 @@ def test_a_judging_that_a_living_process_works_on_is_left_alone_and_others_go_on
     in_order(world)
 
 
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
+    small_world: World, monkeypatch: pytest.MonkeyPatch, cancelled: bool
+) -> None:
+    """Below ``verdicts`` nobody sees an end before the tick, whichever way they look."""
+    client, headers = small_world.client(), small_world.headers("contestant")
+    made = client.post(
+        "/v1/submissions?phase=secret", headers={**headers, **LINES}, content=typed_lines("bars")
+    ).json()
+    folder = small_world.server.folder
+    dispatcher = Dispatcher(small_world.server.database, folder, DispatchOptions(telling_s=30.0))
+    dispatcher._environment = make_environment("image", ["engine 1"])
+    claimed = dispatcher._claim()
+    assert claimed is not None
+    begun = client.get(made["links"]["self"], headers=headers)
+    events = len(small_world.rows(t.event))
+    with contextlib.ExitStack() as stack:
+        dispatcher._do(Scorers(folder, stack, None, {"jobs": 1}), claimed)
+    assert (folder.results(claimed.id) / "report.json").exists()
+    seen = client.get(made["links"]["self"], headers=headers)
+    assert (seen.json(), seen.headers["etag"]) == (begun.json(), begun.headers["etag"])
+    assert len(small_world.rows(t.event)) == events
+    if cancelled:
+        asked = {**headers, "If-Match": seen.headers["etag"]}
+        answer = client.post(f"{made['links']['self']}:cancel", headers=asked)
+        assert answer.json()["state"] == "running"
+        dispatcher._running[claimed.lease].cancelled = True  # as the next beat says
+
+    waits = iter([False, True])
+    monkeypatch.setattr(dispatcher._stopping, "wait", lambda _: next(waits))
+    dispatcher._tell_ends()
+    state = client.get(made["links"]["self"], headers=headers).json()["state"]
+    assert state == ("cancelled" if cancelled else "done")
+    assert not dispatcher._running
+    in_order(small_world)
+
+
 def test_a_slot_outlives_whatever_the_database_does(
     small_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -407,7 +444,8 @@ def test_a_slot_outlives_whatever_the_database_does(
     return_leases(small_world.server.database, small_world.server.folder, "one")
     for place in range(RETRIES + 1):
         claimed = taken(small_world)
-        dispatcher._conclude(claimed, judged)
+        dispatcher._running[claimed.lease] = _Running(claimed, CaseCounter())
+        dispatcher._conclude(claimed, None, judged)
         expected = JudgingState.QUEUED if place < RETRIES else JudgingState.FAILED
         assert row_of(small_world, claimed.id)["state"] == expected
     in_order(small_world)

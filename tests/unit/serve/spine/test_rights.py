@@ -167,6 +167,13 @@ LAST = (
 )
 """Routes after which an object is gone, in the order in which they come, after all others."""
 
+THE_SAME_FOR_ALL = {
+    "GET /static/{name}",
+    "GET /.well-known/judge-keys.json",
+    "GET /v1/openapi.json",
+}
+"""What caches between people may keep; all else depends on who asks."""
+
 
 def routes() -> Iterator[tuple[str, str]]:
     """Methods and paths of every route of the application."""
@@ -254,6 +261,9 @@ def test_every_route_answers_each_role_as_the_table_says(
             body = {} if query else {key: _named(value, ids) for key, value in asked.items()}
             answer = visitors.ask(role, method, filled(path + query, ids), body)
             assert answer.status_code < 500, (name, role, answer.text)
+            kept = answer.headers["cache-control"]
+            assert "public" not in kept or role == "visitor" or name in THE_SAME_FOR_ALL, name
+            assert "public" in kept or "private" in kept or "no-store" in kept, name
             letters[role] = outcome(answer.status_code)
         got[name] = "".join(letters.values())
     assert got == expected

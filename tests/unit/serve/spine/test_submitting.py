@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from judge.serve import intake
+from judge.serve.api import submissions
 from judge.serve.api.limits import Rates
 from judge.serve.queue.checking import faults_of
 from judge.serve.queue.conditions import set_setting
@@ -91,6 +92,32 @@ def test_the_quota_holds_against_requests_at_once(world: World) -> None:
         answers = sorted(pool.map(post, range(16)))
     assert answers == [202] * 3 + [429] * 13
     assert len(world.rows(t.submission)) == 3
+
+
+@pytest.mark.parametrize("change", ["closed", "revision"])
+def test_what_changed_while_a_body_was_sent_is_noticed(
+    small_world: World, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """A body may come slowly: it is recorded for an open phase and for the revision it fits."""
+    admit = intake.admit
+
+    def admit_and_change(*given: Any) -> intake.Admission:
+        admission = admit(*given)
+        with small_world.server.database.writing(ACTOR) as transaction:
+            if change == "closed":
+                transaction.execute(sa.update(t.phase).values(state=PhaseState.CLOSED))
+            else:
+                other = t.revision.c.id != admission.revision["id"]
+                revision = transaction.execute(sa.select(t.revision.c.id).where(other)).scalar()
+                assert revision is not None
+                transaction.execute(sa.update(t.suite).values(current_revision=revision))
+        return admission
+
+    monkeypatch.setattr(submissions, "admit", admit_and_change)
+    headers = {**small_world.headers("contestant"), **LINES}
+    answer = small_world.client().post(SUBMIT, headers=headers, content=typed_lines())
+    assert answer.status_code == 409, answer.text
+    assert small_world.rows(t.submission) == []
 
 
 def test_the_quota_is_that_of_the_team(world: World) -> None:

@@ -1,0 +1,161 @@
+"""The attacks of the corpus as calls of an agent's tools: what they reach, and what is left.
+
+    python -m benchmarks.tool_attacks [--sandbox bubblewrap] [--call-s 5] [ATTACK ...]
+
+Each program of tests/submissions/attacks is an episode of its own: it is written by the shell and
+run there, with the paths that an agent has. An attack that reaches what it is after prints REACHED;
+what belongs to the agent here (its own processes, the variables of its shell, what a fresh episode
+has as well) does not count. Afterwards the tools have to do a call, or say that they are gone; what
+the attack leaves must be in no later episode (where the corpus names a program that looks for it,
+that one is run); and no process may be left at the end. Prints a line for each attack.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import re
+import resource
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import openpyxl
+
+from judge.sandbox import open_sandbox
+from judge.sandbox.contract import Sandbox
+from judge.tools.box import HOME
+from judge.tools.sets import EpisodeTools, SharedCalculator, ToolSet
+from tests.conformance.attack_corpus import FOLDER, Attack, load_attack, load_attacks
+from tests.conformance.leftovers import settled_descendants
+
+INPUT, OUTPUT = f"{HOME}/in/1_1_input.xlsx", f"{HOME}/out/1_1_output.xlsx"
+SCRIPT = "/tmp/attack.py"
+PATHS = {"/mnt/data/input": f"{HOME}/in", "/mnt/data/output": f"{HOME}/out", "/mnt/data": HOME}
+WORKS = "echo $((40 + 2))"
+TOOLS = ToolSet("bash", ("bash", "submit"))
+OWN = re.compile(
+    r"REACHED (by )?(/proc/)?(?!1\b)\d+\b.*"  # a process of the agent: the driver is number 1
+    r"|REACHED (_|TERM|SHLVL|PWD|OLDPWD)"
+    r"|REACHED folder /dev/mqueue"  # of its container, with which it goes
+)
+"""What an attack may reach here: it is the agent's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Withstood:
+    """What came of an attack.
+
+    Attributes:
+        reached: what it says that it reached, apart from what is its own.
+        error: kind of the error of its call.
+        after: what the tools do afterwards: ``works``, or who broke them.
+        seconds: of the episode.
+    """
+
+    reached: frozenset[str]
+    error: str
+    after: str
+    seconds: float
+
+
+def program_of(attack: Attack) -> str:
+    """The attack with the paths of an agent."""
+    text = attack.program
+    for old, new in PATHS.items():
+        text = text.replace(old, new)
+    return text
+
+
+def withstood(
+    sandbox: Sandbox, attack: Attack, data: bytes, calculator: SharedCalculator, call_s: float
+) -> Withstood:
+    """Has an episode in which the agent runs an attack.
+
+    Args:
+        sandbox: where the tools run.
+        attack: the attack.
+        data: the input workbook.
+        calculator: computes formulas.
+        call_s: seconds of a call.
+    """
+    began = time.monotonic()
+    made = EpisodeTools(TOOLS, sandbox, {INPUT: data}, INPUT, OUTPUT, calculator, call_s=call_s)
+    with contextlib.closing(made):
+        made.start()
+        write = f"cat > {SCRIPT} <<'END OF IT'\n{program_of(attack)}\nEND OF IT"
+        assert made.call("bash", {"command": write}).error == ""
+        # Without the folder of the script, which is the agent's, among those of modules.
+        outcome = made.call("bash", {"command": f"python3 -P {SCRIPT}"})
+        made.collect()
+        again = made.call("bash", {"command": WORKS})
+        if not made.dead and again.text != "42":
+            again = made.call("bash", {"command": WORKS})
+        after = made.dead or ("works" if again.text == "42" else f"{again.error}: {again.text}")
+    lines = [line for line in outcome.text.splitlines() if "REACHED" in line]
+    reached = frozenset(line for line in lines if not OWN.fullmatch(line))
+    return Withstood(reached, outcome.error, after, time.monotonic() - began)
+
+
+def followed(attack: Attack) -> Iterator[Attack]:
+    """An attack, and what looks for its leavings in later episodes."""
+    yield attack
+    for name in (attack.next, attack.other):
+        if name is not None:
+            yield load_attack(FOLDER / name)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs all attacks, or those that are named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sandbox", default="bubblewrap")
+    parser.add_argument("--call-s", type=float, default=5.0)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args(arguments)
+    attacks = [one for one in load_attacks() if not options.names or one.name in options.names]
+    data = workbook_bytes()
+    before = settled_descendants(os.getpid())
+    failed = []
+    print("attack | reached | call | afterwards | seconds")
+    with (
+        contextlib.closing(open_sandbox(options.sandbox)) as sandbox,
+        SharedCalculator(options.sandbox) as calculator,
+    ):
+
+        def tried(attack: Attack) -> Withstood:
+            return withstood(sandbox, attack, data, calculator, options.call_s)
+
+        looking = {name for one in attacks for name in (one.next, one.other) if name}
+        fresh = {name: tried(load_attack(FOLDER / name)).reached for name in sorted(looking)}
+        for attack in attacks:
+            for part in followed(attack):
+                seen = tried(part)
+                reached = sorted(seen.reached - fresh.get(f"{part.name}.py", frozenset()))
+                if reached or seen.after != "works":
+                    failed.append(part.name)
+                print(
+                    f"{part.name} | {'; '.join(reached)[:160]!a} | {seen.error or 'ok'} | "
+                    f"{seen.after[:120]!a} | {seen.seconds:.1f}",
+                    flush=True,
+                )
+    left = len(settled_descendants(os.getpid()) - before)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{len(attacks)} attacks; reached something or broke the tools: {failed or 'none'}; "
+        f"processes left: {left}; judge's peak MB: {peak:.0f}"
+    )
+
+
+def workbook_bytes() -> bytes:
+    """A workbook with a number in A1."""
+    made = openpyxl.Workbook()
+    made.worksheets[0]["A1"] = 1
+    data = io.BytesIO()
+    made.save(data)
+    return data.getvalue()
+
+
+if __name__ == "__main__":
+    main()
