@@ -97,6 +97,7 @@ class House:
         changed = outputs / f"1_{TASK}_output.xlsx"
         book = openpyxl.load_workbook(changed)
         book.worksheets[0][CELL] = value
+        book.properties.creator = who  # the same file would be a copy, and no vote of its own
         book.save(changed)
         account = self.accounts[who]
         with self.server.database.writing(ACTOR) as transaction:
