@@ -142,7 +142,7 @@ def believe(
 def _of_able(words: Words, calls: Sequence[Call], trust: TrustTable, instead: CellValue) -> Words:
     """The words without errors that may only show that an engine needs every argument.
 
-    Where an argument is left out, an error counts beside a value of another engine only if its
+    Where an argument is left out, an error counts against a value of another engine only if its
     engine was measured with that shape.
     """
     omitting = [call for call in calls if call.omits]
