@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from judge.suspects.model import Certainty, Suspect, read_suspects
+from judge.suspects.model import About, Certainty, Suspect, read_suspects
 
 READINGS = Path(__file__).resolve().parent.parent / "docs" / "readings"
 FAULTS = frozenset({"faulty", "says nothing"})
@@ -68,6 +68,10 @@ def print_recall(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
         numbers = CASES if each.case is None else (str(each.case),)
         for level in ("any certainty", f"{each.certainty.value}"):
             listed.setdefault(level, set()).update((each.task, number) for number in numbers)
+        if each.certainty is not Certainty.POSSIBLE:
+            listed.setdefault(f"sure or likely, {each.about.heading}", set()).update(
+                (each.task, number) for number in numbers
+            )
         if each.sign != "manual-rule":
             listed.setdefault("any sign but manual-rule", set()).update(
                 (each.task, number) for number in numbers
@@ -88,6 +92,39 @@ def print_recall(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
             )
 
 
+def print_random_precision(table: Iterable[Row], suspects: Iterable[Suspect]) -> None:
+    """How many of the suspects about the tasks that were read are about cases with a fault.
+
+    A gold that the reader found to follow another reading of the question is counted apart.
+    """
+    read = list(table)
+    tasks = {row["task"] for row in read}
+    findings = {(case, row["finding"]) for row in read for case in cases_of(row)}
+    counts: dict[tuple[str, str, str], Counter[str]] = {}
+    for each in suspects:
+        if each.task not in tasks:
+            continue
+        numbers = CASES if each.case is None else (str(each.case),)
+        told = {
+            what for number in numbers for case, what in findings if case == (each.task, number)
+        }
+        fault = "faulty" if each.about is About.GOLD else "says nothing"
+        result = (
+            fault if fault in told else ("another reading" if "another reading" in told else "none")
+        )
+        for sign in (each.sign, "all signs"):
+            key = (each.about.heading, each.certainty.value, sign)
+            counts.setdefault(key, Counter())[result] += 1
+    print("\n| list | certainty | sign | suspects | right | another reading |")
+    print("|---|---|---|---|---|---|")
+    order = [each.value for each in Certainty]
+    for key in sorted(counts, key=lambda each: (each[0], order.index(each[1]), each[2])):
+        total = counts[key].total()
+        right = counts[key]["faulty"] + counts[key]["says nothing"]
+        other = counts[key]["another reading"]
+        print(f"| {' | '.join(key)} | {total} | {right} ({right / total:.0%}) | {other} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("suspects", type=Path, help="what `judge verify --audit --out` wrote")
@@ -100,6 +137,7 @@ def main() -> None:
     for path in sorted(arguments.readings.glob("random-tasks-*.tsv")):
         print(f"\n{path.name}")
         print_recall(rows(path), suspects)
+        print_random_precision(rows(path), suspects)
 
 
 if __name__ == "__main__":
