@@ -169,8 +169,8 @@ class SuspectsTally:
             (None, least, level) for least, level in self.levels.items()
         ]
         aside = {about for (about, _), level in self.lists.items() if level.set_aside_cases}
-        each = [(*key, level) for key, level in self.lists.items()] if len(aside) > 1 else []
-        return [*both, *each]
+        alone = [(*key, level) for key, level in self.lists.items()] if len(aside) > 1 else []
+        return [*both, *alone]
 
     def standing(self) -> dict[str, int]:
         """Standing -> suspects about these tasks, in the order of the standings; no zeros."""

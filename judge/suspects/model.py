@@ -122,7 +122,7 @@ class SeenCell:
 
 
 @dataclass(frozen=True, slots=True)
-class RunSaid:
+class RunVerdict:
     """A run that answered a suspected case.
 
     Attributes:
@@ -162,7 +162,7 @@ class Suspect:
     evidence_count: Count = 0
     about: About = About.GOLD
     seen: tuple[SeenCell, ...] = ()
-    runs: tuple[RunSaid, ...] = ()
+    runs: tuple[RunVerdict, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "evidence_count", max(self.evidence_count, len(self.evidence)))

@@ -19,7 +19,7 @@ from judge.suspects.model import (
     Evidence,
     EvidenceFile,
     Held,
-    RunSaid,
+    RunVerdict,
     SeenCell,
     Suspect,
 )
@@ -43,7 +43,7 @@ def with_outputs(material: TaskMaterial, suspect: Suspect) -> Suspect:
         seen = tuple(_seen(case, suspect, outputs))
     except JudgeError:
         return suspect
-    runs = tuple(RunSaid(read.output.run, read.output.verdict) for read in outputs)
+    runs = tuple(RunVerdict(read.output.run, read.output.verdict) for read in outputs)
     return replace(weighed, seen=seen, runs=runs)
 
 

@@ -50,7 +50,7 @@ class OddTotal:
 
     def _suspect(self, material: TaskMaterial, case: CaseMaterial, odd: Sequence[_Odd]) -> Suspect:
         first = odd[0]
-        certain = any(each.line == "column" and each.kind is None for each in odd)
+        certain = any(cell.line == "column" and cell.kind is None for cell in odd)
         return suspect(
             material,
             case.number,
@@ -64,12 +64,12 @@ class OddTotal:
             [
                 evidence(
                     EvidenceFile.GOLD,
-                    each.address,
-                    expected=each.total,
-                    found=case.answer.get(each.address),
-                    note=f"a total like the others of the {each.line}",
+                    cell.address,
+                    expected=cell.total,
+                    found=case.answer.get(cell.address),
+                    note=f"a total like the others of the {cell.line}",
                 )
-                for each in odd
+                for cell in odd
             ],
         )
 
