@@ -259,6 +259,7 @@ def test_headings_sort_the_list(watched: Watched, report_file: Path) -> None:
     assert shown_ids(page)[:3] == ["10-1", "10-8", "10-2"]
     # Failed tasks follow one another in the order of the list.
     page.locator("#tasklist a", has_text="10-2").click()
+    expect(page.locator("#task h1")).to_have_text("Task 10-2")
     page.keyboard.press("j")
     expect(page.locator("#task h1")).to_have_text("Task 10-3")
     page.keyboard.press("u")
