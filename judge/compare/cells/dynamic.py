@@ -160,6 +160,7 @@ class _Measure:
         trials = list(self._case_trials(eligible, first, last, problems))
         if not trials:
             trials = list(self._value_trials(eligible, first, last, rests_on, problems))
+            trials += self._further_trials(trials, eligible, first, last, rests_on, problems)
         if not trials:
             raise _NotMeasurable(_first_of(problems))
         return DynamicFinding(kind_of(trials), "", self._asked, len(eligible), tuple(trials))
@@ -281,7 +282,9 @@ class _Measure:
         last: _Values,
         rests_on: Ground,
         problems: list[str],
+        besides: Sequence[CellRange] = (),
     ) -> Iterator[Trial]:
+        """Single inputs that formulas read, but none of the cells that are named besides."""
         moved = 0
         holders = (self._gold, self._output)
         reads: dict[str, list[Window]] = {}
@@ -290,7 +293,8 @@ class _Measure:
             if sheet is not None:
                 reads.setdefault(sheet, []).extend(windows)
         try:
-            for change in value_changes(self._before, holders, reads, self._answer):
+            taken = [*self._answer, *besides]
+            for change in value_changes(self._before, holders, reads, taken):
                 trial = self._trial(change, cells, first, last, problems)
                 if trial is not None:
                     yield trial
@@ -299,6 +303,46 @@ class _Measure:
                         return
         except NoChangeError as why:
             problems.append(str(why))
+
+    def _further_trials(
+        self,
+        trials: Sequence[Trial],
+        cells: Sequence[_Place],
+        first: _Values,
+        last: _Values,
+        rests_on: Ground,
+        problems: list[str],
+    ) -> Iterator[Trial]:
+        """Changes of what only the gold depends on, if the output has followed all others.
+
+        Three inputs of many say nothing of rows that they do not touch. The first change that the
+        output does not follow is the last one.
+        """
+        if not trials or not all(trial.follows for trial in trials):
+            return
+        refs = [edit.ref for trial in trials for edit in trial.change.edits]
+        besides = [CellRange.of(ref.sheet, Window(*ref[1:], *ref[1:])) for ref in refs]
+        constants = set(cells) - self._output_formulas
+        behind = [
+            source
+            for number, area in enumerate(self._answer)
+            for key, source in self._sources(area).items()
+            if (number, key) in constants
+        ]
+        formulas = [
+            (placed.sheet, self._output.sheet(placed.sheet).cell(key))
+            for _, placed in self._pairs
+            for key in self._output.sheet(placed.sheet).formula_keys(placed.window)
+        ]
+        read = Grounds(self._output).of(formulas).reads.items()
+        known = [CellRange.of(name, window) for name, windows in read for window in windows]
+        grounds = ((Grounds(self._gold).of(behind[:_MAX_ALONE]), ()), (rests_on, known))
+        for ground, left_out in grounds:
+            taken = [*besides, *left_out]
+            for trial in self._value_trials(cells, first, last, ground, problems, taken):
+                yield trial
+                if not trial.follows:
+                    return
 
     def _trial(
         self,

@@ -305,6 +305,21 @@ def test_without_another_case_single_numbers_are_changed() -> None:
     assert follow({**BEFORE, "C1": 50}).kind is Dynamic.HARD_CODED
 
 
+ROWWISE: Cells = {f"{column}{row}": 10 + row for column in "AB" for row in range(1, 9)}
+PRODUCTS: Cells = {f"C{row}": f"=A{row}*B{row}" for row in range(1, 9)}
+
+
+@pytest.mark.parametrize("row", range(1, 9))
+@pytest.mark.parametrize("formula", ["", "=A{row}*{number}"])
+def test_one_cell_that_does_not_follow_is_seen_among_many_that_do(row: int, formula: str) -> None:
+    number = 10 + row
+    odd = formula.format(row=row, number=number) or number * number
+    gold = {**ROWWISE, **PRODUCTS}
+    found = follow({**gold, f"C{row}": odd}, gold, before=ROWWISE, answer="C1:C8")
+    assert found.kind is Dynamic.PARTIAL
+    assert follow(gold, gold, before=ROWWISE, answer="C1:C8").kind is Dynamic.LIVE
+
+
 def test_a_date_moves_by_a_day() -> None:
     before = {"A1": dt.datetime(2024, 2, 28)}  # noqa: DTZ001  a cell has no zone
     gold = {**before, "C1": "=A1"}
