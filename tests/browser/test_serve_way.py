@@ -194,6 +194,7 @@ def test_from_a_verdict_to_a_corrected_board(
     page.get_by_role("link", name="A rejudging of small to start").click()
     expect(page.get_by_text("2 submissions: 0 cases are run, 2 compared again")).to_be_visible()
     page.get_by_role("button", name="Judge them again").click()
+    expect(page.get_by_text("0 of 2 submissions are judged")).to_be_visible()
     online.work()
     expect(page.get_by_text("No verdict changes outside the cases")).to_be_visible()
     expect(page.get_by_text("WA → AC (1)")).to_be_visible()
@@ -212,7 +213,7 @@ def test_from_a_verdict_to_a_corrected_board(
     page.goto(dispute)
     expect(page.get_by_text("the boards have new versions")).to_be_visible()
     page.get_by_role("link", name="The rejudging that it led to").click()
-    assert page.url == rejudging
+    expect(page).to_have_url(rejudging)
     page.goto(f"{online.address}/boards/main/versions/{number - 1}")
     expect(page.get_by_text(f"This is version {number - 1}.")).to_be_visible()
     expect(page.get_by_role("row", name="Careful").get_by_text("50.0").first).to_be_visible()
@@ -322,7 +323,6 @@ def test_every_page_is_accessible_wide_narrow_dark_and_by_key(
         faults += [f"{path}: {fault}" for fault in focus_faults(page)]
         assert page.title().endswith("· judge")
     assert faults == []
-    watched.problems.clear()
 
 
 FOCUS = """() => {
@@ -362,6 +362,7 @@ def test_without_script_the_way_is_the_same(
     page.get_by_role("link", name="Submit", exact=True).click()
     page.get_by_label("File:").set_input_files(finished_workbooks(online, tmp_path, 8))
     page.get_by_role("button", name="Submit").click()
+    expect(page.locator(".state")).to_contain_text("queued")
     online.work()
     page.reload()
     expect(page.locator(".state")).to_have_text("done")
