@@ -53,7 +53,15 @@ class Values(Protocol):
         ...
 
     def cells(self, reference: Reference) -> Cells:
-        """The values of a rectangle; raises UnsureError if one is not known."""
+        """The values of a rectangle, all of which are looked at.
+
+        Raises:
+            UnsureError: one is not known, or too many were looked at.
+        """
+        ...
+
+    def searched(self, reference: Reference) -> Cells:
+        """The values of a rectangle, of which some are chosen; raises as :meth:`cells`."""
         ...
 
 
