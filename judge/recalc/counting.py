@@ -33,7 +33,7 @@ def _area(evaluation: Evaluation, node: Node) -> Cells:
 
 
 def _searched(evaluation: Evaluation, node: Node) -> Cells:
-    """A rectangle of which criteria choose cells; only those looked at are counted."""
+    """A rectangle from which criteria choose cells."""
     if not isinstance(node, Reference):
         raise UnsureError
     return evaluation.values.searched(node)

@@ -79,8 +79,8 @@ class Cells:
     """The cells of a rectangle.
 
     Args:
-        spend: is called with how many cells are looked at, before they are; it may raise
-            UnsureError.
+        spend: called with the number of cells that a function is about to compare or add up; it
+            may raise UnsureError.
 
     Attributes:
         rows, columns: its shape.

@@ -39,8 +39,8 @@ MOST_CELLS = 2_000_000
 """Most cells that are read for one question."""
 
 MOST_COMPARED = 20_000_000
-"""Most cells that functions look at: all of a range that is added up, and of one with a criterion
-those that meet it, unless it has to be compared with all."""
+"""Most cells that functions compare and add up: all cells of a range of numbers, but of a range
+with a criterion, whose values are in order, only the cells that meet it."""
 
 DEEPEST = 40
 """Longest chain of formulas that are computed here one from the other."""
@@ -194,7 +194,11 @@ class OwnValues:
         return scalar
 
     def spend(self, cells: int) -> None:
-        """Counts cells that are looked at; raises UnsureError if these are too many by now."""
+        """Counts cells that a function compares or adds up.
+
+        Raises:
+            UnsureError: there were too many by now.
+        """
         self.compared_left -= cells
         if self.compared_left < 0:
             raise UnsureError

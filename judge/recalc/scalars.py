@@ -53,15 +53,15 @@ class Values(Protocol):
         ...
 
     def cells(self, reference: Reference) -> Cells:
-        """The values of a rectangle, all of which are looked at.
+        """The values of a rectangle for a function that reads all of them.
 
         Raises:
-            UnsureError: one is not known, or too many were looked at.
+            UnsureError: one is not known, or functions have read too many.
         """
         ...
 
     def searched(self, reference: Reference) -> Cells:
-        """The values of a rectangle, of which some are chosen; raises as :meth:`cells`."""
+        """The values of a rectangle from which criteria choose; raises as :meth:`cells`."""
         ...
 
 
