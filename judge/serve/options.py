@@ -47,7 +47,12 @@ class ListenOptions(PlaceOptions):
     """
 
     listen: Annotated[
-        str, Option("Address and port to listen at.", Section.ELSEWHERE, metavar="HOST:PORT")
+        str,
+        Option(
+            "Address and port to listen at; port 0 for a free one.",
+            Section.ELSEWHERE,
+            metavar="HOST:PORT",
+        ),
     ] = "127.0.0.1:8585"
     public_url: Annotated[
         str,

@@ -109,7 +109,7 @@ def serve(
         parts = _Parts(stack)
         parts.start("server", web.run, stop=lambda: setattr(web, "should_exit", True))
         _wait_until_started(web, parts)
-        on_listening(server, made.code, address)
+        on_listening(server, made.code, _reached_at(address, web))
         tell_service_manager("READY=1")
         if dispatcher is not None:
             ready = threading.Event()
@@ -254,6 +254,14 @@ def _wait_until_started(web: _WebServer, parts: _Parts) -> None:
                 f"{web.config.host}:{web.config.port}: cannot listen there",
                 hint="Is something else listening? Give another --listen HOST:PORT.",
             )
+
+
+def _reached_at(address: str, web: _WebServer) -> str:
+    """The address, with the port that the system chose if none was asked for (port 0)."""
+    if web.config.port != 0 or not address.endswith(":0"):
+        return address
+    port: int = web.servers[0].sockets[0].getsockname()[1]
+    return f"{address.removesuffix('0')}{port}"
 
 
 def _dispatcher(server: Server, slots: SlotOptions) -> Dispatcher:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -59,14 +58,11 @@ def served(
     tmp_path_factory: pytest.TempPathFactory, forked_command: ForkedCommand
 ) -> Iterator[Served]:
     data = tmp_path_factory.mktemp("serve") / "data"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     log = data.parent / "log"
     with log.open("w") as out:
         command = [*JUDGE, "serve"]
         server = subprocess.Popen(
-            [*command, "--data", str(data), "--listen", f"127.0.0.1:{port}"],
+            [*command, "--data", str(data), "--listen", "127.0.0.1:0"],
             stdout=out,
             stderr=subprocess.STDOUT,
         )
@@ -76,7 +72,9 @@ def served(
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
-        made = Served(f"http://127.0.0.1:{port}", data, forked_command)
+        address = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
+        assert address is not None, log.read_text()
+        made = Served(address[0], data, forked_command)
         made.admin("suite", "add", "typed", str(SAMPLE))
         made.admin("phase", "add", "spring", "typed")
         made.admin("board", "add", "main", "spring")
