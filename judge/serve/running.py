@@ -257,7 +257,7 @@ def _wait_until_started(web: _WebServer, parts: _Parts) -> None:
 
 
 def _reached_at(address: str, web: _WebServer) -> str:
-    """The address, with the port that the system chose if none was asked for (port 0)."""
+    """The address, with the port that the system chose in place of port 0."""
     if web.config.port != 0 or not address.endswith(":0"):
         return address
     port: int = web.servers[0].sockets[0].getsockname()[1]
