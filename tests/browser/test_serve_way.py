@@ -13,7 +13,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import openpyxl
@@ -274,6 +274,10 @@ PAGES = {
 }  # fmt: skip
 
 
+VIEWS: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", 320), ("dark", 1280))
+"""How every page is looked at: colours, and width in pixels."""
+
+
 @pytest.fixture(scope="module")
 def furnished(online: Online) -> dict[str, str]:
     """Two submissions on the board, a dispute that waits, and a draft of a rejudging."""
@@ -306,7 +310,7 @@ def test_every_page_is_accessible_wide_narrow_dark_and_by_key(
         answer = page.goto(online.address + path)
         assert answer is not None
         assert answer.status == 200, path
-        for scheme, width in (("light", 320), ("dark", 1280)):
+        for scheme, width in VIEWS:
             page.emulate_media(color_scheme=scheme)
             page.set_viewport_size({"width": width, "height": 700})
             found = axe.run(page, options={"resultTypes": ["violations"]}).response["violations"]

@@ -163,7 +163,7 @@ class Rates:
 def who(caller: Viewer) -> str:
     """By whom requests are counted: an account, whichever of its tokens it sends, or an address.
 
-    Whoever has one address of IPv6 has the 2**64 of its network.
+    With one address of IPv6 comes its whole network of 64 bits.
     """
     if caller.account is not None:
         return caller.account

@@ -189,7 +189,7 @@ def check_allowed_host(entry: str) -> None:
     """Checks what an operator allows.
 
     Raises:
-        UsageError: it is no name of a host, with a port or without.
+        UsageError: it is not the name of a host, with a port or without.
     """
     if _ALLOWED_HOST.fullmatch(entry) is None:
         raise UsageError(

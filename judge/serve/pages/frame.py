@@ -1,6 +1,6 @@
 """The frame of all pages: who looks, forms that nobody else can send, templates, style, errors.
 
-Beside them, addresses that programs know: problems, watchdogs, signing keys, the OpenAPI document.
+In addition, addresses that programs know: problems, watchdogs, signing keys, the OpenAPI document.
 
 A family of pages is a module with a ``router``, a template for each page that extends
 ``base.html``, and a row of :data:`judge.serve.app.PAGE_ROUTES`. Pages have no style and no script

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import uvicorn
 from uvicorn.server import ServerState
@@ -34,8 +35,12 @@ async def ask(first: bytes, drip: bytes) -> bytes:
             await asyncio.sleep(0.01)
 
     dripping = asyncio.ensure_future(go_on())
+    said = b""
     try:
-        return await reader.read()
+        with contextlib.suppress(ConnectionResetError):  # by what was still on its way
+            while piece := await reader.read(1000):
+                said += piece
+        return said
     finally:
         dripping.cancel()
         writer.close()
