@@ -290,7 +290,8 @@ TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
 }
 """Name of a table -> its rows."""
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet program takes for a formula; the wide forms of the four signs as well."""
 
 
 def to_csv(rows: Sequence[Row]) -> str:

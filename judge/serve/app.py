@@ -44,7 +44,6 @@ API_ROUTES = (
     "judge.serve.operations.webhook_routes",
 )
 PAGE_ROUTES = (
-    "judge.serve.pages.well_known",
     "judge.serve.pages.frame",
     "judge.serve.pages.account",
     "judge.serve.pages.suites",

@@ -19,6 +19,9 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database
 from judge.serve.store.folder import DataFolder
 
+ADDRESS = "address"
+"""The setting with the address at which the server was last started, for links on a terminal."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:

@@ -129,6 +129,7 @@ def claim(
     *,
     alone: bool,
     without: Collection[str] = (),
+    waiting: Collection[str] = (),
 ) -> Claim | None:
     """Takes the next judging, if there is one.
 
@@ -138,9 +139,12 @@ def claim(
         lanes: what it may take now.
         alone: whether it has nothing else in work, so that suspicious ones may come.
         without: ids of judgings that it cannot do now.
+        waiting: ids of accounts that get no turn now.
     """
-    statements = _claiming(frozenset(lanes), alone, bool(without))
+    statements = _claiming(frozenset(lanes), alone, bool(without), bool(waiting))
     parameters = {"without": sorted(without)} if without else {}
+    if waiting:
+        parameters["waiting"] = sorted(waiting)
     account = transaction.execute(statements.account, parameters).scalar()
     if account is None:
         return None
@@ -167,7 +171,7 @@ class _Claiming:
 
 
 @functools.cache
-def _claiming(lanes: frozenset[Lane], alone: bool, without: bool) -> _Claiming:
+def _claiming(lanes: frozenset[Lane], alone: bool, without: bool, waiting: bool) -> _Claiming:
     waits = sa.and_(
         _J.account == _A.id, _J.state == JudgingState.QUEUED, _J.lane.in_(sorted(lanes))
     )
@@ -175,6 +179,8 @@ def _claiming(lanes: frozenset[Lane], alone: bool, without: bool) -> _Claiming:
         waits = sa.and_(waits, _J.alone.is_(False))
     if without:
         waits = sa.and_(waits, _J.id.not_in(sa.bindparam("without", expanding=True)))
+    if waiting:
+        waits = sa.and_(waits, _A.id.not_in(sa.bindparam("waiting", expanding=True)))
     account = (
         sa.select(_A.id)
         .where(
