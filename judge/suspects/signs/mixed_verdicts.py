@@ -44,14 +44,14 @@ class MixedVerdicts:
         """One suspect for each case that a run fails next to cases that it passes."""
         if len(material.cases) < 2:
             return
-        answers = _answers(material)
+        by_run = answers_of(material)
         lost: dict[int, _Loss] = {}
         reached: set[int] = set()
-        for run, (strength, by_case) in answers.items():
+        for run, (strength, by_case) in by_run.items():
             passed = {
                 case.number
                 for case in material.cases
-                if case.number in by_case and not _differences(case, by_case[case.number])
+                if case.number in by_case and not differences_from(case, by_case[case.number])
             }
             reached |= passed
             for number in by_case.keys() - passed if passed else ():
@@ -66,7 +66,7 @@ class MixedVerdicts:
     def _case(
         self, material: TaskMaterial, case: CaseMaterial, loss: _Loss, *, is_reached: bool
     ) -> Iterator[Suspect]:
-        cells = _differences(case, loss.answer)
+        cells = differences_from(case, loss.answer)
         if any(isinstance(loss.answer.get(address), ErrorValue) for address in cells):
             return
         # A program that is mostly right, and right on a sister case, has the rule. A weaker one may
@@ -120,7 +120,7 @@ class _Loss(NamedTuple):
     answer: Answer
 
 
-def _answers(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, Answer]]]:
+def answers_of(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, Answer]]]:
     """Run -> its strength, and case number -> its answer; the last of several outputs of a case."""
     answers: dict[str, tuple[float | None, dict[int, Answer]]] = {}
     for number, outputs in material.outputs.items():
@@ -130,7 +130,7 @@ def _answers(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, 
     return answers
 
 
-def _differences(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
+def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
     """Cells in which an answer is not the gold's, in reading order."""
     return [
         address
