@@ -1,7 +1,7 @@
 """Zeros of an answer that stand for blank cells.
 
-A formula that refers to a blank cell shows 0. Whoever copies or looks up by hand, or by a program,
-leaves the cell blank, and a question rarely says which is wanted.
+A formula that refers to a blank cell shows 0. Anyone who copies or looks up by hand, or by a
+program, leaves the cell blank, and a question rarely says which is wanted.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class BlankAsZero:
             Certainty.LIKELY,
             f"the gold's {address_in(case.gold, first)} is 0 for a blank cell"
             f"{and_more(len(cells))}",
-            f"{counted(len(cells), 'cell')} of {len(case.answer):,} in the answer: whoever copies "
-            "what is there leaves the cell blank",
+            f"{counted(len(cells), 'cell')} of {len(case.answer):,} in the answer: anyone who "
+            "copies what is there leaves the cell blank",
             [
                 evidence(
                     EvidenceFile.GOLD,

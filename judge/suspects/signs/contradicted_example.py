@@ -126,7 +126,7 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
 def is_other_form(given: CellValue, gold: CellValue) -> bool:
     """Whether two values say the same, and do not compare as equal.
 
-    Words in other letters, and a number, share or date beside the text of it.
+    Words in other letters, and a number, share or date next to the text of it.
     """
     if agree(given, gold) or isinstance(given, bool) or isinstance(gold, bool):
         return False

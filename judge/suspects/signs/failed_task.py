@@ -75,7 +75,11 @@ class FailedTask:
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
             f"{run} has {shown(answer.get(first))}{and_more(len(cells))}",
             "the run fails every case of the task, and passes "
-            + (f"{strength:.0%} of all its cases" if strength else "nobody knows how many others"),
+            + (
+                f"{strength:.0%} of all its cases"
+                if strength
+                else "how many others is not on record"
+            ),
             [
                 evidence(
                     EvidenceFile.SUBMISSION,

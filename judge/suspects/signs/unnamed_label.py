@@ -1,7 +1,7 @@
 """Words of an answer that nothing a program is given contains.
 
-A program can compute a number that nobody has told it. It cannot guess which word the author of the
-gold chose for a result, unless the question, or the input, has the word.
+A program can compute a number that nobody has given it. It cannot guess which word the author of
+the gold chose for a result, unless the question, or the input, has the word.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 
 CUSTOMARY = frozenset({"yes", "no", "true", "false", "n/a", "na", "error", "total", "grand total"})
-"""Words that people expect without being told."""
+"""Words that people expect without being asked for them."""
 
 MIN_LETTERS = 2
 STEM = 4
@@ -89,7 +89,7 @@ def _is_unnamed(case: CaseMaterial, address: CellAddress, given: frozenset[str])
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text, each by the letters that its other forms begin with as well."""
+    """The words of some text, each by the letters that its other forms begin with as well."""
     return frozenset(match[0].casefold()[:STEM] for match in _WORD.finditer(text))
 
 
