@@ -16,7 +16,7 @@ from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
 
 CUSTOMARY = frozenset({"yes", "no", "true", "false", "n/a", "na", "error", "total", "grand total"})
-"""Words that people expect without being asked for them."""
+"""Words that people expect without being named."""
 
 MIN_LETTERS = 2
 STEM = 4
@@ -32,9 +32,9 @@ class UnnamedLabel:
     title = "the answer holds a word that neither the question nor the input has"
     about = About.GOLD
     blind_spots = (
-        "where the gold has formulas, only words that they write whole into a cell are looked at",
+        "where the gold has formulas, only words that they write whole into a cell count",
         f"customary words are left out: {', '.join(sorted(CUSTOMARY))}",
-        "a question in another language than its workbook may name the word in its own",
+        "a question in a language other than its workbook's may name the word in its own",
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
