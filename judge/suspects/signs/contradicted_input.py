@@ -285,8 +285,8 @@ def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
 def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> list[CellAddress]:
     """The cells that the gold changed by themselves, without rows and columns that it rewrote.
 
-    Anyone who sorts a list, or writes headings again, changes most of a row or column. Where another
-    case tells the solution's work from a slip, this is not asked.
+    Anyone who sorts a list, or writes headings again, changes most of a row or column. Where
+    another case tells the solution's work from a slip, this is not asked.
     """
     held: Counter[tuple[str, str, int]] = Counter()
     for sheet in {address.sheet for address in changed}:
