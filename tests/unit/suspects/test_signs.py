@@ -465,18 +465,18 @@ def test_a_case_that_another_run_passes_can_be_reached(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strength", "certainty"), [(0.6, Certainty.POSSIBLE), (0.7, Certainty.LIKELY)]
+    ("strength", "cases", "certainty"),
+    [(0.6, 2, Certainty.POSSIBLE), (0.7, 2, Certainty.LIKELY), (0.7, 3, Certainty.POSSIBLE)],
 )
-def test_a_run_that_passes_one_case_of_three_has_to_be_strong(
-    tmp_path: Path, strength: float, certainty: Certainty
+def test_a_run_that_passes_one_case_has_to_be_strong_and_to_fail_no_more(
+    tmp_path: Path, strength: float, cases: int, certainty: Certainty
 ) -> None:
-    task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
-    right = [gold for _, gold in CLEAN]
-    outputs = outputs_of(tmp_path, "one", right[0], book(HEAD, (5, 11)), right[2])
+    task = task_of(tmp_path, "B2:B5", *CLEAN[:cases])
+    answers = [CLEAN[0][1], *(book(HEAD, (5, 11)) for _ in CLEAN[1:])]
+    outputs = outputs_of(tmp_path, "one", *answers[:cases])
     suspects = examined(MIXED, task, outputs=outputs, strength=strength)
     assert [(suspect.case, suspect.certainty) for suspect in suspects] == [
-        (2, certainty),
-        (3, certainty),
+        (number, certainty) for number in range(2, cases + 1)
     ]
 
 
