@@ -96,6 +96,8 @@ def case_suspects(
                 f"{decision.finding}, by {decision.by} on {decision.at[:10]}: {decision.reason}"
                 for decision in point.decisions
             ),
+            seen=point.suspect.seen,
+            runs=point.suspect.runs,
         )
         for point in suspicions.of_case(task_id, case)
     )

@@ -19,6 +19,7 @@ from judge.grading.overrides import ManualVerdict
 from judge.report.desktop.episodes import EpisodeEntry, EpisodesSummary
 from judge.report.repeats import RepeatedRuns
 from judge.report.tools import ToolsSummary
+from judge.suspects.model import RunVerdict, SeenCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,8 @@ class CaseSuspect:
         summary: what is wrong, and where.
         why: why it matters to the answer.
         decisions: who decided what, one line each.
+        seen: its cells in input, gold and outputs, side by side.
+        runs: the runs that the audit had, with their verdicts on the case.
     """
 
     sign: str
@@ -143,6 +146,8 @@ class CaseSuspect:
     summary: str
     why: str
     decisions: tuple[str, ...]
+    seen: tuple[SeenCell, ...] = ()
+    runs: tuple[RunVerdict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

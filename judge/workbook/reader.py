@@ -70,13 +70,16 @@ def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) 
 
 
 @contextmanager
-def workbooks_kept() -> Iterator[None]:
+def workbooks_kept(*workbooks: Workbook) -> Iterator[None]:
     """Opens files of the same bytes once until the end, in this thread.
 
     For what reads one workbook in several roles, such as a gold as the gold and as an answer. The
     bounds on reading then hold for all roles together.
+
+    Args:
+        workbooks: those that are open already.
     """
-    before = _kept.set({})
+    before = _kept.set({workbook.data: workbook for workbook in workbooks})
     try:
         yield
     finally:

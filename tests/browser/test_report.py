@@ -7,10 +7,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Page, expect
 
+from judge.report.html import report_html
 from judge.report.html.render import json_form
+from judge.report.load import load_run
 from judge.report.report import report_data
+from judge.suspects.model import (
+    Audit,
+    Certainty,
+    Held,
+    RunVerdict,
+    SeenCell,
+    Suspect,
+    write_suspects,
+)
 from tests.browser.conftest import Watched
 from tests.browser.numbers import check_numbers, loose_numbers
 
@@ -315,6 +327,41 @@ def test_small_screens_show_one_workbook_at_a_time(watched: Watched, report_file
     page.get_by_role("button", name="Gold", exact=True).click()
     expect(page.locator(".pane[data-pane=gold] .differs")).to_be_visible()
     expect(page.locator(".pane[data-pane=output]")).to_be_hidden()
+
+
+def test_a_suspect_shows_its_cells_side_by_side(
+    watched: Watched, run_folder: Path, tmp_path: Path
+) -> None:
+    suite = load_run(run_folder).suite
+    assert suite is not None
+    formula = "=SUM(" + "+".join(["$B$2:$B$230"] * 9) + ")"
+    cell = SeenCell(
+        *("Sheet1", "B3", True, Held(), Held(2, formula)), {"runs/few": Held({"error": "#N/A"})}
+    )
+    suspect = Suspect(
+        *("10-2", 1, "stale-gold", Certainty.LIKELY, "B3 is 2", "its formula gives 3"),
+        seen=(cell,),
+        runs=(RunVerdict("runs/few", "WA"),),
+    )
+    audit = Audit(suite.name, suite.format, suite.digest, 1, 1, (suspect,), (), ())
+    write_suspects(tmp_path / "suspects.json", audit)
+    report = tmp_path / "report.html"
+    report.write_text(report_html(run_folder, suspects=tmp_path / "suspects.json"))
+    page = watched.page
+    page.goto(f"{report.as_uri()}#/task/10-2?case=1")
+    page.get_by_text("Side by side: 1 cell").click()
+    table = page.locator(".suspect table")
+    expect(table.get_by_role("columnheader")).to_have_text(["cell", "input", "gold", "few (WA)"])
+    expect(table.get_by_role("row").last).to_have_text(
+        f"Sheet1!B3answerblank2{formula}#N/A", use_inner_text=False
+    )
+    for width, is_dark in ((1280, False), (390, False), (390, True)):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme="dark" if is_dark else "light")
+        expect(table).to_be_visible()
+        assert overflow(page) <= 0
+        found = Axe().run(page, context=".suspect", options={"resultTypes": ["violations"]})
+        assert found.response["violations"] == []
 
 
 def test_prints_and_follows_the_colour_scheme(watched: Watched, report_file: Path) -> None:
