@@ -218,14 +218,14 @@ def _suspects(data: ReportData) -> str:
     marked = [
         f"task {escape(task.task_id)}, case {case.case} ({case.verdict or 'not run'}): "
         f"{escape(suspect.summary)} ({escape(suspect.sign)}, {suspect.certainty}, "
-        f"{suspect.standing})"
+        f"{suspect.status})"
         for task in data.tasks
         for case in task.cases
         for suspect in case.suspects
     ]
     if len(marked) > _MAX_EXCLUSIONS:
         marked = [*marked[:_MAX_EXCLUSIONS], f"and {len(marked) - _MAX_EXCLUSIONS} more"]
-    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
+    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.by_status.items())
     parts = ["### Suspect golds", f"Suspects: {counts or 'none'}.", table, markdown_list(marked)]
     return "\n\n".join(part for part in parts if part)
 

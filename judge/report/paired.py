@@ -57,7 +57,7 @@ def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMea
 
     Args:
         scores: by task.
-        phrasings: of the tasks that have one, by id.
+        phrasings: the phrasings of the tasks that have one, by id.
 
     Returns:
         The scores; None where several phrasings of one task have scores.

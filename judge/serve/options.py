@@ -126,7 +126,7 @@ class SlotOptions:
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads.
         insecure_cluster: whether they may be reached without TLS.
-        name: of the dispatcher.
+        name: the name of the dispatcher.
     """
 
     slots: Annotated[int, Option("Judgings at a time.", Section.ISOLATION, least=1, most=256)] = 2

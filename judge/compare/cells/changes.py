@@ -128,7 +128,7 @@ def case_change(
 
 
 def _tables(workbook: Workbook) -> list[tuple[str, str, str]]:
-    """Sheet, name and cells of the tables: one that grew is more than other values."""
+    """Sheet, name and cells of the tables: a table that grew is a change of its own."""
     facts = BookFacts(workbook)
     sheets = [tab for tab in facts.tabs if tab.is_worksheet]
     return [(tab.name, table.name, table.place) for tab in sheets for table in facts.tables(tab)]

@@ -147,9 +147,9 @@ class ResultText(TypedDict):
     """The text of a result."""
 
     sha256: Sha256
-    """Of the whole text."""
+    """Hash of the whole text."""
     chars: Count
-    """Of the whole text."""
+    """Length of the whole text."""
     shown: str
     """As the model sees it."""
 
@@ -216,9 +216,9 @@ class ToolEpisodeEnd(TypedDict, total=False):
     cost: Amount | None
     seconds: Required[Amount | None]
     model_s: Amount
-    """Of the model's replies."""
+    """Seconds until the model's replies."""
     tools_s: Amount
-    """Of calls."""
+    """Seconds of the calls."""
     output: Required[Sha256 | None]
     output_bytes: Required[Count]
     changed: Required[bool]

@@ -160,7 +160,7 @@ def claim(
 
 @dataclass(frozen=True, slots=True)
 class _Claiming:
-    """The statements of a claim: whose turn it is, and which of its judgings."""
+    """The statements of a claim: which account is next, and which of its judgings."""
 
     account: sa.Select[Any]
     judging: sa.Select[Any]
