@@ -18,7 +18,8 @@ from benchmarks.golds import Gold
 from judge.formulas.references import references
 from judge.formulas.shapes import Call, fallback
 from judge.formulas.traits import traits
-from judge.recalc.belief import SURE_ERRORS, is_error, same_value
+from judge.recalc.agreement import SURE_ERRORS, same_value
+from judge.recalc.belief import is_error
 from judge.recalc.cascade import Heard
 from judge.recalc.trust import PAIR, PAIR_ENGINES
 from judge.workbook.cell import CellRef, CellValue, ErrorValue

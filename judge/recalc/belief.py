@@ -25,37 +25,10 @@ from itertools import product
 
 from judge.formulas.references import Reference
 from judge.formulas.shapes import Call
+from judge.recalc.agreement import same_value, with_logical
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
-
-SURE_ERRORS = frozenset(("#N/A", "#DIV/0!", "#VALUE!"))
-"""Errors that the quick engines never show merely because they lack a feature."""
-
-INCAPABLE_ERRORS = frozenset(("#SPILL!", "#CALC!"))
-"""Errors that mean that an engine lacks a feature, if the formula does not spill by itself."""
-
-
-def same_value(first: CellValue, second: CellValue) -> bool:
-    """Whether two engines agree; the order of additions may change the last digits."""
-    if isinstance(first, bool) or isinstance(second, bool):
-        return isinstance(first, bool) and isinstance(second, bool) and first == second
-    if isinstance(first, (int, float)) and isinstance(second, (int, float)):
-        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-9)
-    return first == second
-
-
-def with_logical(office: CellValue, other: CellValue) -> CellValue:
-    """LibreOffice loses that a value is TRUE rather than 1 where the cell has a number format."""
-    if not isinstance(office, bool) and office in (0, 1) and isinstance(other, bool):
-        return other if other == office else office
-    return office
-
-
-def is_doubtful(value: CellValue) -> bool:
-    """Whether a value is an error that the quick engines also show where they lack a feature."""
-    return isinstance(value, ErrorValue) and value.code not in SURE_ERRORS
-
 
 MIN_CHANCE = 0.02
 MAX_CHANCE = 0.998

@@ -19,18 +19,9 @@ from dataclasses import dataclass, field
 from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
+from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
-from judge.recalc.belief import (
-    INCAPABLE_ERRORS,
-    WITNESSES,
-    Overruled,
-    believe,
-    is_doubtful,
-    is_settled,
-    possible_words,
-    same_value,
-    with_logical,
-)
+from judge.recalc.belief import WITNESSES, Overruled, believe, is_settled, possible_words
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE

@@ -19,7 +19,8 @@ from judge.formulas.lexer import texts_of
 from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
-from judge.recalc.belief import Overruled, same_value
+from judge.recalc.agreement import same_value
+from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar

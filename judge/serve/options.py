@@ -105,7 +105,7 @@ def address_of(text: str, option: str) -> tuple[str, int]:
 
     Args:
         text: the address.
-        option: which option it is of.
+        option: the option that it was given for.
 
     Raises:
         UsageError: it is not one.

@@ -216,9 +216,9 @@ class ToolEpisodeEnd(TypedDict, total=False):
     cost: Amount | None
     seconds: Required[Amount | None]
     model_s: Amount
-    """Seconds until the model's replies."""
+    """Seconds that the model took to reply."""
     tools_s: Amount
-    """Seconds of the calls."""
+    """Seconds that the calls took."""
     output: Required[Sha256 | None]
     output_bytes: Required[Count]
     changed: Required[bool]

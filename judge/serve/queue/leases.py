@@ -487,7 +487,7 @@ _NEXT_VERSION = (
 
 
 def _give_turn_back(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """The quota does not count a submission that the judge failed, or that never began."""
+    """The quota does not count a submission on which the judge failed, or that never began."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

@@ -460,7 +460,7 @@ def apply(
     if applying.another_person and applying.account in _correctors(transaction, row):
         raise Problem(
             "conflict",
-            "In this suite, nobody who opened a rejudging or decided its disputes applies it.",
+            "This suite requires another person than the one who opened it or decided its disputes.",
         )
     changed = row["diff"]["changed"]
     if applying.changed != changed:

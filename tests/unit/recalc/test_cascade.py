@@ -18,8 +18,8 @@ import pytest
 
 from judge.core.submission import Origin
 from judge.errors import RecalcError
+from judge.recalc.agreement import same_value
 from judge.recalc.asking import LATE_SHARE, SECOND_OPINION_S, Question
-from judge.recalc.belief import same_value
 from judge.recalc.cascade import Cascade, CascadeResult
 from judge.recalc.contract import (
     PLAIN,
