@@ -460,7 +460,7 @@ def apply(
     if applying.another_person and applying.account in _correctors(transaction, row):
         raise Problem(
             "conflict",
-            "This suite requires another person than the one who opened it or decided its disputes.",
+            "In this suite, somebody who neither opened it nor decided its disputes applies it.",
         )
     changed = row["diff"]["changed"]
     if applying.changed != changed:
