@@ -47,7 +47,7 @@ class TriagedPost:
 
     Attributes:
         post: the post.
-        judgements: of each filter.
+        judgements: the judgements of each filter.
         decision: ``keep`` or ``drop`` as a person decided; None if nobody has, or if the
             post has changed since.
         decided_by: that person.

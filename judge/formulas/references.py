@@ -128,7 +128,7 @@ class FormulaForm(NamedTuple):
         text: a formula of this form.
         traits: what its text says.
         places: the rectangles that it names; None if its text has to be searched each time.
-        rows_only: whether formulas of this form differ in nothing but the rows of these rectangles.
+        rows_only: whether formulas of this form differ only in the rows of these rectangles.
     """
 
     text: str
@@ -278,7 +278,7 @@ def _sums(call: re.Match[str]) -> list[Reference]:
 
 
 def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Reference:
-    """A rectangle, extended as far as another rectangle that starts inside of it may reach."""
+    """A rectangle, extended to cover another rectangle that may start anywhere inside it."""
     row = reference.max_row if inside else reference.min_row
     column = reference.max_column if inside else reference.min_column
     return Reference(

@@ -26,7 +26,7 @@ from judge.workbook.reader import open_workbook, workbooks_kept
 
 @dataclass(frozen=True, slots=True)
 class DynamicCheck:
-    """Whether it can be measured if an answer follows its inputs.
+    """Whether a test can measure that an answer follows its inputs.
 
     Attributes:
         own: the class of the gold as its own answer: ``live``, or ``not_measurable``.

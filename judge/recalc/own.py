@@ -51,7 +51,7 @@ CONVERTS = re.compile(
     r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?)\s*\(",
     re.IGNORECASE,
 )
-"""Formulas without any of these are not looked at before engines were asked."""
+"""Formulas without any of these are examined only after the engines were asked."""
 
 
 _OF_DAYS = frozenset(

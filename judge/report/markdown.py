@@ -225,7 +225,7 @@ def _suspects(data: ReportData) -> str:
     marked = [
         f"task {escape(task.task_id)}, case {case.case} ({case.verdict or 'not run'}): "
         f"{escape(suspect.summary)} ({escape(suspect.sign)}, {suspect.certainty}, "
-        f"{suspect.standing})"
+        f"{suspect.status})"
         for task in data.tasks
         for case in task.cases
         for suspect in case.suspects
@@ -243,7 +243,7 @@ def _suspects(data: ReportData) -> str:
         f"**{title}**\n\n{seen_markdown(suspect.seen, suspect.runs)}"
         for title, suspect in shown[:_MAX_SEEN]
     ]
-    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
+    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.by_status.items())
     parts = ["### Suspect golds", f"Suspects: {counts or 'none'}.", table, markdown_list(marked)]
     parts += cells
     if len(shown) > _MAX_SEEN:

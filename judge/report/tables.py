@@ -172,7 +172,7 @@ def _suspect_columns(case: CaseEntry) -> Row:
         "suspects": len(case.suspects),
         "suspect_sign": None if first is None else first.sign,
         "suspect_certainty": None if first is None else first.certainty,
-        "suspect_standing": None if first is None else first.standing,
+        "suspect_status": None if first is None else first.status,
         "suspect": None if first is None else first.summary,
     }
 

@@ -114,7 +114,7 @@ class _EachRequest:
 
     Args:
         app: what answers.
-        server: of the application.
+        server: the server of the application.
     """
 
     def __init__(self, app: ASGIApp, server: Server) -> None:

@@ -33,7 +33,7 @@ _FIELDS = ("id", "solution", "input_path", "output_path")
 
 
 def add_demo(server: Server) -> Iterator[str]:
-    """Adds them, once; yields lines that say where they are.
+    """Adds the sample suites once; yields lines that say where they are.
 
     Args:
         server: whose dispatcher is ready, so that a board knows its conditions.

@@ -110,7 +110,7 @@ def address_of(text: str, option: str) -> tuple[str, int]:
 
     Args:
         text: the address.
-        option: which option it is of.
+        option: the option that it was given for.
 
     Raises:
         UsageError: it is not one.
@@ -131,7 +131,7 @@ class SlotOptions:
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads.
         insecure_cluster: whether they may be reached without TLS.
-        name: of the dispatcher.
+        name: the name of the dispatcher.
     """
 
     slots: Annotated[int, Option("Judgings at a time.", Section.ISOLATION, least=1, most=256)] = 2

@@ -42,8 +42,8 @@ CHORES = (
     "judge.serve.operations.upkeep:send_webhooks",
     "judge.serve.operations.upkeep:sweep_hourly",
 )
-"""Functions of a server that are called in the process that serves, in the second after something
-has changed, and otherwise now and then."""
+"""Functions that the serving process calls within a second after a change, and from time to time
+without one."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
@@ -181,7 +181,7 @@ class _Parts:
         stop: Callable[[], None] = lambda: None,
         once: bool = False,
     ) -> None:
-        """Starts a part; ``once`` if the others go on when it has ended."""
+        """Starts a part; with ``once``, the others continue after it has ended."""
 
         def run() -> None:
             try:

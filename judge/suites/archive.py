@@ -46,7 +46,7 @@ MAX_HEADERS_BYTES = 64 * 1024**2
 
 _MAX_FAULTS = 20
 _MAX_READS = 64
-"""Reads from one member to the next: headers in front of headers, tables of holes."""
+"""What may be read between one member and the next: stacked headers, and maps of sparse files."""
 
 _BLOCK_BYTES = 512
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -61,7 +61,7 @@ class _RefusedError(Exception):
 class _Headers:
     """The file of an archive; while its members are listed, what their headers claim is bounded.
 
-    Listing takes nothing but headers: blocks, and as many bytes as a block says.
+    Listing reads only headers: blocks, and as many bytes as a block says.
     """
 
     def __init__(self, file: BinaryIO) -> None:

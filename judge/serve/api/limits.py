@@ -234,7 +234,7 @@ class Page:
     cursor: str | None
 
     def since(self, of: str) -> Any:
-        """What the last item of the page before was ordered by; None on the first page."""
+        """The sort key of the last item on the previous page; None on the first page."""
         return None if self.cursor is None else cursor_value(self.server, of, self.cursor)
 
     def cut(self, of: str, rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:

@@ -94,9 +94,9 @@ def show(
         request: which asks for it.
         viewer: who asks.
         template: a template that extends ``base.html``.
-        title: of the page.
-        status: of the answer.
-        headers: of the answer, besides those of every page.
+        title: the title of the page.
+        status: the status of the answer.
+        headers: the headers of the answer, besides those of every page.
         context: what the template is filled with, besides ``viewer``, ``prefix``, ``form_token``
             and ``title``.
     """

@@ -164,7 +164,7 @@ def claim(
 
 @dataclass(frozen=True, slots=True)
 class _Claiming:
-    """The statements of a claim: whose turn it is, and which of its judgings."""
+    """The statements of a claim: which account is next, and which of its judgings."""
 
     account: sa.Select[Any]
     judging: sa.Select[Any]
@@ -493,7 +493,7 @@ _NEXT_VERSION = (
 
 
 def _give_turn_back(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """The quota does not count a submission that the judge failed, or that never began."""
+    """The quota does not count a submission on which the judge failed, or that never began."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

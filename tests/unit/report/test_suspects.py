@@ -99,7 +99,7 @@ def test_scores_are_given_with_and_without_suspects(run: Path, suspects: Path) -
         (5, 3, 1.0, 1.0),
     ]
     assert report.data.suspects is not None
-    assert report.data.suspects.standing == {"open": 4}
+    assert report.data.suspects.by_status == {"open": 4}
     first = report.data.suspects.without[0].scores.hard_restriction
     assert first.low is not None
     assert first.high is not None
@@ -119,7 +119,7 @@ def test_every_form_marks_suspects_at_their_verdicts(run: Path, suspects: Path) 
     report = Report.of_run(run, suspects=suspects)
     case = json.loads(report.to_json())["tasks"][0]["cases"][1]
     (marked,) = case["suspects"]
-    assert (marked["sign"], marked["certainty"], marked["standing"]) == (
+    assert (marked["sign"], marked["certainty"], marked["status"]) == (
         "contradicted-input",
         "sure",
         "open",
@@ -183,7 +183,7 @@ def test_a_run_keeps_its_suspects_and_decisions(run: Path, suspects: Path) -> No
     report = Report.of_run(run)
     assert [each[0] for each in without(report)] == [0, 2, 4]
     (marked,) = report.data.tasks[0].cases[1].suspects
-    assert marked.standing == "fine"
+    assert marked.status == "fine"
     assert marked.decisions == ("fine, by Ann on 2026-11-01: it is so",)
 
 

@@ -461,12 +461,12 @@ function episodePart(episode, number) {
   return currentEpisode.element;
 }
 
-function suspectPart({ sign, certainty, standing, whole_task: wholeTask, summary, why, decisions, seen, runs }) {
-  const settled = standing === "fine" || standing === "corrected";
+function suspectPart({ sign, certainty, status, whole_task: wholeTask, summary, why, decisions, seen, runs }) {
+  const settled = status === "fine" || status === "corrected";
   return h(
     "div",
     { class: `note suspect${settled ? " settled" : ""}` },
-    h("p", {}, h("b", {}, wholeTask ? "Suspect task" : "Suspect gold"), ` (${sign}, ${certainty}, ${standing}): `, ...visible(summary)),
+    h("p", {}, h("b", {}, wholeTask ? "Suspect task" : "Suspect gold"), ` (${sign}, ${certainty}, ${status}): `, ...visible(summary)),
     h("p", { class: "quiet" }, ...visible(why)),
     seenPart(seen ?? [], runs ?? []),
     decisions.length ? h("ul", {}, ...decisions.map((line) => h("li", {}, ...visible(line)))) : "",
