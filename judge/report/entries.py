@@ -96,8 +96,8 @@ def case_suspects(
                 f"{decision.finding}, by {decision.by} on {decision.at[:10]}: {decision.reason}"
                 for decision in reviewed.decisions
             ),
-            seen=point.suspect.seen,
-            runs=point.suspect.runs,
+            seen=reviewed.suspect.seen,
+            runs=reviewed.suspect.runs,
         )
         for reviewed in suspicions.of_case(task_id, case)
     )
