@@ -86,6 +86,8 @@ class Table:
         }
         return Cells(bottom - top + 1, right - left + 1, values)
 
+    searched = cells
+
 
 def conversions() -> Iterator[Conversion]:
     """Every formula of the table."""

@@ -27,7 +27,7 @@ from benchmarks.conversion import Converter
 from benchmarks.golds import Gold, agrees, golds, stale_golds
 from judge.core.submission import Origin
 from judge.errors import RecalcError
-from judge.recalc.blocks import covering
+from judge.recalc.asking import covering
 from judge.recalc.contract import Dialect, Engine
 from judge.recalc.names import FORMULAS
 from judge.recalc.policy import Recalculator, as_read

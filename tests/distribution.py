@@ -73,8 +73,15 @@ LONGEST = (
     "tests/unit/compare/cells/test_hostile",
     "tests/unit/compare/files/test_hostile_pdfs",
     "tests/unit/serve/spine/",
+    "tests/unit/serve/disputes/",
     "tests/unit/report/test_malformed",
-    "tests/unit/serve/rejudging/",
+    "tests/unit/test_slow_outputs",
+    "tests/unit/compare/",
+    "tests/unit/annotate/",
+    "tests/unit/suites/test_validate",
+    "tests/unit/suites/test_sample",
+    "tests/unit/serve/",
+    "tests/unit/recalc/",
 )
 """What comes first, so that nobody waits for it at the end.
 

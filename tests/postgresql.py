@@ -47,8 +47,13 @@ class PostgreSQL:
     @classmethod
     @contextlib.contextmanager
     def running(cls, folder: Path | None = None, *, durable: bool = False) -> Iterator[PostgreSQL]:
-        """One that runs, in a temporary folder or in one that is empty."""
-        with tempfile.TemporaryDirectory(prefix="judge-pg-") as name:
+        """One that runs, in a temporary folder or in one that is empty.
+
+        A database is some three hundred files: where ``scripts/with-test-machine`` keeps the files
+        of tests in memory, those of temporary servers are there as well.
+        """
+        in_memory = os.environ.get("PYTEST_DEBUG_TEMPROOT") or None
+        with tempfile.TemporaryDirectory(prefix="judge-pg-", dir=in_memory) as name:
             made = cls(folder or Path(name), durable=durable)
             made.start()
             try:

@@ -308,8 +308,8 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
         f"{reference.name} says something else: {reference.problem}"
         for reference in proposal.disagreeing
     ]
-    voices = proposal.voices + by_hand
-    if voices < MIN_AGREEING:
+    independent = proposal.independent + by_hand
+    if independent < MIN_AGREEING:
         missing = [
             f"{source.name} says nothing: {source.problem}"
             for source in proposal.sources
@@ -317,11 +317,11 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
         ]
         same = (
             f" ({' and '.join(proposal.agreeing)} do the same)"
-            if voices and len(proposal.agreeing) > 1
+            if independent and len(proposal.agreeing) > 1
             else ""
         )
         doubts += [
-            f"only {voices} source says so{same}; two that agree are required",
+            f"only {independent} source says so{same}; two that agree are required",
             *missing,
         ]
     return tuple(doubts)

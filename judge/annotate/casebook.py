@@ -389,7 +389,7 @@ class Casebook(Archive):
         return SavedCase(task.id, number, paths[0], paths[1], record)
 
     def _remove(self, record: Mapping[str, Any]) -> None:
-        """Takes both workbooks away, or puts those from before in their places."""
+        """Removes both workbooks, or puts the earlier ones back."""
         for role in ("gold", "input"):
             target = within(self.root, self.root / record["files"][role])
             if record["restores"] is not None:
@@ -400,7 +400,7 @@ class Casebook(Archive):
         append_record(self._records, {"state": "saved", "id": record["id"]})
 
     def _finish(self, record: Mapping[str, Any]) -> None:
-        """Puts both workbooks in their places, ends the draft, and says that all is done."""
+        """Moves both workbooks to their final paths, ends the draft, and records both as saved."""
         for role in ("gold", "input"):
             target = within(self.root, self.root / record["files"][role])
             write_file(target, self.version(record[role]))

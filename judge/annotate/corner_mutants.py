@@ -439,7 +439,7 @@ CORNERS: dict[str, GroupMutator] = {
 """Mutators of a group of constants, by name, the most telling first."""
 
 CORNER_NAMES = (*CORNERS, "swapped-pair", "blank-numbers-of-a-row")
-"""Names of these mutators and of those of several groups."""
+"""The names of these mutators, and of the mutators of several groups."""
 
 
 # -- several columns ------------------------------------------------------------------------------

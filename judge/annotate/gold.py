@@ -28,7 +28,7 @@ from judge.annotate.edits import Edit, Formula, InsertRows, SetCell, address
 from judge.annotate.gold_sources import (
     BY_HAND,
     CARRIED,
-    FORMULA_VOICE,
+    FORMULA_DERIVATION,
     FORMULAS,
     MIN_AGREEING,
     OWN_SOURCES,
@@ -36,9 +36,9 @@ from judge.annotate.gold_sources import (
     GoldSource,
     Proposal,
     Side,
+    derivation_of_formulas,
+    derivation_of_program,
     skeletons,
-    voice_of_formulas,
-    voice_of_program,
 )
 from judge.annotate.rows import move_formula, row_map
 from judge.compare.cells.answer_range import prepare
@@ -315,10 +315,10 @@ class GoldMaker:
         notes += tuple(kept_back)
         sources = [GoldSource(FORMULAS, problem) if problem else self._by_formulas(task, carried)]
         if same_values:
-            sources.append(GoldSource(SAME_VALUES, data=carried, voice=SAME_VALUES))
+            sources.append(GoldSource(SAME_VALUES, data=carried, derivation=SAME_VALUES))
         if carried_answer is not None:
             data = with_answer(task, carried, carried_answer)
-            source = GoldSource(CARRIED, data=data, voice=CARRIED)
+            source = GoldSource(CARRIED, data=data, derivation=CARRIED)
             sources.insert(0 if is_certain else len(sources), source)
         sources += self._by_references(task, references, input_data, carried)
         sources, golds = self._with_golds(task, carried, sources)
@@ -433,7 +433,7 @@ class GoldMaker:
             ref, why = min(computed.not_calculated.items())
             return GoldSource(FORMULAS, f"{address(ref)} cannot be computed: {why}")
         data = with_values(carried, computed.values, date_1904=workbook.facts.date_1904)
-        return GoldSource(FORMULAS, data=data, voice=FORMULA_VOICE)
+        return GoldSource(FORMULAS, data=data, derivation=FORMULA_DERIVATION)
 
     def _by_references(
         self, task: Task, references: Sequence[Submission], input_data: bytes, carried: bytes
@@ -444,7 +444,7 @@ class GoldMaker:
             for reference, name in zip(references, names, strict=True)
         ]
         return [
-            replace(source, voice=_voice(task, reference, source.data, carried))
+            replace(source, derivation=_derivation(task, reference, source.data, carried))
             for reference, source in zip(references, sources, strict=True)
         ]
 
@@ -527,22 +527,22 @@ def reference_names(references: Sequence[Submission]) -> list[str]:
     ]
 
 
-def _voice(task: Task, reference: Submission, output: bytes | None, carried: bytes) -> str:
+def _derivation(task: Task, reference: Submission, output: bytes | None, carried: bytes) -> str:
     if output is None:
         return ""
     try:
         written, gold = open_workbook(output), open_workbook(carried)
         plan = prepare(task.checker, gold=gold, output=written)
-        voice = voice_of_formulas(
+        derivation = derivation_of_formulas(
             skeletons(written, plan.output_ranges), skeletons(gold, plan.gold_ranges)
         )
     except (WorkbookError, PositionError):
-        voice = ""
-    return voice or voice_of_program(reference)
+        derivation = ""
+    return derivation or derivation_of_program(reference)
 
 
 def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: str) -> list[int]:
-    """The side that the gold is from: the decided one, or the one with the most voices."""
+    """The side whose answer is the gold: the decided one, or that with most independent sources."""
     if decide:
         for side in sides:
             if any(sources[number].name == decide for number in side):
@@ -552,12 +552,12 @@ def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: s
             f"no source {decide!r} gives an answer",
             hint=f"These do: {', '.join(given) or 'none'}.",
         )
-    return max(sides, key=lambda side: _side(side, sources).voices, default=[])
+    return max(sides, key=lambda side: _side(side, sources).independent, default=[])
 
 
 def _side(numbers: Sequence[int], sources: Sequence[GoldSource]) -> Side:
     chosen = [sources[number] for number in numbers]
     return Side(
         tuple(source.name for source in chosen),
-        len({source.voice or source.name for source in chosen}),
+        len({source.derivation or source.name for source in chosen}),
     )

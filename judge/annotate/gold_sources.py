@@ -19,8 +19,8 @@ from judge.formulas.shift import shape_of
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import Workbook
 
-FORMULA_VOICE = "formulas of the gold"
-"""The voice of the gold's formulas, and of every program that writes them."""
+FORMULA_DERIVATION = "formulas of the gold"
+"""The derivation of the gold's formulas, and of every program that writes them."""
 
 MAX_FORMULAS = 400
 """The most formulas of an answer that are read to compare what they compute."""
@@ -32,11 +32,11 @@ class Side:
 
     Attributes:
         names: the sources.
-        voices: how many of them are independent of each other.
+        independent: how many of them are independent of each other.
     """
 
     names: tuple[str, ...]
-    voices: int
+    independent: int
 
 
 def skeleton(formula: str) -> str:
@@ -80,8 +80,8 @@ def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozens
     return frozenset(skeletons_seen)
 
 
-def voice_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:
-    """The voice of a program, taken from the formulas that it wrote; empty if it wrote none.
+def derivation_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:
+    """The derivation of a program, taken from the formulas that it wrote; empty if it wrote none.
 
     Args:
         written: what the formulas of its answer compute.
@@ -90,14 +90,14 @@ def voice_of_formulas(written: frozenset[str], gold: frozenset[str]) -> str:
     if not written:
         return ""
     if written <= gold:
-        return FORMULA_VOICE
+        return FORMULA_DERIVATION
     return "formulas " + " | ".join(sorted(written))
 
 
-def voice_of_program(submission: Submission) -> str:
-    """The voice of a program that writes values.
+def derivation_of_program(submission: Submission) -> str:
+    """The derivation of a program that writes values.
 
-    Programs that differ only in comments and layout have the same voice.
+    Programs that differ only in comments and layout have the same derivation.
     """
     code = submission.code or ""
     try:
@@ -108,10 +108,10 @@ def voice_of_program(submission: Submission) -> str:
 
 def vote_line(sides: Sequence[Side]) -> str:
     """The vote in one line: ``2 (a, b) against 1 (formulas of the gold)``."""
-    return " against ".join(f"{side.voices} ({', '.join(side.names)})" for side in sides)
+    return " against ".join(f"{side.independent} ({', '.join(side.names)})" for side in sides)
 
 
-FORMULAS = FORMULA_VOICE
+FORMULAS = FORMULA_DERIVATION
 SAME_VALUES = "gold of the case, whose values did not change"
 CARRIED = "answer of the case, carried over"
 OWN_SOURCES = frozenset({FORMULAS, SAME_VALUES, CARRIED})
@@ -134,7 +134,7 @@ class GoldSource:
         data: its workbook, where it has one.
         agrees: whether it agrees with the gold; None if it gives no answer.
         comparison: the cells in which it disagrees with the gold, as the comparison records them.
-        voice: sources with the same voice are not independent of each other.
+        derivation: sources with the same derivation are not independent of each other.
     """
 
     name: str
@@ -142,7 +142,7 @@ class GoldSource:
     data: bytes | None = None
     agrees: bool | None = None
     comparison: CaseComparison = field(default_factory=CaseComparison)
-    voice: str = ""
+    derivation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +178,9 @@ class Proposal:
         return tuple(source for source in self.sources if source.agrees is False)
 
     @property
-    def voices(self) -> int:
+    def independent(self) -> int:
         """How many independent sources agree with the gold."""
-        return len({source.voice or source.name for source in self.sources if source.agrees})
+        return len({source.derivation or source.name for source in self.sources if source.agrees})
 
     @property
     def vote(self) -> str:

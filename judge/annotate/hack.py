@@ -202,13 +202,13 @@ def _unsettled(proposal: Proposal) -> str:
         return f"nothing says what the answer is ({'; '.join(told)})"
     if proposal.is_open:
         return f"the sources disagree: {proposal.vote}"
-    if proposal.voices < MIN_AGREEING:
+    if proposal.independent < MIN_AGREEING:
         told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
         same = (
             f"{' and '.join(proposal.agreeing)} do the same" if len(proposal.agreeing) > 1 else ""
         )
         return (
-            f"two independent references that agree are required, there is {proposal.voices} "
+            f"two independent references that agree are required, there is {proposal.independent} "
             f"({'; '.join(filter(None, [same, *told]))})"
         )
     return ""

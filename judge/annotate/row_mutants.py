@@ -208,7 +208,7 @@ def _group_at(subject: Subject, ref: CellRef) -> Group | None:
 
 
 def _looked_up_last(subject: Subject, table: Table, row: int, rng: random.Random) -> list[Edit]:
-    """A key that is looked up becomes the last one of the table, which is further down now."""
+    """A key that is looked up becomes the last one of the table, which is now further down."""
     columns = {column.number for column in table.columns}
     for keys in subject.groups:
         if not keys.is_looked_up or keys.sheet != table.sheet or keys.column not in columns:
@@ -473,7 +473,7 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
 
 
 def _bounds(groups: Sequence[Group], limit: float) -> list[Group]:
-    """The columns that hold nothing but a limit."""
+    """The columns that only hold a limit."""
     return [group for group in groups if set(group.values()) == {limit}]
 
 

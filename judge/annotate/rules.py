@@ -21,7 +21,7 @@ from judge.compare.profiles import get_profile
 from judge.core.submission import Origin
 from judge.core.task import Task
 from judge.errors import PositionError, WorkbookError
-from judge.recalc.conditions import answer_conditions
+from judge.recalc.computing import answer_conditions
 from judge.recalc.policy import Recalculator
 from judge.workbook.address import (
     COLUMN_BITS,

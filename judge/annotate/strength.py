@@ -533,7 +533,7 @@ def judge_solutions(
     """Judges solutions on all cases of their tasks; continues what the folder holds already.
 
     Raises:
-        JudgeError: a case could not be judged for a fault of the judge, or the batch was stopped.
+        JudgeError: a case could not be judged because the judge failed, or the batch was stopped.
     """
     with RunDirectory(out) as store:
         store.lock()

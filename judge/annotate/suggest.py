@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from judge.annotate.answers import answer_of, formulas_problem
 from judge.annotate.carried import Material, carried_ideas
@@ -34,8 +35,12 @@ from judge.errors import PositionError, UsageError, WorkbookError
 from judge.grading.case import GradingRules
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import CellRange
+from judge.workbook.reader import workbooks_kept
 
 __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
+
+_Tried = TypeVar("_Tried")
+_Outcome = TypeVar("_Outcome")
 
 MAX_TOGETHER = 6
 """Ideas that are tried in one workbook; most kill nothing, and are done with in one go."""
@@ -263,12 +268,17 @@ class Suggester:
                 for idea in together
                 if self._kills.get(_family(idea.mutator), 0) < ENOUGH_KILLS
             ]
-            if len(open_ideas) > 1 and self._harmless(open_ideas):
+            if len(open_ideas) > 1 and self._kept(self._harmless, open_ideas):
                 for idea in open_ideas:
                     yield Suggestion(0, idea, None, f"{KILLS_NONE} (tried with others)")
                 continue
             for idea in open_ideas:
-                yield self._one(idea)
+                yield self._kept(self._one, idea)
+
+    def _kept(self, examine: Callable[[_Tried], _Outcome], tried: _Tried) -> _Outcome:
+        """What an examination says; it reads each workbook once, and those of the base never."""
+        with workbooks_kept(self._base.input_workbook, self._base.gold_workbook):
+            return examine(tried)
 
     def _harmless(self, together: Sequence[Idea]) -> bool:
         """Whether ideas, tried in one workbook, make no program fail; and all sources agree."""

@@ -123,7 +123,7 @@ def contest_of(proposal: Proposal, idea: Idea, errors: int = 0) -> str:
         return f"the answer becomes an error in {errors} cells; the program gives something else"
     if idea.disputed:
         return idea.disputed
-    if proposal.voices >= MIN_AGREEING:
+    if proposal.independent >= MIN_AGREEING:
         return ""
     if proposal.agreeing == (CARRIED,):
         return f"{idea.relation}; only the answer of the case says so"

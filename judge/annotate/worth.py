@@ -105,10 +105,10 @@ def worth(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> float:
     """How much a suggestion is worth a look; more is better."""
     points = likelihood(suggestion.idea.mutator)
     proposal = suggestion.proposal
-    voices = proposal.voices if proposal is not None else 0
+    independent = proposal.independent if proposal is not None else 0
     if not suggestion.contested:
         points += 2
-    elif voices >= MIN_AGREEING:
+    elif independent >= MIN_AGREEING:
         points += 1
     if group_of(suggestion) == CONTRADICTS:
         points += 1.5

@@ -61,6 +61,7 @@ from judge.report.desktop.film import FilmStudio as FilmStudio
 from judge.report.desktop.film import film_of_case as film_of_case
 from judge.report.html import report_html as report_html
 from judge.report.html.runs import render_comparison as render_comparison
+from judge.report.markdown import audit_markdown as audit_markdown
 from judge.report.markdown import closing_lines as closing_lines
 from judge.report.markdown import comparison_markdown as comparison_markdown
 from judge.report.markdown import figure_cells as figure_cells

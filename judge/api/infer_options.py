@@ -78,9 +78,9 @@ class InferOptions:
             ``screenshot+tree`` or ``som`` (elements are numbered) [screenshot].
         action_space: the language of actions: ``pyautogui`` or ``computer_13`` [pyautogui].
         history: earlier turns that a request of ``desktop`` shows [3].
-        minutes: of an episode; no turn begins after them [30].
+        minutes: the minutes of an episode; no turn begins after them [30].
         tree_tokens: about how many tokens of the tree's table are shown [10000].
-        gui_only: whether actions may do nothing but use mouse and keyboard [False].
+        gui_only: whether actions may only use mouse and keyboard [False].
         as_published: names of corrections that are left out: of the published desktops
             (:data:`judge.desktop.contract.CORRECTIONS`), or of ``--tools ssb2``
             (:data:`judge.inference.tools.setting.DEPARTURES`) [none].

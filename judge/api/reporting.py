@@ -49,7 +49,7 @@ class ScoredRun:
         submissions: the submissions reported on, with their tasks; empty for finished outputs.
         reused: cases whose result was on record already.
         problem: why the run is incomplete, or None.
-        not_taken: what run.json said that would decide verdicts, and the command did not ask for.
+        not_taken: options of run.json that affect verdicts and were not requested.
         suite_is_named: whether the command named the suite; otherwise run.json did.
     """
 

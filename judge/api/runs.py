@@ -54,7 +54,7 @@ def make_audit(
     Args:
         run: the results directory.
         size: how many submissions to draw, each with all of its scored cases.
-        seed: of the draw; the same seed draws the same.
+        seed: the seed of the draw; the same seed draws the same.
         out: the sheet, .xlsx or .csv; None for audit.xlsx in the results directory.
         dataset: the suite; None for the one that the run remembers.
 
@@ -78,7 +78,7 @@ def read_audit(run: Path | str, sheet: Path | str, *, seed: int | None = None) -
     Args:
         run: the results directory that the sheet was made from.
         sheet: the marked sheet.
-        seed: of the bootstrap; None for the usual one.
+        seed: the seed of the bootstrap; None for the usual one.
 
     Raises:
         StoreError: the run has no record of this audit.
@@ -152,8 +152,8 @@ def compare_runs(
     Args:
         first: the results directory that the others are compared with.
         others: at least one other results directory.
-        seed: of the bootstrap; None for the usual one.
-        resamples: of the bootstrap; None for the usual number.
+        seed: the seed of the bootstrap; None for the usual one.
+        resamples: the number of resamples of the bootstrap; None for the usual number.
 
     Returns:
         Scores of each run, and of each pair the differences with intervals, McNemar's exact p, the

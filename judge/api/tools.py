@@ -21,7 +21,8 @@ class CheckedTools:
     """A set of tools as a model would be offered it.
 
     Attributes:
-        definitions: of each tool, with an estimate of the tokens that it takes in every request.
+        definitions: the definition of each tool, with an estimate of the tokens that it takes in
+            every request.
         servers: MCP servers, with times.
         start_s: until the root for agents is ready; None if nothing runs there.
         problem: why a server cannot be used; empty if all can.

@@ -91,7 +91,7 @@ def export_codabench(
         suite: the suite; all of its tasks ask for files, or all for typed answers.
         image: the verifier's image, under the name by which the queue's workers can pull it.
         target: a new file that ends in ``.zip``.
-        licence: of the data, for the terms.
+        licence: the licence of the data, for the terms.
 
     Raises:
         UsageError: the target exists or has another ending, or the tasks ask for both kinds.

@@ -290,5 +290,5 @@ harbor run --path . --agent oracle
 judge score jobs/JOB --dataset SUITE
 ```
 
-Folders `tests` and `solution` hold right answers, and are not for agents to see.
+Folders `tests` and `solution` hold right answers: agents must not see them.
 """

@@ -51,7 +51,7 @@ def review_status_of(events: Iterable[Mapping[str, Any]], digest: str) -> Review
 
     Args:
         events: what was recorded of the task, in order.
-        digest: of the task's present content.
+        digest: the digest of the task's present content.
     """
     authors: dict[str, None] = {}
     reviewers: list[str] = []

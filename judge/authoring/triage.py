@@ -38,7 +38,7 @@ JUDGEMENTS_FILE = "judgements.jsonl"
 DECISIONS_FILE = "decisions.jsonl"
 SHEET_COLUMNS = ("id", "proposal", "decision", "note", "title", *QUESTIONS, "url")
 _DECISIONS = {"keep": "keep", "k": "keep", "yes": "keep", "drop": "drop", "d": "drop", "no": "drop"}
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class TriagedPost:
 
     Attributes:
         post: the post.
-        judgements: of each filter.
+        judgements: the judgements of each filter.
         decision: ``keep`` or ``drop`` as a person decided; None if nobody has, or if the
             post has changed since.
         decided_by: that person.

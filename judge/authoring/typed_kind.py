@@ -85,7 +85,7 @@ class TypedKind(OwnKind):
         )
 
     def files_of(self, options: Mapping[str, Any]) -> Sequence[Path]:
-        """The input files; a question may do without."""
+        """The input files; a question may have none."""
         files: Sequence[Path] = options.get("input") or ()
         return files
 

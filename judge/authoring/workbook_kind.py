@@ -80,7 +80,7 @@ IN_NOTES = ("multiple_tables", "non_standard_table", "original_question", "sourc
 """Fields that SpreadsheetBench's own format does not have; the log of the suite keeps them."""
 
 WANTED_FOR_REVIEW = ("multiple_tables", "non_standard_table")
-"""Fields that must be filled before anybody can check the task."""
+"""Fields that must be filled in before anybody can check the task."""
 
 
 def dataset_record(

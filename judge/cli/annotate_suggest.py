@@ -492,7 +492,7 @@ def _document(suggestion: Suggestion) -> dict[str, Any]:
         "edits": [annotation.edit_to_json(edit) for edit in suggestion.idea.edits],
         "gold_by": list(proposal.agreeing) if proposal else [],
         "sides": [
-            {"sources": list(side.names), "voices": side.voices}
+            {"sources": list(side.names), "independent": side.independent}
             for side in (proposal.sides if proposal else ())
         ],
         "moved": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import NoReturn
 
@@ -128,6 +129,9 @@ def judge() -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Runs the command line and exits."""
+    # Workbooks are many objects without cycles, in which the collector searches in vain: with the
+    # thresholds of the interpreter, a tenth of a run's processor time (`benchmarks/pipeline.py`).
+    gc.set_threshold(50_000, 20, 20)
     with shown_streams(), ending_by_signals():
         try:
             code = _run(arguments)

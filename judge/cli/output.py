@@ -41,7 +41,7 @@ def table(*columns: str) -> Table:
 
 
 def print_table(shown: Table, console: Console | None = None) -> None:
-    """Prints a table on standard output, wider than the terminal rather than with broken names."""
+    """Prints a table on standard output; rather than break names, it is wider than the terminal."""
     from rich.measure import Measurement  # noqa: PLC0415  as above
 
     console = console or make_console()

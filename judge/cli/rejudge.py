@@ -197,7 +197,7 @@ def _lines(done: Rejudgement) -> list[str]:
     departing = done.after.get("departures", ())
     lines += [f"  departs from the suite as published: {departure}" for departure in departing]
     lines += [
-        f"  run.json says, and it does not count here: {setting}" for setting in done.not_taken
+        f"  run.json has options that do not apply here: {setting}" for setting in done.not_taken
     ]
     if done.not_taken:
         lines.append("  (--as-recorded has it count)")

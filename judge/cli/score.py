@@ -156,7 +156,7 @@ def check_replayed(run: Path, episodes: Sequence[dict[str, Any]]) -> None:
     other = sum(not episode["agrees"] for episode in episodes)
     if other:
         raise IncompleteRunError(
-            f"{run}: {other} of {len(episodes)} episodes came out otherwise, or could not be "
+            f"{run}: {other} of {len(episodes)} episodes ended differently, or could not be "
             "performed again",
             hint="Screens differ with load and time; perform them again to see which always do.",
         )

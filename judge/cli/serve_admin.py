@@ -15,6 +15,7 @@ import click
 from judge.cli.help import HelpGroup
 from judge.cli.options import option, options_of, together
 from judge.cli.output import print_table, table
+from judge.console import print_label
 from judge.errors import UsageError
 from judge.serve.options import LOOPBACK, PlaceOptions
 
@@ -160,14 +161,21 @@ def token(account: str, scopes: tuple[str, ...], days: int, name: str, **options
 @click.argument("account")
 @_PLACE
 def link(account: str, **options: Any) -> None:
-    """Print the path of a link that signs ACCOUNT in once, within 30 minutes."""
+    """Print a link that signs ACCOUNT in once, within 30 minutes.
+
+    It has the address at which the server was last started.
+    """
     with server_of(options) as server:
         from judge.serve.access.accounts import account_named, create_sign_in  # noqa: PLC0415
+        from judge.serve.context import ADDRESS  # noqa: PLC0415  as above
 
         with server.database.writing(acting()) as transaction:
             row = account_named(transaction.connection, account)
             code = create_sign_in(transaction, row["id"])
-    click.echo(f"/sign-in?code={code}")
+        address = server.setting(ADDRESS)
+    if address is None:
+        print_label("note:", "cyan", "the server has not been started: put its address in front")
+    click.echo(f"{address or ''}/sign-in?code={code}")
 
 
 @admin.group(cls=HelpGroup, examples=("serve admin suite add budget ./my-suite",))

@@ -160,8 +160,11 @@ def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) 
     """Allow hosts that webhooks are sent to, and list them; at first there are none."""
     with server_of(options) as server:
         from judge.serve.operations.deliveries import HOSTS, hosts_of  # noqa: PLC0415  as above
+        from judge.serve.operations.sending import check_allowed_host  # noqa: PLC0415
         from judge.serve.queue.conditions import set_setting  # noqa: PLC0415
 
+        for host in allowed:
+            check_allowed_host(host)
         with server.database.writing(acting()) as transaction:
             before = hosts_of(transaction.connection)
             hosts = sorted({host.lower() for host in (*before, *allowed)} - {*denied})

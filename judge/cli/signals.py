@@ -11,7 +11,6 @@ after the second the signal is sent again.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import signal
@@ -19,7 +18,10 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 
@@ -31,7 +33,7 @@ class Ended(KeyboardInterrupt):
     """A signal asked the process to end.
 
     Args:
-        number: of the signal.
+        number: the number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -96,6 +98,8 @@ def run_until_signal(main: Coroutine[Any, Any, T]) -> T:
         Ended: one of the two came.
         KeyboardInterrupt: Ctrl-C.
     """
+    import asyncio  # noqa: PLC0415  half of the start of a command that needs no loop
+
     came: list[int] = []
 
     async def run() -> T | None:

@@ -29,7 +29,7 @@ from judge.cli.options import (
     page_options,
     who,
 )
-from judge.cli.output import print_table, table
+from judge.cli.output import print_table, table, write_text
 from judge.cli.view import serve_page
 from judge.console import stream_behind, visible
 from judge.core.option import Section, options_in
@@ -91,8 +91,9 @@ if TYPE_CHECKING:
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     section=Section.JUDGED,
-    help="With --audit: write the suspects to this file (suspects.json). With --review: write the "
-    "corrections to this file. [next to the suspects]",
+    help="With --audit: write the suspects to this file (suspects.json), or a section for each "
+    "with its cells and files (suspects.md). With --review: write the corrections to this file. "
+    "[next to the suspects]",
 )
 @by_option()
 @page_options
@@ -326,7 +327,11 @@ def audit_suite(
             on_task=on_task,
             **given,
         )
-    if out is not None:
+    if out is not None and out.suffix == ".md":
+        loaded = api.load_suite(suite)
+        outputs, _ = api.outputs_of(submissions, loaded)
+        write_text(api.audit_markdown(audit, loaded, outputs, out.parent), out)
+    elif out is not None:
         api.write_suspects(out, audit)
     if as_json:
         click.echo(dump_json(api.document_of(audit)))
@@ -339,7 +344,7 @@ def _print_suspects(title: str, suspects: Sequence[Suspect]) -> None:
     if not suspects:
         return
     runs = any(suspect.runs for suspect in suspects)
-    headings = ("certainty", "!task", ">case", "sign", *(("runs",) if runs else ()))
+    headings = ("!certainty", "!task", ">case", "!sign", *(("runs",) if runs else ()))
     listed = table(*headings, "what is where, and why it matters")
     for suspect in suspects:
         verdicts = " ".join(run.verdict or "-" for run in suspect.runs)

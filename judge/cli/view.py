@@ -32,7 +32,7 @@ def serve_page(
 
     Args:
         page: the page.
-        title: of the file that sends the browser on.
+        title: the title of the file that sends the browser on.
         message: what is printed in front of the address.
         port: 0 for any free one.
         no_browser: whether the address is only printed.

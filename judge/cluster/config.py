@@ -75,7 +75,7 @@ class Place:
 
     Attributes:
         kind: ``address``, or what starts them: ``local``, ``slurm`` or ``kubernetes``.
-        address: of the scheduler, if it runs already.
+        address: the address of the scheduler, if it runs already.
         certificates: for mutual TLS; None on the loopback, and for workers of one's own.
         workers: how many to start; if they run already, how many to wait for.
         wait_s: seconds to wait for workers, at the start and after all were lost.
@@ -153,7 +153,7 @@ def at_address(
         return Place("address", address, Certificates.in_folder(certificates), workers, wait_s)
     if not insecure and not is_loopback(parts.hostname or ""):
         raise UsageError(
-            f"{address}: without TLS, everybody who can reach it can run code on the workers",
+            f"{address}: without TLS, anyone who can reach it can run code on the workers",
             hint="Use tls:// with certificates, or say --insecure-cluster if nobody else can.",
         )
     return Place("address", address, None, workers, wait_s)
@@ -189,7 +189,7 @@ def _of_file(path: Path, *, insecure: bool) -> Place:
         return at_address(address, certificates, insecure=insecure, workers=workers, wait_s=wait_s)
     if kinds == ["kubernetes"] and not insecure:
         raise UsageError(
-            f"{path}: the pods that the operator of Kubernetes starts speak without TLS",
+            f"{path}: pods that the Kubernetes operator starts communicate without TLS",
             hint="Start workers with certificates (docs/cluster/kubernetes.yaml) and give their "
             "address, or say --insecure-cluster if nobody else reaches these pods.",
         )

@@ -161,7 +161,7 @@ class Reply:
             request: the work that was requested.
 
         Raises:
-            MalformedError: it is not an answer to this request, or has more than any such answer.
+            MalformedError: it is not an answer to this request, or is longer than one can be.
         """
         if len(data) > MAX_ANSWER_BYTES:
             raise MalformedError(f"it has more than {MAX_ANSWER_BYTES // MIB} MiB")

@@ -39,7 +39,7 @@ class ClusterSession:
         on_notice: called with what people should know.
 
     Raises:
-        UsageError: the judge was installed without what a cluster takes.
+        UsageError: the judge was installed without the packages that a cluster needs.
         ClusterError: it cannot be reached.
     """
 
@@ -85,10 +85,10 @@ class ClusterSession:
 
 
 def check_installed(kind: str) -> None:
-    """Checks that what a cluster takes is installed.
+    """Checks that the packages that a cluster needs are installed.
 
     Args:
-        kind: of the place.
+        kind: the kind of the place.
 
     Raises:
         UsageError: it is not; the hint names the extra.

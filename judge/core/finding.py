@@ -159,7 +159,7 @@ class FoundDifference:
         expected: what the gold has, as JSON.
         actual: what the answer has, as JSON.
         detail: a line for people, if the values do not say everything.
-        number: of the rule that does not hold, from 1, if the task lists rules.
+        number: the number of the rule that does not hold, from 1, if the task lists rules.
         words: that rule as a sentence.
         about: what it is about, for pages that show it from the workbooks.
     """

@@ -58,7 +58,7 @@ def wilson(successes: int, n: int, *, confidence: float = CONFIDENCE) -> Estimat
     Args:
         successes: how many of the observations are successes.
         n: independent observations.
-        confidence: of the interval, two-sided.
+        confidence: the confidence of the interval, two-sided.
 
     Raises:
         ValueError: ``successes`` is not between 0 and ``n``.
@@ -88,7 +88,7 @@ def cohens_kappa(pairs: Sequence[tuple[bool, bool]], *, confidence: float = CONF
 
     Args:
         pairs: what both say about each item.
-        confidence: of the interval.
+        confidence: the confidence of the interval.
 
     Returns:
         No value without items, or if both raters always say the same one thing, where chance alone
@@ -124,9 +124,9 @@ def mean_interval(
 
     Args:
         values: one number from 0 to 1 for each task.
-        confidence: of the interval, two-sided.
+        confidence: the confidence of the interval, two-sided.
         resamples: how often the tasks are drawn again.
-        seed: of the generator.
+        seed: the seed of the generator.
     """
     if not values:
         return NOTHING_OBSERVED
@@ -152,9 +152,9 @@ def ratio_interval(
     Args:
         numerators: for each cluster, how many of its cases show what is counted.
         denominators: for each cluster, how many cases it has; clusters without one are ignored.
-        confidence: of the interval, two-sided.
+        confidence: the confidence of the interval, two-sided.
         resamples: how often the clusters are drawn again.
-        seed: of the generator.
+        seed: the seed of the generator.
 
     Returns:
         The ratio of the sums. If no case or every case shows it, resampling has nothing to vary;
@@ -218,9 +218,9 @@ def paired_bootstrap(
     Args:
         first: one number for each task.
         second: the same tasks in the same order.
-        confidence: of the interval, two-sided.
+        confidence: the confidence of the interval, two-sided.
         resamples: how often the tasks are drawn again.
-        seed: of the generator.
+        seed: the seed of the generator.
 
     Returns:
         The difference, its percentile interval, and the p that belongs to it: twice the smaller
@@ -270,7 +270,7 @@ def resampled_columns(
     Args:
         columns: shape (tasks, series), at most :data:`MAX_DRAWN_TASKS` tasks.
         resamples: how often the tasks are drawn.
-        seed: of the generator.
+        seed: the seed of the generator.
 
     Returns:
         Shape (resamples, series).

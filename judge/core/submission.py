@@ -18,7 +18,7 @@ class KeptOutput:
         sha256: hash of the file's content; None if no file was left.
         name: the file's name on the desktop.
         ended: why the episode ended; ``fail`` says that the task cannot be done.
-        gui_only: whether nothing but mouse and keyboard was used, so that the spreadsheet program
+        gui_only: whether only mouse and keyboard were used, so that the spreadsheet program
             wrote the file.
         problem: why no file was left.
     """
@@ -120,7 +120,7 @@ class Origin(enum.Enum):
     """A published workbook: its cached values are trusted where a program that calculates
     wrote it."""
     SOLUTION = "solution"
-    """It came out of the sandbox, where nothing calculates: a cached value can only be a
+    """It comes from the sandbox, where nothing calculates: a cached value can only be a
     placeholder, stale or forged, so every formula is computed."""
     FINISHED = "finished"
     """An output that was made elsewhere; trusted like a gold."""

@@ -60,8 +60,8 @@ class InputFile:
     Attributes:
         path: where it is.
         kind: what sort of file it is.
-        media_type: of a picture by its content, whatever its name is, such as ``image/webp``; None
-            if it is not known.
+        media_type: the media type of a picture by its content, whatever its name is, such as
+            ``image/webp``; None if it is not known.
         below: path below the folder that the work is done in, with ``/``, where a task starts from
             a folder; empty where the name of the file is enough.
     """

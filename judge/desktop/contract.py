@@ -57,10 +57,10 @@ class WindowBounds:
     """Position and size of the window of the spreadsheet program, pixels.
 
     Attributes:
-        x: of its left border.
-        y: of its upper border.
-        width: of the window.
-        height: of the window.
+        x: the left border.
+        y: the upper border.
+        width: the width of the window.
+        height: the height of the window.
     """
 
     x: int
@@ -74,11 +74,11 @@ class DesktopOptions:
     """The options of a desktop; all of them are on record.
 
     Attributes:
-        width: of the screen, pixels.
-        height: of the screen, pixels.
+        width: the width of the screen, pixels.
+        height: the height of the screen, pixels.
         as_published: names of corrections that are left out (see :data:`CORRECTIONS`), for the
             published behaviour.
-        gui_only: whether actions may do nothing but use mouse and keyboard.
+        gui_only: whether actions may only use mouse and keyboard.
         window: the bounds of the window; None for the whole screen.
         clutter: how many other windows are open.
         action_s: time limit of an action, seconds.
@@ -139,8 +139,8 @@ class Element:
         role: such as ``push-button`` or ``table-cell``.
         name: its name; of a cell its address.
         text: its text; of a cell what it shows.
-        x: of its left border on the screen, pixels; None if it has no position.
-        y: of its upper border.
+        x: the left border on the screen, pixels; None if it has no position.
+        y: the upper border.
         width: pixels.
         height: pixels.
         states: such as ``enabled``, ``focused``, ``selected``.

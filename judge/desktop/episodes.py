@@ -190,7 +190,7 @@ def head_of(
     """The first line of an episode.
 
     Args:
-        task_id: of the task, as its suite writes it.
+        task_id: the id of the task, as its suite writes it.
         sample: its 0-based number.
         case: the 1-based number of the case.
         model: the chat model, or :data:`HUMAN`.
@@ -513,7 +513,7 @@ class EpisodeWriter(EpisodeLines):
         Args:
             ended: why, as in :class:`judge.desktop.episodes.EpisodeEnd`.
             collected: the file that the episode leaves.
-            seconds: of the whole episode.
+            seconds: the seconds of the whole episode.
 
         Raises:
             StoreError: it cannot be written.

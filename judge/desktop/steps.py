@@ -35,7 +35,7 @@ class Target:
     """The target of a step.
 
     Attributes:
-        role: of the element, or the end of the role: ``button`` matches ``push-button``.
+        role: the role of the element, or the end of the role: ``button`` matches ``push-button``.
         name: its name; None for any.
         text: its text; None for any.
         number: its number among several, from 0, in the order of the tree; -1 is the last one.

@@ -32,7 +32,7 @@ MAX_DOCUMENT_BYTES = 64 * MIB
 """The longest document, if its reader does not name another bound."""
 
 MAX_DEPTH = 100
-"""Objects and arrays within each other. Python's own readers and writers give up near 900."""
+"""How deeply objects and arrays may be nested. Python's own readers and writers fail near 900."""
 
 BOM = b"\xef\xbb\xbf"
 """What some programs put before UTF-8 to say that it is."""
@@ -250,7 +250,7 @@ def _depth(document: Any) -> int:
 
 
 _VALUE_MARK = re.compile(r'"(?:[^"\\]++|\\.)*+"?+|([\[{,])', re.DOTALL)
-"""Text, which is passed over, or a character that a further value comes with."""
+"""Text, which is skipped, or a character that announces another value."""
 
 
 def has_more_values(text: str, most: int) -> bool:

@@ -42,7 +42,7 @@ class HashedFolder:
     Args:
         folder: made when the first file is.
         what: what messages call such a file.
-        most_bytes: of a file that is read.
+        most_bytes: the most bytes of a file that is read.
     """
 
     def __init__(self, folder: Path, what: str, most_bytes: int) -> None:

@@ -91,7 +91,7 @@ def read_placed_lines(
 
 
 class LinesAt:
-    """Single lines of a file that were found before, read again by their places.
+    """Single lines of a file whose positions were noted before, read again.
 
     Safe to use from several threads. The file is opened when the first line is read.
 
@@ -201,7 +201,7 @@ class LineAppender:
     Not safe for several threads, or several processes, at a time: the caller holds a lock.
 
     Args:
-        path: the file, in a folder that is there; a link to a regular file is one.
+        path: the file, in an existing folder; a link to a regular file is one.
         mode: who may read and write a new file, less what the process withholds (its umask).
         durable: whether a line is on the disk, not only with the kernel, when :meth:`append`
             returns.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints, overload
@@ -74,7 +73,7 @@ def shipped_folder(name: str, marker: str) -> Path | None:
     Returns:
         The folder; None if the installation is incomplete.
     """
-    package = Path(str(resources.files("judge")))
+    package = Path(__file__).parent.parent
     folders = (package / "data" / name, package.parent / name)
     return next((folder for folder in folders if (folder / marker).is_file()), None)
 

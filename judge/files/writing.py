@@ -32,7 +32,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o600, durable: bool = F
     """Writes a file, or replaces it; a link at its place is replaced, not followed.
 
     Args:
-        path: the file, in a folder that is there.
+        path: the file, in an existing folder.
         data: the content.
         mode: who may read it; only its owner if nothing is given.
         durable: whether it is on the disk when this returns, not only with the kernel.
@@ -74,7 +74,7 @@ def write_new(path: Path, data: bytes, *, mode: int = 0o666) -> None:
     """Writes a file where there is nothing of its name yet, not even a link.
 
     Args:
-        path: the file, in a folder that is there.
+        path: the file, in an existing folder.
         data: the content.
         mode: who may read and write it, less what the process withholds (its umask).
 
@@ -216,7 +216,7 @@ def take_lock(path: Path, *, wait: bool = False) -> FileLock:
     """Takes the lock of a file, which is made where it is missing; no link is followed.
 
     Args:
-        path: the lock file, in a folder that is there.
+        path: the lock file, in an existing folder.
         wait: whether to wait for the process that holds it.
 
     Raises:

@@ -106,21 +106,7 @@ def read_formula(formula: str) -> tuple[FormulaTraits, Sequence[Reference]]:
     Args:
         formula: with or without its leading ``=``; never rejected, however broken.
     """
-    if is_too_long(formula):
-        return NEVER_READ, ()
-    parts = _ROWS.split(formula)
-    form = _form(tuple(parts[::2]))
-    rows = parts[1::2]
-    if form.places is None or any(len(row) > _ROW_DIGITS for row in rows):
-        return form.traits, tuple(_references(formula))
-    references = []
-    for at in form.places:
-        first, last = at.first, at.last
-        low = int(rows[first]) if at.moves else first
-        high = int(rows[last]) if at.moves else last
-        if low > high:
-            low, high = high, low
-        references.append(Reference(at.sheet, low, at.min_column, high, at.max_column))
+    form, references = with_form(formula)
     return form.traits, references
 
 
@@ -135,17 +121,43 @@ class _Place(NamedTuple):
     moves: bool
 
 
-class _Form(NamedTuple):
+class FormulaForm(NamedTuple):
     """The common part of formulas that differ only in row numbers.
 
     Attributes:
-        traits: what their text says.
-        places: the rectangles that they name; None if their text has to be searched each time.
+        text: a formula of this form.
+        traits: what its text says.
+        places: the rectangles that it names; None if its text has to be searched each time.
+        rows_only: whether formulas of this form differ only in the rows of these rectangles.
     """
 
+    text: str
     traits: FormulaTraits
     places: tuple[_Place, ...] | None
+    rows_only: bool = False
 
+
+def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
+    """What a formula has in common with others, and the rectangles that it names outright."""
+    if is_too_long(formula):
+        return _TOO_LONG, ()
+    parts = _ROWS.split(formula)
+    form = _form(tuple(parts[::2]))
+    rows = parts[1::2]
+    if form.places is None or any(len(row) > _ROW_DIGITS for row in rows):
+        return form._replace(rows_only=False), tuple(_references(formula))
+    references = []
+    for at in form.places:
+        first, last = at.first, at.last
+        low = int(rows[first]) if at.moves else first
+        high = int(rows[last]) if at.moves else last
+        if low > high:
+            low, high = high, low
+        references.append(Reference(at.sheet, low, at.min_column, high, at.max_column))
+    return form, references
+
+
+_TOO_LONG = FormulaForm("", NEVER_READ, None)
 
 _ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
 """What may be a row number, outside names of sheets."""
@@ -154,7 +166,7 @@ _ROW_DIGITS = 7
 
 
 @functools.lru_cache(maxsize=4096)
-def _form(parts: tuple[str, ...]) -> _Form:
+def _form(parts: tuple[str, ...]) -> FormulaForm:
     """Reads a formula whose row numbers are left out, with made-up numbers in their place."""
     index_at: dict[int, int] = {}
     text = parts[0]
@@ -167,23 +179,25 @@ def _form(parts: tuple[str, ...]) -> _Form:
         if area.sheet is not None and any(
             at in index_at for at in range(area.sheet.start, area.sheet.end)
         ):
-            return _Form(formula_traits, None)
+            return FormulaForm(text, formula_traits, None)
         if area.first.kind is Kind.CELL:
             first, last = (
                 index_at.get(cell.end - len(corner(cell)[1])) for cell in (area.first, area.last)
             )
             if first is None or last is None:
-                return _Form(formula_traits, None)
+                return FormulaForm(text, formula_traits, None)
             named = reference(area)
             places.append(
                 _Place(named.sheet, named.min_column, named.max_column, first, last, moves=True)
             )
         else:
             if any(at in index_at for at in range(area.first.start, area.first.end)):
-                return _Form(formula_traits, None)
+                return FormulaForm(text, formula_traits, None)
             sheet, low, left, high, right = reference(area)
             places.append(_Place(sheet, left, right, low, high, moves=False))
-    return _Form(formula_traits, tuple(places))
+    used = {index for place in places if place.moves for index in (place.first, place.last)}
+    rows_only = len(used) == len(index_at)
+    return FormulaForm(text, formula_traits, tuple(places), rows_only)
 
 
 def _references(formula: str) -> list[Reference]:
@@ -264,7 +278,7 @@ def _sums(call: re.Match[str]) -> list[Reference]:
 
 
 def _grown(reference: Reference, high: int, wide: int, *, inside: bool) -> Reference:
-    """A rectangle, extended as far as another rectangle that starts inside of it may reach."""
+    """A rectangle, extended to cover another rectangle that may start anywhere inside it."""
     row = reference.max_row if inside else reference.min_row
     column = reference.max_column if inside else reference.min_column
     return Reference(

@@ -7,11 +7,12 @@ the precedence of operators: ECMA-376 part 1, 18.17.2.2 (a sign binds more stron
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from judge.formulas.lexer import Kind, Token, is_range, is_too_long, sheet_of, tokens
-from judge.formulas.references import Area, Reference, reference
+from judge.formulas.references import Area, Reference, reference, references, with_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,48 @@ def tree(formula: str) -> Node | None:
     """
     if is_too_long(formula):
         return None
+    form, named = with_form(formula)
+    if not form.rows_only or not _is_in_order(form.text):
+        return _read(formula)
+    node = _read(form.text)
+    return None if node is None else _naming(node, iter(named))
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(formula: str) -> Node | None:
     try:
         return _Reader(formula.removeprefix("=")).read()
     except _UnreadableError:
         return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_in_order(formula: str) -> bool:
+    """Whether the rectangles of a tree are those of the text; spaces may join what is written."""
+    node = _read(formula)
+    return node is None or [*_named(node)] == [*references(formula)]
+
+
+def _named(node: Node) -> Iterator[Reference]:
+    if isinstance(node, Reference):
+        yield node
+    elif isinstance(node, Operation):
+        yield from itertools.chain.from_iterable(map(_named, node.operands))
+    elif isinstance(node, Call):
+        yield from itertools.chain.from_iterable(map(_named, node.arguments))
+
+
+def _naming(node: Node, named: Iterator[Reference]) -> Node:
+    """A tree whose rectangles, as they are written from left to right, are others."""
+    if isinstance(node, Reference):
+        return next(named)
+    if isinstance(node, Operation):
+        return Operation(
+            node.operator, tuple([_naming(operand, named) for operand in node.operands])
+        )
+    if isinstance(node, Call):
+        return Call(node.name, tuple([_naming(argument, named) for argument in node.arguments]))
+    return node
 
 
 class _Reader:

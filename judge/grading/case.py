@@ -7,8 +7,10 @@ module turns them into a verdict.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
@@ -114,7 +116,9 @@ class CaseJudge:
             return Judgement(Verdict.JE, error.message, error=error)
         except Exception as error:  # noqa: BLE001  it concerns this case alone
             # A fault in our own code that one file brought out: the other cases continue.
-            failure = JudgeError(f"the judge failed: {type(error).__name__}: {error}")
+            failure = JudgeError(
+                f"the judge failed: {type(error).__name__}: {error} ({_raised_at(error)})"
+            )
             failure.__cause__ = error
             return Judgement(Verdict.JE, failure.message, error=failure)
         total_s = time.perf_counter() - started
@@ -268,3 +272,9 @@ def case_result(
         comparison=comparison,
         timings_s=timings_s,
     )
+
+
+def _raised_at(error: Exception) -> str:
+    """File and line at which an exception was raised."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}, line {frame.lineno}"

@@ -23,7 +23,7 @@ from judge.files.forms import Count, Sha256, checked
 from judge.grading.store import MARKS_FILE, RunDirectory
 
 HOLDS_FROM = 0.6
-"""From which score an item counts as holding, as IB-bench has it."""
+"""The score from which an item counts as fulfilled, as in IB-bench."""
 
 JUDGE = "the judge"
 """The judge as a rater, of items that it judged and that a person marked in an audit."""

@@ -28,7 +28,7 @@ class ReferenceTime:
     """Time that the reference solution of a task takes on its slowest case.
 
     Attributes:
-        digest: of the solution and its inputs; another one is measured again.
+        digest: the digest of the solution and its inputs; another one is measured again.
         cpu_s: processor seconds.
         wall_s: seconds by the clock.
     """

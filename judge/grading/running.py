@@ -4,7 +4,7 @@ An answer is the output of a program that is run in the sandbox, a file that was
 file that an episode on a desktop left, or typed text.
 
 The file of an episode is kept in the results directory; nothing is run to judge it. Every formula
-in it is computed: only its record says that nothing but mouse and keyboard was used, so that the
+in it is computed: only its record says that only mouse and keyboard were used, so that the
 spreadsheet program wrote the values, and anybody can write a record. The values of such a file are
 trusted like those of a gold only if the command says so (decision 0035).
 """

@@ -21,12 +21,12 @@ from judge.core.verdict import Verdict
 from judge.files.forms import Count
 from judge.grading.case import CaseJudge, GradingRules, Judgement, known_fault
 from judge.recalc.policy import Recalculator
-from judge.workbook.reader import open_workbook
+from judge.workbook.reader import open_workbook, workbooks_kept
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicCheck:
-    """Whether it can be measured if an answer follows its inputs.
+    """Whether a test can measure that an answer follows its inputs.
 
     Attributes:
         own: the class of the gold as its own answer: ``live``, or ``not_measurable``.
@@ -104,6 +104,11 @@ CheckAll = Callable[[Sequence[tuple[Task, TestCase]]], Iterable[CaseCheck]]
 
 def verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
     """Checks one test case; whatever is wrong with its files is in the result."""
+    with workbooks_kept():
+        return _verify_case(task, case, judge)
+
+
+def _verify_case(task: Task, case: TestCase, judge: CaseJudge) -> CaseCheck:
     examined = Examination(units=0)
     problems: dict[str, str] = {}
     try:

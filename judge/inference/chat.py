@@ -151,7 +151,7 @@ class ChatReply:
         prompt_tokens: as the server counted them; None if it did not.
         completion_tokens: likewise, reasoning included.
         seconds: from the first attempt to the reply, waiting between attempts included.
-        latency_s: of the attempt that succeeded.
+        latency_s: the latency of the attempt that succeeded.
         attempts: requests that were sent; 0 for a reply from the cache.
         faults: the errors of the attempts before.
         reasoning: reasoning that the server gave separately from the text.

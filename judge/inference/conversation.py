@@ -62,7 +62,7 @@ class Conversation:
         ended: why it ended: ``replied`` (single), ``output``, ``explicit``, ``answer``, ``rounds``
             or ``context-length``; on a desktop as in
             :class:`judge.desktop.episodes.EpisodeEnd`.
-        finish_reason: of the last reply.
+        finish_reason: the finish reason of the last reply.
         truncated: whether the reply that the solution came from was cut off.
         stands_alone: whether the solution leaves a workbook in a fresh process; None if it was
             not run, or no round ever left one.
@@ -322,7 +322,7 @@ class ProgramEnvironment(_TextEnvironment):
     Args:
         conversation: filled as the conversation proceeds.
         prompt: the prompt.
-        rules: of the conversation.
+        rules: the rules of the conversation.
         runner: runs the programs.
         threads: run what blocks.
     """
@@ -460,7 +460,7 @@ class AnswerEnvironment(_TextEnvironment):
     Args:
         conversation: filled as the conversation proceeds.
         prompt: the first message.
-        rules: of the conversation.
+        rules: the rules of the conversation.
         runner: runs programs; None in a setting that runs none, where the first reply is the
             response.
         threads: run what blocks.

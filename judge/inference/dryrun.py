@@ -135,7 +135,7 @@ def _turn_tokens(setting: DesktopSetting, earlier: int, reply: int) -> int:
     """An upper estimate of the tokens that a request sends after its first message.
 
     Args:
-        setting: of the desktop.
+        setting: the setting of the desktop.
         earlier: turns before this one.
         reply: tokens of a reply.
     """

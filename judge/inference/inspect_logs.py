@@ -483,7 +483,7 @@ def _message(message: object) -> object:
 
 
 def _only(document: object, *fields: str) -> dict[str, Any]:
-    """Some fields of an object; of anything else, none."""
+    """The named fields of an object; nothing if it is not an object."""
     if not isinstance(document, dict):
         return {}
     return {name: document[name] for name in fields if name in document}

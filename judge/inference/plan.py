@@ -66,7 +66,7 @@ class Background:
         If a template has no field for the plan or the documents, they follow the instruction.
 
         Args:
-            template: of the prompt.
+            template: the template of the prompt.
             question: the task.
             instruction: the text of the task.
         """

@@ -160,7 +160,7 @@ def submission_of_conversation(
         sample: 0-based number of the sample.
         conversation: the conversation.
         calls: the calls that it took.
-        conversation_path: of the conversation's file, relative to the run's directory.
+        conversation_path: the path of the conversation's file, relative to the run's directory.
         paths: the input and output paths that the prompt gave; None if the answer is typed, or is
             a file of a desktop.
     """
@@ -262,9 +262,9 @@ class InferenceSummary:
         not_alone: finished, with a program that only worked because of earlier rounds.
         calls: requests answered for the finished ones.
         retries: attempts beyond the first.
-        prompt_tokens: of the finished ones.
+        prompt_tokens: the prompt tokens of the finished ones.
         completion_tokens: likewise.
-        tokens: of the whole run, failures and earlier commands included.
+        tokens: the tokens of the whole run, failures and earlier commands included.
         cost: US dollars of the whole run; None if the price is unknown.
         seconds: of this command.
         stopped: why the run stopped early, or None.

@@ -52,8 +52,8 @@ class BrowserEvents:
     soon as the page reports it. So a key whose release the browser has missed does not stay down.
 
     Args:
-        width: of the screen, pixels.
-        height: of the screen, pixels.
+        width: the width of the screen, pixels.
+        height: the height of the screen, pixels.
     """
 
     def __init__(self, width: int, height: int) -> None:
@@ -79,7 +79,7 @@ class BrowserEvents:
             UsageError: it is not such a list; then it changes nothing.
         """
         if not isinstance(events, list) or len(events) > MAX_EVENTS:
-            raise UsageError(f"events are a list of at most {MAX_EVENTS}")
+            raise UsageError(f"events must be a list of at most {MAX_EVENTS}")
         before = self._x, self._y, list(self._held)
         try:
             return [event for record in events for event in self._events(record)]

@@ -18,10 +18,10 @@ from __future__ import annotations
 import bisect
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 
 from judge.formulas.references import Reference
 from judge.formulas.shapes import Call
@@ -220,9 +220,44 @@ def possible_words(
         }
 
 
+_NEW = "\0new "
+"""What the text starts with that no engine gives."""
+
+
+def pattern(words: Words, instead: CellValue) -> Hashable:
+    """All of some words that a decision can depend on.
+
+    Where the patterns of two cells are equal, :func:`believe`, :func:`is_settled` and a comparison
+    of what :func:`possible_words` adds come out alike for both: it has the kinds of the words,
+    which of them are the same value, which stand for an error, and every value that the rule
+    treats on its own (0, 1, TRUE, FALSE, errors).
+
+    Args:
+        words: the words.
+        instead: what the formula gives instead of an error.
+    """
+    given = list(words.values())
+    return (
+        tuple(words),
+        tuple(map(_kind, given)),
+        tuple(same_value(first, second) for first, second in combinations(given, 2)),
+        None if instead is None else (instead, *(same_value(word, instead) for word in given)),
+    )
+
+
+def _kind(word: CellValue) -> Hashable:
+    if isinstance(word, (bool, ErrorValue)):
+        return type(word).__name__, word
+    if isinstance(word, (int, float)):
+        return "number", word == 0, word == 1, same_value(word, 0), same_value(word, 1)
+    if isinstance(word, str) and not word.startswith(_NEW):
+        return "text"
+    return type(word).__name__, word
+
+
 def _new(number: int) -> tuple[CellValue, ...]:
     """Text and an error that no engine gives."""
-    return f"\0new {number}", ErrorValue(f"#NEW{number}!")
+    return f"{_NEW}{number}", ErrorValue(f"#NEW{number}!")
 
 
 class Overruled:

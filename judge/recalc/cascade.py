@@ -11,7 +11,7 @@ it and for what it depends on. Time can only take a value away: see :meth:`_Inqu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,7 +21,14 @@ from judge.formulas.shapes import Call, calls, fallback
 from judge.formulas.traits import traits
 from judge.recalc.agreement import INCAPABLE_ERRORS, is_doubtful, same_value, with_logical
 from judge.recalc.asking import SECOND_OPINION_S, Asking, Question
-from judge.recalc.belief import WITNESSES, Overruled, believe, is_settled, possible_words
+from judge.recalc.belief import (
+    WITNESSES,
+    Overruled,
+    believe,
+    is_settled,
+    pattern,
+    possible_words,
+)
 from judge.recalc.contract import Engine
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import FORMULAS, LIBREOFFICE
@@ -202,6 +209,8 @@ class _Inquiry:
         if self._sure & question.requested and question.narrowed is not None:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
         self._decided: dict[CellRef, _Choice | _Open | None] = {}
+        self._words: dict[CellRef, dict[str, CellValue]] = {}
+        self._staying: dict[Hashable, bool] = {}
 
     def run(self) -> CascadeResult:
         self._ask()
@@ -291,6 +300,7 @@ class _Inquiry:
     def _decide_all(self) -> None:
         """Decides the requested cells, and where engines disagree, what these depend on as well."""
         asked = self._question.requested
+        self._words.clear()
         self._decided = {cell: self._decide(cell) for cell in asked}
         walk = self._question.dependencies.walk
         if walk is None or not (self._absent or any(map(self._is_disputed, asked))):
@@ -392,8 +402,14 @@ class _Inquiry:
         return results
 
     def _results(self, cell: CellRef) -> dict[str, CellValue]:
-        """Engine -> the value that it has for a cell, if it is a usable one; in a fixed order."""
-        found: dict[str, CellValue] = {}
+        """Engine -> the value that it has for a cell, if it is a usable one; in a fixed order.
+
+        Kept until the cells are decided again, since engines are asked between that alone.
+        """
+        found = self._words.get(cell)
+        if found is not None:
+            return found
+        found = self._words[cell] = {}
         for name in _IN_ORDER:
             answer = self._asked(name, cell).answers.get(name)
             value = None if answer is None else self._usable(name, cell, answer.values.get(cell))
@@ -475,8 +491,36 @@ class _Inquiry:
         """Whether a choice is the same with any answer of the engines that are awaited.
 
         Of an engine that is not available no answer may make it another value. One that would
-        leave none, because two values weigh the same, may be.
+        leave none, because two values weigh the same, may be. Found out once for all cells that
+        are alike in everything that :meth:`_chosen` looks at, as most of a filled column are.
         """
+        formula, support = self._question.formulas[cell], self._support
+        instead = fallback(formula)
+        key = (
+            self._called(cell),
+            pattern(words, instead),
+            frozenset(awaited),
+            frozenset(doubted),
+            formula == DATA_TABLE,
+            cell in self._agreeing,
+            cell in self._question.intersecting,
+            support.reads_spilled(cell),
+            support.reads_logical(cell),
+            _NAMELESS in words.values() and support.is_certainly_nameless(cell),
+        )
+        if key not in self._staying:
+            self._staying[key] = self._stays_with_any(cell, choice, words, awaited, doubted)
+        return self._staying[key]
+
+    def _stays_with_any(
+        self,
+        cell: CellRef,
+        choice: _Choice | None,
+        words: Mapping[str, CellValue],
+        awaited: AbstractSet[str],
+        doubted: AbstractSet[str],
+    ) -> bool:
+        """As :meth:`_stays`, found out for this cell."""
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
         plain = plain and _NAMELESS not in words.values()

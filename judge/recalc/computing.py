@@ -1,19 +1,137 @@
-"""The engines, as a comparison uses them."""
+"""The engines, as a comparison uses them: formulas of cells, and conditions of formats."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.compare.cells.conditions import ConditionAnswers, ConditionQuestions
+from judge.compare.cells.conditions import (
+    MAX_CONDITIONS,
+    NOT_ASKED,
+    Answers,
+    ConditionAnswers,
+    ConditionKey,
+    ConditionQuestions,
+    Questions,
+)
 from judge.core.submission import Origin
-from judge.errors import RecalcError
-from judge.recalc.conditions import answer_conditions
+from judge.errors import RecalcError, WorkbookError
+from judge.formulas.traits import traits
+from judge.recalc.blank_cells import BlankCells
 from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.policy import Recalculator
-from judge.workbook.cell import CellRange, ComputedValues
-from judge.workbook.reader import Workbook
+from judge.recalc.scratch import ScratchFormula, with_formulas
+from judge.workbook.cell import NOTHING_COMPUTED, CellRange, CellRef, CellValue, ComputedValues
+from judge.workbook.reader import Workbook, open_workbook
+
+_VOLATILE = "a condition depends on a value that changes by itself, such as TODAY"
+
+
+def answer_conditions(
+    recalculator: Recalculator,
+    questions: ConditionQuestions,
+    gold: Workbook,
+    output: Workbook,
+    *,
+    origin: Origin,
+) -> ConditionAnswers:
+    """Evaluates the conditions of both workbooks that a comparison needs.
+
+    Args:
+        recalculator: computes formulas.
+        questions: what :func:`judge.compare.cells.answer_range.wanted_conditions` asks.
+        gold: the gold workbook.
+        output: the output workbook.
+        origin: where the output comes from.
+
+    Raises:
+        EngineUnavailableError: an engine cannot be started.
+    """
+    return ConditionAnswers(
+        gold=_answers(recalculator, questions.gold, gold, Origin.GOLD),
+        output=_answers(recalculator, questions.output, output, origin),
+    )
+
+
+def _answers(
+    recalculator: Recalculator, questions: Questions, workbook: Workbook, origin: Origin
+) -> Answers:
+    if questions.is_empty:
+        return NOT_ASKED
+    try:
+        values = recalculator.fill(workbook, list(questions.ranges), origin=origin)
+    except WorkbookError:
+        # The comparison finds and reports the same fault when it reads the values.
+        values = NOTHING_COMPUTED
+    unknown: dict[ConditionKey, str] = {}
+    stands_for: dict[ConditionKey, ConditionKey] = {}
+    wanted: dict[object, ConditionKey] = {}
+    blanks = BlankCells(workbook)
+    for key in questions.conditions:
+        if traits(key[1]).volatile:
+            unknown[key] = _VOLATILE
+            continue
+        meaning = blanks.meaning(*key)
+        if meaning in wanted or len(wanted) < MAX_CONDITIONS:
+            stands_for[key] = wanted.setdefault(meaning, key)
+    if not wanted:
+        return Answers({}, unknown, values, engines=values.engines)
+    try:
+        cells, book, computed = _computed(recalculator, workbook, list(wanted.values()))
+        changing = recalculator.changing_cells(book, list(computed.values))
+    except WorkbookError as error:
+        reason = f"conditions cannot be computed in this workbook: {error.message}"
+        unknown |= dict.fromkeys(stands_for, reason)
+        return Answers({}, unknown, values, engines=values.engines)
+    truths: dict[ConditionKey, bool] = {}
+    for key, asked in stands_for.items():
+        ref = cells[asked]
+        if ref in changing:
+            unknown[key] = _VOLATILE
+        elif ref in computed.values:
+            truths[key] = _is_true(computed.values[ref])
+        else:
+            unknown[key] = computed.not_calculated.get(ref, "nothing computed it")
+    return Answers(
+        truths,
+        unknown,
+        values,
+        engines=tuple(dict.fromkeys((*values.engines, *computed.engines))),
+    )
+
+
+def _computed(
+    recalculator: Recalculator, workbook: Workbook, wanted: Sequence[ConditionKey]
+) -> tuple[dict[ConditionKey, CellRef], Workbook, ComputedValues]:
+    by_sheet: dict[str, list[ConditionKey]] = defaultdict(list)
+    for key in wanted:
+        by_sheet[key[0]].append(key)
+    formulas = {
+        sheet: [ScratchFormula(text, traits(text).array_sensitive) for _, text in keys]
+        for sheet, keys in by_sheet.items()
+    }
+    data, places = with_formulas(workbook.data, formulas)
+    cells = {
+        key: ref
+        for sheet, keys in by_sheet.items()
+        for key, ref in zip(keys, places[sheet], strict=True)
+    }
+    book = open_workbook(data)
+    areas = [_around(refs) for refs in places.values()]
+    return cells, book, recalculator.fill(book, areas, origin=Origin.SOLUTION)
+
+
+def _around(refs: Sequence[CellRef]) -> CellRange:
+    first, last = refs[0], refs[-1]
+    return CellRange(first.sheet, first.row, first.column, last.row, last.column)
+
+
+def _is_true(value: CellValue) -> bool:
+    """Whether a rule with that condition value holds; strings and errors are not true."""
+    return bool(value) if isinstance(value, bool | int | float) else False
+
 
 _FILE_TIMEOUT_S = 30.0
 

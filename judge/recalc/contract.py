@@ -134,6 +134,6 @@ class TeamedEngine(Engine, Protocol):
         Each may take ``timeout_s``.
 
         Returns:
-            Both results; for the second one, why there is none where it fails.
+            Both results; if the second engine fails, the reason takes the place of its result.
         """
         ...

@@ -32,6 +32,13 @@ def _area(evaluation: Evaluation, node: Node) -> Cells:
     return evaluation.values.cells(node)
 
 
+def _searched(evaluation: Evaluation, node: Node) -> Cells:
+    """A rectangle from which criteria choose cells."""
+    if not isinstance(node, Reference):
+        raise UnsureError
+    return evaluation.values.searched(node)
+
+
 def _plain_sum(numbers: Sequence[float]) -> float:
     """The sum as Excel adds, one number after the other, with the rounding errors of that."""
     total = 0.0
@@ -86,7 +93,7 @@ def _all_matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells,
     first: Cells | None = None
     meeting = Matches(frozenset(), inverted=True)
     for area, condition in zip(pairs[::2], pairs[1::2], strict=True):
-        cells = _area(evaluation, area)
+        cells = _searched(evaluation, area)
         if isinstance(condition, Missing):
             raise UnsureError
         first = first or cells
@@ -110,7 +117,11 @@ def _countifs(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 def _of_matching(cells: Cells, meeting: Matches, total: _Sum) -> Scalar:
     values = cells.values
-    met = values.keys() - meeting.places if meeting.inverted else meeting.places & values.keys()
+    if meeting.inverted:
+        cells.spend(len(values))
+        met = values.keys() - meeting.places
+    else:
+        met = {place for place in meeting.places if place in values}
     numbers = numbers_of(values[place] for place in sorted(met))
     return numbers if isinstance(numbers, ErrorValue) else total(numbers)
 
@@ -129,7 +140,7 @@ def _by_one(total: _Sum) -> Function:
             sums = arguments[2]
             if not isinstance(sums, Reference):
                 raise UnsureError
-            cells = evaluation.values.cells(_in_shape(sums, cells))
+            cells = evaluation.values.searched(_in_shape(sums, cells))
         return _of_matching(cells, meeting, total)
 
     return call
@@ -148,7 +159,7 @@ def _by_several(total: _Sum) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) < 3:
             raise UnsureError
-        cells = _area(evaluation, arguments[0])
+        cells = _searched(evaluation, arguments[0])
         counted = _all_matching(evaluation, arguments[1:])
         if counted is None or (cells.rows, cells.columns) != (counted[0].rows, counted[0].columns):
             return VALUE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from judge.recalc.conversions import UnsureError, number_text, text_number
@@ -78,15 +78,26 @@ def _operand(text: str) -> Scalar:
 class Cells:
     """The cells of a rectangle.
 
+    Args:
+        spend: called with the number of cells that a function is about to compare or add up; it
+            may raise UnsureError.
+
     Attributes:
         rows, columns: its shape.
         values: (row, column) from 0 -> value, of the cells that are not blank.
     """
 
-    def __init__(self, rows: int, columns: int, values: Mapping[Place, Scalar]) -> None:
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        values: Mapping[Place, Scalar],
+        spend: Callable[[int], None] = lambda _: None,
+    ) -> None:
         self.rows = rows
         self.columns = columns
         self.values = values
+        self.spend = spend
         self._equal: dict[Scalar, list[Place]] | None = None
         self._doubtful = False
         self._ascending: tuple[list[float], list[Place]] | None = None
@@ -106,15 +117,18 @@ class Cells:
             self._equal = self._by_value()
         if self._doubtful and not isinstance(operand, str):
             raise UnsureError
-        return frozenset(self._equal.get(operand, ()))
+        equal = self._equal.get(operand, ())
+        self.spend(len(equal))
+        return frozenset(equal)
 
-    def ordered_against(self, operand: float, operator: str) -> frozenset[Place]:
+    def ordered_against(self, operand: float, operator: str) -> Slice:
         """The cells whose number is less (``<``, ``<=``) or greater (``>``, ``>=``) than another.
 
         Raises:
             UnsureError: a number is so close to it that Excel may take the two for equal.
         """
         if self._ascending is None:
+            self.spend(len(self.values))
             numbers = sorted(
                 (value, place)
                 for place, value in self.values.items()
@@ -127,10 +141,11 @@ class Cells:
         if any(_are_close(value, operand) for value in beside):
             raise UnsureError
         if operator in ("<", "<="):
-            return frozenset(places[: first if operator == "<" else end])
-        return frozenset(places[end if operator == ">" else first :])
+            return Slice(self, places, 0, first if operator == "<" else end)
+        return Slice(self, places, end if operator == ">" else first, len(places))
 
     def _by_value(self) -> dict[Scalar, list[Place]]:
+        self.spend(len(self.values))
         by_value: dict[Scalar, list[Place]] = {}
         for place, value in self.values.items():
             if isinstance(value, str):
@@ -151,13 +166,49 @@ Place = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
-    """Cells of a rectangle: some places, or all but some."""
+class Slice:
+    """Cells whose numbers follow one another in the ascending order of a rectangle's numbers.
 
-    places: frozenset[Place]
+    Attributes:
+        cells: the rectangle.
+        ascending: its cells that hold numbers, in ascending order of these.
+        first, end: which of them, from 0, the end excluded.
+    """
+
+    cells: Cells
+    ascending: Sequence[Place]
+    first: int
+    end: int
+
+    def __len__(self) -> int:
+        return max(0, self.end - self.first)
+
+    def places(self) -> frozenset[Place]:
+        """The cells themselves."""
+        self.cells.spend(len(self))
+        return frozenset(self.ascending[self.first : self.end])
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """Cells of a rectangle: some, or all but some."""
+
+    chosen: frozenset[Place] | Slice
     inverted: bool = False
 
+    @property
+    def places(self) -> frozenset[Place]:
+        """The cells that are chosen, or left out."""
+        return self.chosen.places() if isinstance(self.chosen, Slice) else self.chosen
+
     def __and__(self, other: Matches) -> Matches:
+        if self.inverted and not self.chosen:
+            return other
+        one, two = self.chosen, other.chosen
+        if isinstance(one, Slice) and isinstance(two, Slice) and one.cells is two.cells:
+            # Both bounds of an interval: what lies between is never looked at.
+            both = Slice(one.cells, one.ascending, max(one.first, two.first), min(one.end, two.end))
+            return Matches(both)
         if self.inverted and other.inverted:
             return Matches(self.places | other.places, inverted=True)
         if self.inverted:
@@ -168,7 +219,7 @@ class Matches:
 
     def count(self, size: int) -> int:
         """How many cells of a rectangle of this size."""
-        return size - len(self.places) if self.inverted else len(self.places)
+        return size - len(self.chosen) if self.inverted else len(self.chosen)
 
     def holds(self, place: Place) -> bool:
         """Whether a cell is one of them."""
@@ -184,6 +235,7 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
     if wanted.operator == "<>":
         operand = wanted.operand
         if isinstance(operand, (int, float)) and not isinstance(operand, bool):
+            cells.spend(len(cells.values))
             # Other than with =, a text is never the number that it shows.
             numbers = (
                 place
@@ -192,11 +244,13 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
             )
             return Matches(frozenset(numbers), inverted=True)
         equal = matches(cells, Criterion("=", operand, wanted.pattern))
-        return Matches(equal.places, inverted=not equal.inverted)
+        return Matches(equal.chosen, inverted=not equal.inverted)
     if wanted.operator == "=":
         if wanted.operand is None:
+            cells.spend(len(cells.values))
             return Matches(frozenset(cells.values), inverted=True)
         if wanted.operand == "":
+            cells.spend(len(cells.values))
             filled = (place for place, value in cells.values.items() if value != "")
             return Matches(frozenset(filled), inverted=True)
         if isinstance(wanted.operand, str) and not wanted.pattern:
@@ -205,6 +259,7 @@ def matches(cells: Cells, wanted: Criterion) -> Matches:
             return Matches(cells.equal_to(float(wanted.operand)))
     elif isinstance(wanted.operand, (int, float)) and not isinstance(wanted.operand, bool):
         return Matches(cells.ordered_against(wanted.operand, wanted.operator))
+    cells.spend(len(cells.values))
     return Matches(
         frozenset(place for place, value in cells.values.items() if _meets(value, wanted))
     )
@@ -362,7 +417,8 @@ def _rows_meeting(table: Cells, column: int, condition: Scalar) -> set[int]:
         wanted = Criterion("=", wanted.operand + "*", pattern=True)
     values = {(row, 0): value for (row, at), value in table.values.items() if at == column and row}
     meeting = matches(Cells(table.rows, 1, values), wanted)
-    return {row for row in range(1, table.rows) if meeting.holds((row, 0))}
+    rows, inverted = {row for row, _ in meeting.places}, meeting.inverted
+    return {row for row in range(1, table.rows) if (row in rows) != inverted}
 
 
 def numbers_of(values: Iterable[Scalar]) -> list[float] | ErrorValue:

@@ -278,7 +278,7 @@ def _rounded(value: Decimal, places: int) -> Decimal:
 
 
 def _with_whole(digits: str, tokens: list[_Token], *, thousands: bool) -> str:
-    """The digits of a whole number in their places, from the right."""
+    """The digits of a whole number, put into a format's positions from the right."""
     places = sum(token.kind == "digit" for token in tokens)
     pieces: list[str] = []
     left, done = digits, 0

@@ -41,7 +41,7 @@ class RecalcRequest(TypedDict):
 def serve_lines(
     recalculating: Recalculating, requests: BinaryIO, answer: Callable[[str], None]
 ) -> None:
-    """Answers every line until the input ends; what goes wrong is an answer as well.
+    """Answers every line until the input ends; a failure is an answer as well.
 
     Args:
         recalculating: the open engines.

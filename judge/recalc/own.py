@@ -39,7 +39,8 @@ MOST_CELLS = 2_000_000
 """Most cells that are read for one question."""
 
 MOST_COMPARED = 20_000_000
-"""Most cells that criteria are compared with."""
+"""Most cells that functions compare and add up: all cells of a range of numbers, but of a range
+with a criterion, whose values are in order, only the cells that meet it."""
 
 DEEPEST = 40
 """Longest chain of formulas that are computed here one from the other."""
@@ -50,7 +51,7 @@ CONVERTS = re.compile(
     r"|CONCATENATE|CONCAT|CHAR|CODE|XLOOKUP|XMATCH|RANK(?:\.EQ)?)\s*\(",
     re.IGNORECASE,
 )
-"""Formulas without any of these are not looked at before engines were asked."""
+"""Formulas without any of these are examined only after the engines were asked."""
 
 
 _OF_DAYS = frozenset(
@@ -192,6 +193,16 @@ class OwnValues:
             return scalar - DAYS_BETWEEN_SYSTEMS
         return scalar
 
+    def spend(self, cells: int) -> None:
+        """Counts cells that a function compares or adds up.
+
+        Raises:
+            UnsureError: there were too many by now.
+        """
+        self.compared_left -= cells
+        if self.compared_left < 0:
+            raise UnsureError
+
     def area(self, area: CellRange) -> Cells:
         """The cells of a rectangle; raises UnsureError if a value is not known."""
         if area not in self._areas:
@@ -201,9 +212,7 @@ class OwnValues:
         cells = self._areas[area]
         if cells is None:
             raise UnsureError
-        self.compared_left -= len(cells.values)
-        if self.compared_left < 0:
-            raise UnsureError
+        self.spend(1)
         return cells
 
     def _read(self, area: CellRange) -> Cells:
@@ -235,7 +244,7 @@ class OwnValues:
             value = self.cell_value(CellRef(area.sheet, row, column))
             if value is not None:
                 values[row - area.min_row, column - area.min_column] = value
-        return Cells(rows, columns, values)
+        return Cells(rows, columns, values, self.spend)
 
     def _sheet(self, name: str) -> Sheet:
         return self._workbook.sheet(name)
@@ -295,6 +304,11 @@ class _Values:
         return self._own.cell_value(CellRef(area.sheet, area.min_row, area.min_column))
 
     def cells(self, reference: Reference) -> Cells:
+        cells = self.searched(reference)
+        self._own.spend(len(cells.values))
+        return cells
+
+    def searched(self, reference: Reference) -> Cells:
         return self._own.area(self._own.named(reference, self._home))
 
 

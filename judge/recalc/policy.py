@@ -94,7 +94,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 9
+RULES = 10
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500

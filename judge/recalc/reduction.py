@@ -62,7 +62,7 @@ def reduced(workbook: Workbook, rests_on: Dependencies, index: FormulaIndex) -> 
 
 
 def slimmed(package: bytes) -> bytes:
-    """The package of a workbook with nothing but what the quick engines compute from.
+    """The package of a workbook with only what the quick engines compute from.
 
     They fail at some of what no value depends on: comments, the values last seen in other
     workbooks. LibreOffice needs some of it for functions that they lack, and reduces its own

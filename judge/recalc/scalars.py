@@ -53,7 +53,15 @@ class Values(Protocol):
         ...
 
     def cells(self, reference: Reference) -> Cells:
-        """The values of a rectangle; raises UnsureError if one is not known."""
+        """The values of a rectangle for a function that reads all of them.
+
+        Raises:
+            UnsureError: one is not known, or functions have read too many.
+        """
+        ...
+
+    def searched(self, reference: Reference) -> Cells:
+        """The values of a rectangle from which criteria choose; raises as :meth:`cells`."""
         ...
 
 

@@ -11,13 +11,12 @@ from judge.errors import JudgeError, RecalcError, UsageError
 from judge.files.paths import cache_folder
 from judge.recalc.cache import ResultCache
 from judge.recalc.contract import Engine
-from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine
+from judge.recalc.engines import INSTALL_COMMAND, ServiceEngine, VersionBook
 from judge.recalc.names import EMBEDDED, ENGINE_NAMES, ENGINES, LIBREOFFICE, Mode
 from judge.recalc.policy import DEFAULT_TIMEOUT_S, Recalculator
 from judge.recalc.service import ServicePool
 from judge.recalc.services import program_text
 from judge.recalc.trust import TrustTable, trust_table
-from judge.recalc.versions import VersionBook
 from judge.sandbox.contract import Sandbox
 
 OFFICE_ROOT = "office"

@@ -220,7 +220,7 @@ def _misnames(step: Followed, index: FormulaIndex) -> bool:
 def _passed_on(
     walk: Walk, is_marked: Callable[[Followed], bool], reads_text: Reads | None = None
 ) -> AbstractSet[CellRef]:
-    """The cells that are marked, and those that read them; so are all that read themselves."""
+    """The marked cells, the cells that read them, and the cells that read themselves."""
     marked: set[CellRef] = set()
     free = _FreeCells(walk.index, reads_text)
     for step in walk.steps:

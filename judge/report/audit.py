@@ -32,7 +32,7 @@ class AuditSample:
     """The verdicts that a person is to mark.
 
     Attributes:
-        id: of the sample; the sheet carries it in every row.
+        id: the id of the sample; the sheet carries it in every row.
         seed: seed of the draw.
         population: submissions with a scored case, from which it was drawn.
         verdicts: scored cases of the submissions drawn -> automatic verdict, when it was drawn.
@@ -84,7 +84,7 @@ def draw_sample(run: LoadedRun, size: int, seed: int) -> AuditSample:
     Args:
         run: the run.
         size: how many submissions; all of them where there are fewer.
-        seed: of the draw.
+        seed: the seed of the draw.
 
     Raises:
         UsageError: the run has no scored case.
@@ -146,7 +146,7 @@ class AuditRates:
     Attributes:
         sample_id: the sample that was marked.
         seed: seed of the draw.
-        method: of the intervals.
+        method: the method of the intervals.
         case_false_discovery: share of the accepted cases whose output is wrong.
         case_false_omission: share of the cases not accepted whose output is right.
         instruction_false_positive: share of all instructions of which a case was accepted though

@@ -15,7 +15,7 @@ class TaskFacts:
 
     Attributes:
         instruction_type: in the benchmark's words.
-        shape: of the input of its first case; None where that is not known.
+        shape: the shape of the input of its first case; None where that is not known.
         input_bytes: size of the same workbook.
         answer_cells: cells of the answer range of the first case.
         groups: name of a division -> its group, as the suite says.

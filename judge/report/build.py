@@ -148,8 +148,8 @@ class _Counted:
         tally: its numbers.
         rows: its rows, and what was measured over them.
         submissions: those that are in the scores, with their scores.
-        facts: task id -> what places the task in the parts of the divisions.
-        divisions: the ways of parting the tasks.
+        facts: task id -> the facts that decide to which groups the task belongs.
+        divisions: the ways in which the tasks are divided into groups.
     """
 
     tally: RunTally
@@ -293,7 +293,7 @@ def _suspects(suspects: SuspectsTally, method: Method) -> SuspectsSummary:
             )
             for about, least, level in suspects.shown()
         ),
-        standing=suspects.standing(),
+        by_status=suspects.by_status(),
     )
 
 

@@ -86,18 +86,20 @@ def case_suspects(
         return ()
     return tuple(
         CaseSuspect(
-            sign=point.suspect.sign,
-            certainty=point.certainty.value,
-            standing=point.standing.value,
-            whole_task=point.suspect.case is None,
-            summary=point.suspect.summary,
-            why=point.suspect.why,
+            sign=reviewed.suspect.sign,
+            certainty=reviewed.certainty.value,
+            status=reviewed.status.value,
+            whole_task=reviewed.suspect.case is None,
+            summary=reviewed.suspect.summary,
+            why=reviewed.suspect.why,
             decisions=tuple(
                 f"{decision.finding}, by {decision.by} on {decision.at[:10]}: {decision.reason}"
-                for decision in point.decisions
+                for decision in reviewed.decisions
             ),
+            seen=reviewed.suspect.seen,
+            runs=reviewed.suspect.runs,
         )
-        for point in suspicions.of_case(task_id, case)
+        for reviewed in suspicions.of_case(task_id, case)
     )
 
 

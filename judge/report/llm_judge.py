@@ -236,7 +236,7 @@ class ChatJudge:
         )
 
     def digest(self, prompt: str) -> str:
-        """What a mark is known by: the whole prompt, the model, its parameters, the votes."""
+        """The key of a mark: the whole prompt, the model, its parameters, the votes."""
         key = [prompt, self.model, dict(self.params), self.votes]
         return hashlib.sha256(json.dumps(key, sort_keys=True, default=str).encode()).hexdigest()
 

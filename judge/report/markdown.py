@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from urllib.parse import quote
 
 from judge.core.statistics import Estimate, PairedDifference
 from judge.report.desktop.counts import differing, plan_in_words
@@ -33,9 +36,13 @@ from judge.report.tools import (
     use_cells,
 )
 from judge.suites.certified import Grade
+from judge.suites.suite import Suite
+from judge.suspects.material import Outputs
+from judge.suspects.model import About, Audit, Held, RunVerdict, SeenCell, Suspect
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _MAX_EXCLUSIONS = 50
+_MAX_SEEN = 20
 
 
 def render_markdown(data: ReportData) -> str:
@@ -218,16 +225,108 @@ def _suspects(data: ReportData) -> str:
     marked = [
         f"task {escape(task.task_id)}, case {case.case} ({case.verdict or 'not run'}): "
         f"{escape(suspect.summary)} ({escape(suspect.sign)}, {suspect.certainty}, "
-        f"{suspect.standing})"
+        f"{suspect.status})"
         for task in data.tasks
         for case in task.cases
         for suspect in case.suspects
     ]
     if len(marked) > _MAX_EXCLUSIONS:
         marked = [*marked[:_MAX_EXCLUSIONS], f"and {len(marked) - _MAX_EXCLUSIONS} more"]
-    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.standing.items())
+    shown = [
+        (f"task {escape(task.task_id)}, case {case.case}: {escape(suspect.sign)}", suspect)
+        for task in data.tasks
+        for case in task.cases
+        for suspect in case.suspects
+        if suspect.seen
+    ]
+    cells = [
+        f"**{title}**\n\n{seen_markdown(suspect.seen, suspect.runs)}"
+        for title, suspect in shown[:_MAX_SEEN]
+    ]
+    counts = ", ".join(f"{count} {name}" for name, count in data.suspects.by_status.items())
     parts = ["### Suspect golds", f"Suspects: {counts or 'none'}.", table, markdown_list(marked)]
+    parts += cells
+    if len(shown) > _MAX_SEEN:
+        parts.append(f"The cells of {len(shown) - _MAX_SEEN} more are in the HTML report.")
     return "\n\n".join(part for part in parts if part)
+
+
+def audit_markdown(audit: Audit, suite: Suite, outputs: Outputs, folder: Path) -> str:
+    """An audit with a section for each suspect: its cells, verdicts of runs, links to the files.
+
+    Args:
+        audit: the audit.
+        suite: the suite that was audited.
+        outputs: the outputs that voted.
+        folder: where the document will be; links are relative to it.
+    """
+    parts = [f"# Suspects of {escape(audit.suite)}"]
+    for about in About:
+        listed = [suspect for suspect in audit.suspects if suspect.about is about]
+        parts.append(f"## {about.heading.capitalize()}: {len(listed)}")
+        for suspect in listed:
+            parts += _suspect_section(suspect, suite, outputs, folder)
+    return "\n\n".join(parts) + "\n"
+
+
+def _suspect_section(
+    suspect: Suspect, suite: Suite, outputs: Outputs, folder: Path
+) -> Iterable[str]:
+    case = "" if suspect.case is None else f", case {suspect.case}"
+    yield f"### Task {escape(suspect.task)}{case}: {escape(suspect.sign)}, {suspect.certainty}"
+    yield f"{escape(suspect.summary)}: {escape(suspect.why)}."
+    task = next((task for task in suite.tasks if task.id == suspect.task), None)
+    if task is not None and task.instruction.strip():
+        yield f"> {escape(task.instruction)}"
+    if suspect.seen:
+        yield seen_markdown(suspect.seen, suspect.runs)
+    files: list[tuple[str, Path]] = []
+    for each in () if task is None else task.cases:
+        if suspect.case in {None, each.number}:
+            of_case = "" if suspect.case else f" {each.number}"
+            files += [(f"input{of_case}", file.path) for file in each.inputs[:1]]
+            files += [
+                (f"gold{of_case}", gold.path) for gold in each.golds[:1] if gold.path is not None
+            ]
+            files += [
+                (Path(output.run).name, output.path)
+                for output in outputs.get((suspect.task, each.number), ())
+            ]
+    if files:
+        yield "Open: " + ", ".join(
+            f"[{escape(name)}]({quote(Path(os.path.relpath(path, folder)).as_posix())})"
+            for name, path in files
+        )
+
+
+def seen_markdown(seen: Sequence[SeenCell], runs: Sequence[RunVerdict]) -> str:
+    """The cells of a suspect in input, gold and outputs, each with its value and its formula."""
+    verdicts = {run.run: run.verdict for run in runs}
+    names = dict.fromkeys((*verdicts, *(run for cell in seen for run in cell.outputs)))
+    header = [
+        *("cell", "input", "gold"),
+        *(f"{escape(Path(run).name or run)} {verdicts.get(run, '')}".strip() for run in names),
+    ]
+    return markdown_table(
+        header,
+        [
+            (
+                escape(f"{cell.sheet}!{cell.cell}"),
+                *map(_held, (cell.input, cell.gold, *(cell.outputs.get(run) for run in names))),
+            )
+            for cell in seen
+        ],
+    )
+
+
+def _held(content: Held | None) -> str:
+    if content is None:
+        return "not compared"
+    value = content.value
+    if isinstance(value, Mapping):
+        value = next(iter(value.values()), None)
+    shown = "blank" if value is None else escape(str(value))
+    return f"{shown} from {escape(content.formula)}" if content.formula else shown
 
 
 def _breakdown(breakdown: Breakdown) -> str:

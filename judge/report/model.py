@@ -19,6 +19,7 @@ from judge.grading.overrides import ManualVerdict
 from judge.report.desktop.episodes import EpisodeEntry, EpisodesSummary
 from judge.report.repeats import RepeatedRuns
 from judge.report.tools import ToolsSummary
+from judge.suspects.model import RunVerdict, SeenCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,20 +130,24 @@ class CaseSuspect:
     Attributes:
         sign: the sign that found it.
         certainty: ``sure``, ``likely`` or ``possible``.
-        standing: ``open``, ``fault``, ``fine``, ``unclear``, ``disputed`` or ``corrected``.
+        status: ``open``, ``fault``, ``fine``, ``unclear``, ``disputed`` or ``corrected``.
         whole_task: whether it is about the task as a whole.
         summary: what is wrong, and where.
         why: why it matters to the answer.
         decisions: who decided what, one line each.
+        seen: its cells in input, gold and outputs, side by side.
+        runs: the runs that the audit had, with their verdicts on the case.
     """
 
     sign: str
     certainty: str
-    standing: str
+    status: str
     whole_task: bool
     summary: str
     why: str
     decisions: tuple[str, ...]
+    seen: tuple[SeenCell, ...] = ()
+    runs: tuple[RunVerdict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +177,11 @@ class SuspectsSummary:
 
     Attributes:
         without: the scores without them, from the fewest that are set aside to all.
-        standing: what was decided about them -> how many.
+        status: what was decided about them -> how many.
     """
 
     without: tuple[ScoresWithoutSuspects, ...]
-    standing: Mapping[str, int]
+    by_status: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,8 +514,8 @@ class Method:
 
     Attributes:
         confidence: of all intervals.
-        resamples: of the bootstrap.
-        seed: of the bootstrap.
+        resamples: the number of resamples of the bootstrap.
+        seed: the seed of the bootstrap.
     """
 
     confidence: float
@@ -523,7 +528,7 @@ class ReportData:
     """A report on one run.
 
     Attributes:
-        schema_version: of the JSON form.
+        schema_version: the schema version of the JSON form.
         name: name of the results directory.
         run: identity: suite (name, source, digest, format), model, setting, profile, style,
             recalc (mode, engine, engines), limits, sandbox (backend, image, python, packages),

@@ -57,7 +57,7 @@ def by_phrasing(scores: TaskMeans, phrasings: Mapping[str, Phrasing]) -> TaskMea
 
     Args:
         scores: by task.
-        phrasings: of the tasks that have one, by id.
+        phrasings: the phrasings of the tasks that have one, by id.
 
     Returns:
         The scores; None where several phrasings of one task have scores.
@@ -138,7 +138,7 @@ def compare_phrasings(
     Args:
         scores: task id -> the scores of its samples.
         tasks: the tasks by id.
-        facts: what places each of them in the divisions.
+        facts: the facts that decide to which group of a division a task belongs.
         divisions: the divisions by which tasks are counted.
         method: confidence, resamples and seed.
     """

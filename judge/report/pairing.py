@@ -269,7 +269,7 @@ class RunComparison:
     """Several runs compared with each other.
 
     Attributes:
-        schema_version: of the JSON form.
+        schema_version: the schema version of the JSON form.
         suite: name of their suite.
         suite_digest: digest of their suite.
         runs: the runs on the common tasks, in the order in which they were given.
@@ -277,12 +277,12 @@ class RunComparison:
         tasks: common tasks.
         left_out: tasks that not all runs have with a scored case.
         fewest_one_sided: how many tasks one run alone has to win for McNemar's test to speak.
-        power: of the smallest differences.
+        power: the power of the smallest differences.
         method: confidence, resamples and seed of the bootstrap.
         notes: what a reader has to know.
         settings: where a run has desktop episodes, the setting of each run and its success by
             class of tasks, in the form of the papers' tables.
-        episodes: of each pair of them, what the episodes took.
+        episodes: for each pair of them, what the episodes took.
         matrix: the verdicts of all runs on each common task, those on which they disagree first;
             empty where phrasings of the tasks are compared.
     """

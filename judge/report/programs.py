@@ -122,7 +122,7 @@ def run_item(
 
 
 def score_of(result: RunResult) -> float | str:
-    """The score from 0 to 1 that a run says; or why it says none."""
+    """The score from 0 to 1 that a run prints, or why there is none."""
     if result.status not in {RunStatus.OK, RunStatus.EXITED}:
         return result.detail or f"the program was stopped: {result.status.value}"
     left: Mapping[str, bytes] = {}

@@ -342,18 +342,18 @@ def _suspects_report(suspects: SuspectsTally) -> SuspectsReport:
             least.value: _scores_without(level) for least, level in suspects.levels.items()
         },
         "by_list": by_list,
-        "standing": suspects.standing(),
+        "by_status": suspects.by_status(),
         "suspects": [
             {
-                "id": suspects.written_ids[point.suspect.task],
-                "case": point.suspect.case,
-                "sign": point.suspect.sign,
-                "certainty": point.suspect.certainty.value,
-                "standing": point.standing.value,
-                "summary": point.suspect.summary,
+                "id": suspects.written_ids[reviewed.suspect.task],
+                "case": reviewed.suspect.case,
+                "sign": reviewed.suspect.sign,
+                "certainty": reviewed.suspect.certainty.value,
+                "status": reviewed.status.value,
+                "summary": reviewed.suspect.summary,
             }
-            for point in suspects.suspicions.points
-            if point.suspect.task in suspects.written_ids
+            for reviewed in suspects.suspicions.reviewed
+            if reviewed.suspect.task in suspects.written_ids
         ],
     }
 

@@ -10,7 +10,7 @@ from judge.core.score import SubmissionScore, TaskScores, score_verdicts
 from judge.core.verdict import Verdict
 from judge.report.tally import TalliedTask, TaskGroup, by_code
 from judge.suites.certified import Grade
-from judge.suspects.decisions import Standing, Suspicions
+from judge.suspects.decisions import SuspectStatus, Suspicions
 from judge.suspects.model import About, Certainty
 
 LEVELS = {
@@ -172,11 +172,11 @@ class SuspectsTally:
         alone = [(*key, level) for key, level in self.lists.items()] if len(aside) > 1 else []
         return [*both, *alone]
 
-    def standing(self) -> dict[str, int]:
-        """Standing -> suspects about these tasks, in the order of the standings; no zeros."""
+    def by_status(self) -> dict[str, int]:
+        """Status -> suspects about these tasks, in the order of the statuses; no zeros."""
         counts = Counter(
-            point.standing
-            for point in self.suspicions.points
-            if point.suspect.task in self.written_ids
+            reviewed.status
+            for reviewed in self.suspicions.reviewed
+            if reviewed.suspect.task in self.written_ids
         )
-        return {standing.value: counts[standing] for standing in Standing if counts[standing]}
+        return {status.value: counts[status] for status in SuspectStatus if counts[status]}

@@ -172,7 +172,7 @@ def _suspect_columns(case: CaseEntry) -> Row:
         "suspects": len(case.suspects),
         "suspect_sign": None if first is None else first.sign,
         "suspect_certainty": None if first is None else first.certainty,
-        "suspect_standing": None if first is None else first.standing,
+        "suspect_status": None if first is None else first.status,
         "suspect": None if first is None else first.summary,
     }
 
@@ -290,7 +290,8 @@ TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
 }
 """Name of a table -> its rows."""
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet program takes for a formula; the wide forms of the four signs as well."""
 
 
 def to_csv(rows: Sequence[Row]) -> str:

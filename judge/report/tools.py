@@ -49,7 +49,7 @@ class ToolUse:
         errors: calls that failed.
         tasks: tasks in which it was called.
         score_with: soft score of these tasks, from 0 to 1.
-        score_without: of the others; None if there are none.
+        score_without: the score of the others; None if there are none.
     """
 
     tool: str
@@ -71,13 +71,13 @@ class ToolFigures:
         ended: why they ended -> episodes; ``unknown`` where an imported trajectory does not say,
             ``interrupted`` where there is no end on record.
         calls: calls.
-        calls_median: of an episode.
+        calls_median: the median number of calls in an episode.
         calls_p90: 90 % of the episodes have at most as many.
         errors: kind -> calls.
         repairs: arguments that were repaired.
         prompt_tokens: of all requests; None where no episode has them, likewise below.
         cached_tokens: of these, those that the server had in its cache.
-        completion_tokens: of the replies.
+        completion_tokens: the tokens of the replies.
         definition_tokens: an estimate of what the definitions of the tools take of the requests.
         cost: in dollars; None unless every episode has it.
         model_s: seconds of the model's replies.

@@ -41,8 +41,8 @@ from judge.suites.corrections import (
 from judge.suspects.decisions import (
     Decision,
     Finding,
-    Standing,
-    Standpoint,
+    ReviewedSuspect,
+    SuspectStatus,
     Suspicions,
     decisions_path,
     files_of,
@@ -187,14 +187,14 @@ def merge_decisions(suspicions: Suspicions, suite_format: str) -> Merged:
     corrections: dict[_Key, Correction] = {}
     conflicts: dict[_Key, str] = {}
     broken: list[str] = []
-    for point in suspicions.points:
-        if point.standing is Standing.DISPUTED:
-            task, case, sign = point.suspect.key
+    for reviewed in suspicions.reviewed:
+        if reviewed.status is SuspectStatus.DISPUTED:
+            task, case, sign = reviewed.suspect.key
             named = f"task {task}" + ("" if case is None else f", case {case}")
             broken.append(f"{named}: reviewers contradict each other on {sign}")
-        if point.standing is not Standing.FAULT:
+        if reviewed.status is not SuspectStatus.FAULT:
             continue
-        for correction in _corrections(point.decisions, suite_format, broken):
+        for correction in _corrections(reviewed.decisions, suite_format, broken):
             key = (correction.task, correction.case, correction.field)
             earlier = corrections.get(key)
             merged = correction if earlier is None else _merge(earlier, correction)
@@ -321,8 +321,8 @@ class ReviewSession:
         """The suspects that can be reviewed, the surest first; their places name them."""
         return tuple(self._audit.suspects[index] for index in self._places)
 
-    def _points(self, suspicions: Suspicions) -> list[Standpoint]:
-        return [suspicions.points[index] for index in self._places]
+    def _reviewed(self, suspicions: Suspicions) -> list[ReviewedSuspect]:
+        return [suspicions.reviewed[index] for index in self._places]
 
     def suspicions(self) -> Suspicions:
         """The suspects with all decisions that are on the disk now."""
@@ -331,7 +331,7 @@ class ReviewSession:
     # -- what the page shows ----------------------------------------------------------------------
 
     def overview(self) -> dict[str, Any]:
-        """Every suspect with its standing, and what the file of corrections holds."""
+        """Every suspect with its status, and what the file of corrections holds."""
         suspicions = self.suspicions()
         merged = merge_decisions(suspicions, self.suite.format)
         return {
@@ -343,15 +343,15 @@ class ReviewSession:
             "conflicts": list(merged.conflicts),
             "suspects": [
                 {
-                    "task": point.suspect.task,
-                    "case": point.suspect.case,
-                    "sign": point.suspect.sign,
-                    "certainty": point.suspect.certainty.value,
-                    "summary": point.suspect.summary,
-                    "standing": self._shown_standing(point).value,
-                    "mine": None if (mine := self._mine(point)) is None else str(mine.finding),
+                    "task": reviewed.suspect.task,
+                    "case": reviewed.suspect.case,
+                    "sign": reviewed.suspect.sign,
+                    "certainty": reviewed.suspect.certainty.value,
+                    "summary": reviewed.suspect.summary,
+                    "status": self._shown_status(reviewed).value,
+                    "mine": None if (mine := self._mine(reviewed)) is None else str(mine.finding),
                 }
-                for point in self._points(suspicions)
+                for reviewed in self._reviewed(suspicions)
             ],
         }
 
@@ -368,12 +368,12 @@ class ReviewSession:
         """
         suspect = self._suspect(index)
         task = self.suite.task(suspect.task)
-        point = self._points(self.suspicions())[index]
+        reviewed = self._reviewed(self.suspicions())[index]
         number = case or suspect.case or task.cases[0].number
         outputs = self._outputs.get((task.id, number), ())
         chosen = output or 0
         shown = ShownCase(number, outputs[chosen].path if chosen < len(outputs) else None)
-        mine = self._mine(point)
+        mine = self._mine(reviewed)
         return {
             "place": index,
             "task": {
@@ -397,19 +397,19 @@ class ReviewSession:
             # What others found would sway a reviewer who has not decided.
             "others": [
                 _shown_decision(decision)
-                for decision in point.decisions
+                for decision in reviewed.decisions
                 if mine is not None and decision.by != self.by
             ],
             **show_case(task, suspect, shown),
         }
 
-    def _mine(self, point: Standpoint) -> Decision | None:
-        return next((decision for decision in point.decisions if decision.by == self.by), None)
+    def _mine(self, reviewed: ReviewedSuspect) -> Decision | None:
+        return next((decision for decision in reviewed.decisions if decision.by == self.by), None)
 
-    def _shown_standing(self, point: Standpoint) -> Standing:
-        if self._mine(point) is None and point.decisions:
-            return Standing.OPEN
-        return point.standing
+    def _shown_status(self, reviewed: ReviewedSuspect) -> SuspectStatus:
+        if self._mine(reviewed) is None and reviewed.decisions:
+            return SuspectStatus.OPEN
+        return reviewed.status
 
     def _suspect(self, index: int) -> Suspect:
         if not 0 <= index < len(self.suspects):
@@ -468,7 +468,7 @@ class ReviewSession:
             StoreError: it cannot be written.
         """
         suspect = self._suspect(index)
-        if self._mine(self._points(self.suspicions())[index]) is None:
+        if self._mine(self._reviewed(self.suspicions())[index]) is None:
             raise UsageError("you have not decided about this suspect")
         at = utc_now()
         self._keep(Decision(suspect.key, None, self.by, at))

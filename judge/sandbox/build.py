@@ -87,7 +87,7 @@ class Builder(ABC):
         """Builds a root of Debian packages.
 
         Args:
-            name: of the root.
+            name: the name of the root.
             recipe: what the tarball is made of.
             tarball: returns the tar file, which is made when it is needed.
             report: called with each step.
@@ -471,7 +471,7 @@ def install_sources(name: str, target: Path) -> None:
     What builds them is pinned as well, and nothing else is taken from the index for it.
 
     Args:
-        name: of the lock; ``NAME-build`` is the lock of what builds them.
+        name: the name of the lock; ``NAME-build`` is the lock of what builds them.
         target: the folder.
 
     Raises:
@@ -597,7 +597,7 @@ def unpack_root(name: str, tarball: Callable[[], Path], report: Report) -> Path:
     """Unpacks the tarball of a root if that has not been done yet.
 
     Args:
-        name: of the root.
+        name: the name of the root.
         tarball: returns the tar file, which is made when it is needed.
         report: called with each step.
 

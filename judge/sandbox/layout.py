@@ -18,9 +18,9 @@ ENGINES = "/opt/judge/engines"
 INTERPRETER = "/usr/bin/python3"
 PYTHON_FLAGS = ("-s", "-P")
 INODES = 16384
-WARM_MODULES = ("openpyxl", "numpy")
-"""Imported before any solution arrives. For what else a program names see
-:func:`modules_to_warm`."""
+WARM_MODULES = ("openpyxl", "openpyxl.packaging.extended", "encodings.cp437", "numpy")
+"""Imported before any solution arrives; the second and third are what openpyxl and zipfile import
+as they read a workbook. For what else a program names see :func:`modules_to_warm`."""
 _HEAVY_MODULES = ("pandas",)
 _SPARE_DISK_BYTES = 128 * MIB
 _MAX_PATH_BYTES = 4096

@@ -68,8 +68,9 @@ class ServerSource:
         folder: the wheels; or files that are shown as they are.
         entry: module that is run, or ``module:function`` that is called; empty for files.
         command: the command for files, relative to their folder.
-        arguments: of the server; ``{work}`` stands for the folder that the agent works in.
-        variables: of its environment, as ``NAME=VALUE``; ``{work}`` likewise.
+        arguments: the arguments of the server; ``{work}`` stands for the folder that the agent
+            works in.
+        variables: the variables of its environment, as ``NAME=VALUE``; ``{work}`` likewise.
     """
 
     name: str

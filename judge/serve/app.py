@@ -44,7 +44,6 @@ API_ROUTES = (
     "judge.serve.operations.webhook_routes",
 )
 PAGE_ROUTES = (
-    "judge.serve.pages.well_known",
     "judge.serve.pages.frame",
     "judge.serve.pages.account",
     "judge.serve.pages.suites",
@@ -115,7 +114,7 @@ class _EachRequest:
 
     Args:
         app: what answers.
-        server: of the application.
+        server: the server of the application.
     """
 
     def __init__(self, app: ASGIApp, server: Server) -> None:

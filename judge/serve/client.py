@@ -76,7 +76,7 @@ class Client:
     """Talks to one server.
 
     Args:
-        url: of the server, without ``/v1``.
+        url: the URL of the server, without ``/v1``.
         token: see :func:`read_token`.
         on_notice: called with what is waited for.
         transport: for tests.

@@ -19,6 +19,9 @@ from judge.serve.store import tables as t
 from judge.serve.store.database import Database
 from judge.serve.store.folder import DataFolder
 
+ADDRESS = "address"
+"""The setting with the address at which the server was last started, for links on a terminal."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
@@ -61,7 +64,7 @@ class Server:
         return "__Host-judge" if self.options.secure else "judge"
 
     def form_token(self, session: str) -> str:
-        """What every form of a session has in its field ``token``."""
+        """The value of the field ``token`` in every form of a session."""
         secret = self.folder.secret("forms.key")
         return hmac.new(secret, session.encode("ascii"), hashlib.sha256).hexdigest()
 

@@ -12,7 +12,7 @@ from judge.serve.access.rights import Viewer
 from judge.serve.api.submissions import accept_body
 from judge.serve.boards.versions import NewBoard
 from judge.serve.catalog import NewPhase, NewSuite, add_phase, add_revision
-from judge.serve.context import Server
+from judge.serve.context import ADDRESS, Server
 from judge.serve.intake import LINES, Described, admit
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor
@@ -33,7 +33,7 @@ _FIELDS = ("id", "solution", "input_path", "output_path")
 
 
 def add_demo(server: Server) -> Iterator[str]:
-    """Adds them, once; yields lines that say where they are.
+    """Adds the sample suites once; yields lines that say where they are.
 
     Args:
         server: whose dispatcher is ready, so that a board knows its conditions.
@@ -55,9 +55,9 @@ def add_demo(server: Server) -> Iterator[str]:
             server.shared["boards"].add(transaction, board)
         for place, team in enumerate(_TEAMS):
             _submit(server, team, place)
-    address = server.options.public_url
+    address = server.setting(ADDRESS)
     yield f"A board of {len(_TEAMS)} sample submissions: {address}/boards/{_BOARD}"
-    yield "Submit to it: judge submit solutions.jsonl --to URL --phase sample-open --wait"
+    yield f"Submit to it: judge submit solutions.jsonl --to {address} --phase {_BOARD}-open --wait"
 
 
 def _submit(server: Server, team: str, place: int) -> None:

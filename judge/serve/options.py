@@ -47,7 +47,12 @@ class ListenOptions(PlaceOptions):
     """
 
     listen: Annotated[
-        str, Option("Address and port to listen at.", Section.ELSEWHERE, metavar="HOST:PORT")
+        str,
+        Option(
+            "Address and port to listen at; port 0 for a free one.",
+            Section.ELSEWHERE,
+            metavar="HOST:PORT",
+        ),
     ] = "127.0.0.1:8585"
     public_url: Annotated[
         str,
@@ -105,7 +110,7 @@ def address_of(text: str, option: str) -> tuple[str, int]:
 
     Args:
         text: the address.
-        option: which option it is of.
+        option: the option that it was given for.
 
     Raises:
         UsageError: it is not one.
@@ -126,7 +131,7 @@ class SlotOptions:
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads.
         insecure_cluster: whether they may be reached without TLS.
-        name: of the dispatcher.
+        name: the name of the dispatcher.
     """
 
     slots: Annotated[int, Option("Judgings at a time.", Section.ISOLATION, least=1, most=256)] = 2

@@ -20,7 +20,7 @@ class ProblemKind:
     """A kind of problem.
 
     Attributes:
-        status: of the answer.
+        status: the status of the answer.
         title: the same for each of its kind.
         explanation: for its page, ``/problems/NAME``.
     """
@@ -108,7 +108,7 @@ class Problem(Exception):  # noqa: N818  the RFC's word
         name: its kind.
         detail: what happened, and what to do.
         errors: one for each fault: ``detail`` with ``pointer`` or ``line``.
-        headers: of the answer, such as ``Retry-After``.
+        headers: the headers of the answer, such as ``Retry-After``.
     """
 
     name: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import importlib
 import os
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from judge.console import print_label
 from judge.errors import JudgeError, UsageError
@@ -23,9 +25,10 @@ from judge.serve.access.accounts import create_account, create_sign_in
 from judge.serve.app import make_app
 from judge.serve.boards.telling import note_judged
 from judge.serve.boards.versions import Boards
-from judge.serve.context import ServeOptions, Server
+from judge.serve.context import ADDRESS, ServeOptions, Server
 from judge.serve.operations.metrics import metrics_of, serve_metrics
 from judge.serve.options import LOOPBACK, ListenOptions, PlaceOptions, SlotOptions, address_of
+from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import Dispatcher, DispatchOptions
 from judge.serve.queue.watching import Watcher
 from judge.serve.store import tables as t
@@ -39,8 +42,8 @@ CHORES = (
     "judge.serve.operations.upkeep:send_webhooks",
     "judge.serve.operations.upkeep:sweep_hourly",
 )
-"""Functions of a server that are called in the process that serves, in the second after something
-has changed, and otherwise now and then."""
+"""Functions that the serving process calls within a second after a change, and from time to time
+without one."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
@@ -109,7 +112,11 @@ def serve(
         parts = _Parts(stack)
         parts.start("server", web.run, stop=lambda: setattr(web, "should_exit", True))
         _wait_until_started(web, parts)
-        on_listening(server, made.code, address)
+        reached = _reached_at(address, web)
+        if server.setting(ADDRESS) != reached:
+            with server.database.writing(Actor("start")) as transaction:
+                set_setting(transaction, ADDRESS, reached)
+        on_listening(server, made.code, reached)
         tell_service_manager("READY=1")
         if dispatcher is not None:
             ready = threading.Event()
@@ -174,7 +181,7 @@ class _Parts:
         stop: Callable[[], None] = lambda: None,
         once: bool = False,
     ) -> None:
-        """Starts a part; ``once`` if the others go on when it has ended."""
+        """Starts a part; with ``once``, the others continue after it has ended."""
 
         def run() -> None:
             try:
@@ -213,6 +220,44 @@ class _Parts:
             thread.join(_STOP_S + 5)
 
 
+class _PromptHeads(H11Protocol):
+    """Ends a connection that sends no whole head of a request in time, however it drips.
+
+    uvicorn's own time-out is for connections that have had an answer and are silent. All others
+    would count against ``limit_concurrency`` for as long as a stranger likes.
+    """
+
+    head_s = 30.0
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begins to wait for a request."""
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        """Goes on to wait, until there is a request."""
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stops waiting."""
+        self._forget()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        waits = self.cycle is None or self.cycle.response_complete
+        if not waits:
+            self._forget()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(self.head_s, self.transport.close)
+
+    def _forget(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 class _WebServer(uvicorn.Server):
     """Leaves signals to the main thread."""
 
@@ -227,7 +272,7 @@ def _web_server(server: Server, listen: ListenOptions, host: str, port: int) -> 
         make_app(server),
         host=host,
         port=port,
-        http="h11",
+        http=_PromptHeads,
         ws="none",
         lifespan="off",
         log_level="warning",
@@ -254,6 +299,14 @@ def _wait_until_started(web: _WebServer, parts: _Parts) -> None:
                 f"{web.config.host}:{web.config.port}: cannot listen there",
                 hint="Is something else listening? Give another --listen HOST:PORT.",
             )
+
+
+def _reached_at(address: str, web: _WebServer) -> str:
+    """The address, with the port that the system chose in place of port 0."""
+    if web.config.port != 0 or not address.endswith(":0"):
+        return address
+    port: int = web.servers[0].sockets[0].getsockname()[1]
+    return f"{address.removesuffix('0')}{port}"
 
 
 def _dispatcher(server: Server, slots: SlotOptions) -> Dispatcher:

@@ -28,7 +28,7 @@ def read_answer(
     Args:
         path: a file, a folder, or a response of IB-bench that names workbooks next to it.
         error: what to raise.
-        most_bytes: of a file.
+        most_bytes: the most bytes of a file.
 
     Returns:
         None if there is no such file.

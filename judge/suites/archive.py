@@ -46,7 +46,7 @@ MAX_HEADERS_BYTES = 64 * 1024**2
 
 _MAX_FAULTS = 20
 _MAX_READS = 64
-"""Reads from one member to the next: headers in front of headers, tables of holes."""
+"""What may be read between one member and the next: stacked headers, and maps of sparse files."""
 
 _BLOCK_BYTES = 512
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -61,7 +61,7 @@ class _RefusedError(Exception):
 class _Headers:
     """The file of an archive; while its members are listed, what their headers claim is bounded.
 
-    Listing takes nothing but headers: blocks, and as many bytes as a block says.
+    Listing reads only headers: blocks, and as many bytes as a block says.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -229,10 +229,21 @@ def _problem(member: tarfile.TarInfo) -> str | None:
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts:
         return "leaves the archive's folder"
+    if (problem := _problem_of_path(path)) is not None:
+        return problem
     if member.issparse():
         return "is a sparse file, which is larger than its stored data"
     if not (member.isfile() or member.isdir()):
         return "is neither a file nor a folder (links and devices are refused)"
+    return None
+
+
+def _problem_of_path(path: PurePosixPath) -> str | None:
+    """Why a file cannot have this path on every file system, or None."""
+    if len(path.parts) > _MAX_DEPTH:
+        return f"is in more than {_MAX_DEPTH} folders"
+    if any(len(part.encode("utf-8", "replace")) > _MAX_NAME_BYTES for part in path.parts):
+        return f"has a name of more than {_MAX_NAME_BYTES} bytes"
     return None
 
 
@@ -291,6 +302,9 @@ _MAX_DIRECTORY = 32 << 20
 """A list of members takes eight times as much memory; 200,000 with long names have 30 MB."""
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_MAX_NAME_BYTES = 255
+_MAX_DEPTH = 100
+"""Folders around a member; making more of them reaches the bounds of Python and of paths."""
 _MAX_FOLDERS = 400_000
 
 
@@ -342,29 +356,39 @@ def extract_zip(file: BinaryIO, scratch: Path, *, most_bytes: int, most_members:
         OSError: a file cannot be written.
     """
     check_directory(file)
-    with zipfile.ZipFile(file) as archive:
-        members = archive.infolist()
-        if len(members) > most_members:
-            raise ZipRefusedError(f"it has {len(members):,} members")
-        total = sum(member.file_size for member in members)
-        if total > most_bytes:
-            raise ZipRefusedError(f"it unpacks to {total / 1024**3:.1f} GiB")
-        names = MemberNames()
-        for member in members:
-            problem = _problem_of_zip_member(member) or names.problem(
-                member.filename, is_folder=member.is_dir()
-            )
-            if problem is not None:
-                raise ZipRefusedError(f"{member.filename[:200]!r} {problem}")
-        for member in members:
-            target = scratch / PurePosixPath(member.filename)
-            if member.is_dir():
-                target.mkdir(parents=True, exist_ok=True)
-                continue
-            target.parent.mkdir(parents=True, exist_ok=True)
-            # No more is read of a member than the size that was counted above.
-            with archive.open(member) as packed, target.open("xb") as plain:
-                shutil.copyfileobj(packed, plain)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            _extract_members(archive, scratch, most_bytes=most_bytes, most_members=most_members)
+    except (ValueError, EOFError, NotImplementedError, struct.error, zlib.error) as error:
+        # Python's own reader lets these through: names that are no UTF-8, data that is cut.
+        raise zipfile.BadZipFile(str(error) or "it is cut") from error
+
+
+def _extract_members(
+    archive: zipfile.ZipFile, scratch: Path, *, most_bytes: int, most_members: int
+) -> None:
+    members = archive.infolist()
+    if len(members) > most_members:
+        raise ZipRefusedError(f"it has {len(members):,} members")
+    total = sum(member.file_size for member in members)
+    if total > most_bytes:
+        raise ZipRefusedError(f"it unpacks to {total / 1024**3:.1f} GiB")
+    names = MemberNames()
+    for member in members:
+        problem = _problem_of_zip_member(member) or names.problem(
+            member.filename, is_folder=member.is_dir()
+        )
+        if problem is not None:
+            raise ZipRefusedError(f"{member.filename[:200]!r} {problem}")
+    for member in members:
+        target = scratch / PurePosixPath(member.filename)
+        if member.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # No more is read of a member than the size that was counted above.
+        with archive.open(member) as packed, target.open("xb") as plain:
+            shutil.copyfileobj(packed, plain)
 
 
 def check_directory(file: BinaryIO) -> None:
@@ -399,6 +423,8 @@ def _problem_of_zip_member(member: zipfile.ZipInfo) -> str | None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or not path.parts:
         return "leaves the archive's folder"
+    if (problem := _problem_of_path(path)) is not None:
+        return problem
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
         return "is neither a file nor a folder (links and devices are refused)"

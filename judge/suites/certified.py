@@ -280,7 +280,7 @@ def _by_id(document: _Document) -> dict[str, GradedTask]:
 
 
 def _with_grades(task: GradedTask) -> GradedTask:
-    """The task with grades in place of their names."""
+    """The task with grades instead of the names of grades."""
     return {
         **task,
         "grade": Grade(task["grade"]),

@@ -439,8 +439,8 @@ def write_corrections(path: Path, suite_format: str, corrections: Sequence[Corre
     """Writes a file of corrections, as :func:`load_corrections` reads it; a whole file or none.
 
     Args:
-        path: the file, in a folder that is there.
-        suite_format: of the suites that have the faults.
+        path: the file, in an existing folder.
+        suite_format: the format of the suites that have the faults.
         corrections: the corrections, all of this format.
 
     Raises:

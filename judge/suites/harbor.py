@@ -101,7 +101,7 @@ class Trial:
         started: when it began, as Harbor writes it; sorts as text.
         seconds: how long the agent worked; None if unknown.
         prompt_tokens: tokens that went in; None if unknown.
-        completion_tokens: tokens that came out; None if unknown.
+        completion_tokens: tokens of the replies; None if unknown.
         cost_usd: what it cost; None if unknown.
         exception: type of the exception that ended it, if one did.
         rewards: what its own verifier found; empty if there was none.

@@ -98,7 +98,7 @@ def source_of_digest(digest: str, name: str) -> str | None:
     It may have changed since: compare the digests.
 
     Args:
-        digest: of the suite's content; it may come from anybody.
+        digest: the digest of the suite's content; it may come from anybody.
         name: what the suite is called; it may come from anybody, and counts only as the name of a
             suite that ships with the judge or was fetched.
     """

@@ -88,8 +88,8 @@ def find_outputs(folder: Path, suite: Suite) -> FoundOutputs:
         suite: whose tasks they answer; its format says how outputs are named.
 
     Raises:
-        SubmissionError: no folder, no output in it, an output of a task or a case that the suite
-            does not have (all are named), or the same output twice.
+        SubmissionError: the folder is missing, or holds no output, or one of a task or case that
+            the suite does not have (all are named), or the same output twice.
     """
     outputs: dict[tuple[str, int, int], Path] = {}
     strangers: list[str] = []

@@ -141,10 +141,13 @@ _HOMES = (
     "judge.suspects.signs.ranges",
     "judge.suspects.signs.contradicted_example",
     "judge.suspects.signs.wording",
+    "judge.suspects.signs.unnamed_label",
+    "judge.suspects.signs.blank_as_zero",
     "judge.suspects.signs.leftover",
     "judge.suspects.signs.outvoted",
     "judge.suspects.signs.items",
     "judge.suspects.signs.mixed_verdicts",
+    "judge.suspects.signs.failed_task",
     "judge.suspects.signs.beyond_position",
 )
 """The modules whose ``SIGN`` each sign of this package is."""

@@ -203,7 +203,7 @@ DECISIONS_FILE = "suspects.decisions.jsonl"
 """What was decided about the suspects that a results directory keeps."""
 
 
-class Standing(enum.StrEnum):
+class SuspectStatus(enum.StrEnum):
     """The status of a suspect."""
 
     OPEN = "open"
@@ -222,39 +222,39 @@ class Standing(enum.StrEnum):
     @property
     def counts(self) -> bool:
         """Whether the case is set aside in scores without suspects."""
-        return self not in {Standing.FINE, Standing.CORRECTED}
+        return self not in {SuspectStatus.FINE, SuspectStatus.CORRECTED}
 
 
 @dataclass(frozen=True, slots=True)
-class Standpoint:
+class ReviewedSuspect:
     """A suspect, and what is known about it.
 
     Attributes:
         suspect: the suspect.
-        standing: what is known about it.
+        status: what is known about it.
         decisions: the decision of each reviewer, if it still counts.
     """
 
     suspect: Suspect
-    standing: Standing
+    status: SuspectStatus
     decisions: tuple[Decision, ...] = ()
 
     @property
     def certainty(self) -> Certainty:
         """How sure the suspicion is; a fault that reviewers found is sure."""
-        return Certainty.SURE if self.standing is Standing.FAULT else self.suspect.certainty
+        return Certainty.SURE if self.status is SuspectStatus.FAULT else self.suspect.certainty
 
 
-def standing_of(decisions: Iterable[Decision]) -> Standing:
-    """The standing of a suspect, which follows from the decisions of its reviewers."""
+def status_of(decisions: Iterable[Decision]) -> SuspectStatus:
+    """The status of a suspect, which follows from the decisions of its reviewers."""
     findings = {decision.finding for decision in decisions}
     if not findings:
-        return Standing.OPEN
+        return SuspectStatus.OPEN
     if findings >= {Finding.FAULT, Finding.FINE}:
-        return Standing.DISPUTED
+        return SuspectStatus.DISPUTED
     if Finding.UNCLEAR in findings:
-        return Standing.UNCLEAR
-    return Standing.FAULT if Finding.FAULT in findings else Standing.FINE
+        return SuspectStatus.UNCLEAR
+    return SuspectStatus.FAULT if Finding.FAULT in findings else SuspectStatus.FINE
 
 
 @dataclass(frozen=True)
@@ -273,45 +273,45 @@ class Suspicions:
     corrected: frozenset[tuple[str, int | None]] = field(default_factory=frozenset)
 
     @cached_property
-    def points(self) -> tuple[Standpoint, ...]:
-        """Every suspect with its standing, the surest first."""
+    def reviewed(self) -> tuple[ReviewedSuspect, ...]:
+        """Every suspect with its status, the surest first."""
         decided = latest(self.decisions)
-        return tuple(self._point(suspect, decided) for suspect in self.audit.suspects)
+        return tuple(self._reviewed(suspect, decided) for suspect in self.audit.suspects)
 
-    def _point(
+    def _reviewed(
         self, suspect: Suspect, decided: Mapping[SuspectKey, Mapping[str, Decision]]
-    ) -> Standpoint:
+    ) -> ReviewedSuspect:
         files = files_of(self.audit, suspect)
         counting = tuple(
             decision
             for decision in decided.get(suspect.key, {}).values()
             if still_counts(decision, files)
         )
-        standing = standing_of(counting)
-        if self._is_corrected(suspect, standing):
-            standing = Standing.CORRECTED
-        return Standpoint(suspect, standing, counting)
+        status = status_of(counting)
+        if self._is_corrected(suspect, status):
+            status = SuspectStatus.CORRECTED
+        return ReviewedSuspect(suspect, status, counting)
 
-    def _is_corrected(self, suspect: Suspect, standing: Standing) -> bool:
+    def _is_corrected(self, suspect: Suspect, status: SuspectStatus) -> bool:
         if (suspect.task, suspect.case) in self.corrected:
             return True
-        if standing is not Standing.FAULT:
+        if status is not SuspectStatus.FAULT:
             return False
         # A fault may be put right for the task as a whole, or, if it is one of the task, in a case.
         cases = {case for task, case in self.corrected if task == suspect.task}
         return None in cases or (suspect.case is None and bool(cases))
 
     @cached_property
-    def _by_case(self) -> Mapping[tuple[str, int | None], Sequence[Standpoint]]:
-        by_case: dict[tuple[str, int | None], list[Standpoint]] = {}
-        for point in self.points:
-            by_case.setdefault((point.suspect.task, point.suspect.case), []).append(point)
+    def _by_case(self) -> Mapping[tuple[str, int | None], Sequence[ReviewedSuspect]]:
+        by_case: dict[tuple[str, int | None], list[ReviewedSuspect]] = {}
+        for reviewed in self.reviewed:
+            by_case.setdefault((reviewed.suspect.task, reviewed.suspect.case), []).append(reviewed)
         return by_case
 
-    def of_case(self, task: str, case: int) -> tuple[Standpoint, ...]:
+    def of_case(self, task: str, case: int) -> tuple[ReviewedSuspect, ...]:
         """The suspects that are about a case, or about its task as a whole, the surest first."""
-        standpoints = (*self._by_case.get((task, case), ()), *self._by_case.get((task, None), ()))
-        return tuple(sorted(standpoints, key=lambda standpoint: standpoint.certainty.rank))
+        reviewed = (*self._by_case.get((task, case), ()), *self._by_case.get((task, None), ()))
+        return tuple(sorted(reviewed, key=lambda item: item.certainty.rank))
 
     def is_set_aside(
         self, task: str, case: int, least: Certainty, about: About | None = None
@@ -325,10 +325,10 @@ class Suspicions:
             about: the list that is left out; None for both.
         """
         return any(
-            standpoint.standing.counts
-            and standpoint.certainty.rank <= least.rank
-            and about in {None, standpoint.suspect.about}
-            for standpoint in self.of_case(task, case)
+            reviewed.status.counts
+            and reviewed.certainty.rank <= least.rank
+            and about in {None, reviewed.suspect.about}
+            for reviewed in self.of_case(task, case)
         )
 
     def with_corrections(self, corrections: Iterable[Mapping[str, object]]) -> Suspicions:

@@ -109,7 +109,7 @@ class BoxWire:
 
     Args:
         box: the sandbox, with the server running in it.
-        name: of the server.
+        name: the name of the server.
     """
 
     def __init__(self, box: Box, name: str) -> None:
@@ -140,7 +140,7 @@ class ListedTool:
     Attributes:
         name: the server's own name for it.
         description: its words, cut.
-        schema: of its arguments.
+        schema: the schema of its arguments.
     """
 
     name: str
@@ -381,7 +381,7 @@ class McpClient:
         return {**self.record, "noise": self._noise, "list_changed": self._changed}
 
     def _meta(self, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Parameters, in the stateless era with the version that every request names."""
+        """Parameters; in stateless versions of the protocol they name the version."""
         if self.record.get("era") == "handshake":
             return dict(params)
         meta = {

@@ -270,7 +270,7 @@ def view_command(shifted: bool, arguments: Mapping[str, Any]) -> str:
     Args:
         shifted: whether an argument that is left out becomes nothing, as published, so that later
             ones move up.
-        arguments: of the call.
+        arguments: the arguments of the call.
     """
     parts = [VIEW_XLSX]
     for name in _VIEW_PROPERTIES:

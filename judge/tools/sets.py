@@ -71,7 +71,7 @@ class ServerTools:
         problem: why it cannot be used, which is its own fault; empty if it can.
         record: facts about it.
         seconds: from the start of its sandbox to its list of tools.
-        memory_bytes: of its sandbox then.
+        memory_bytes: the memory of its sandbox then.
     """
 
     server: BuiltServer
@@ -160,7 +160,7 @@ def _definition(name: str, description: str, schema: Mapping[str, Any]) -> dict[
 
 
 def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The native tools and the servers that a list of names means.
+    """The native tools and the servers that a list of names stands for.
 
     Args:
         asked: names with commas between: of tools, ``native``, ``mcp:NAME``.
@@ -170,7 +170,7 @@ def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tupl
         Names of tools, among them submit, and names of servers.
 
     Raises:
-        UsageError: a name means nothing.
+        UsageError: a name is unknown.
     """
     tools: list[str] = []
     servers: list[str] = []
@@ -208,7 +208,7 @@ def open_set(
         sandbox: opens the sandbox, if there are servers.
 
     Raises:
-        UsageError: a name means nothing.
+        UsageError: a name is unknown.
         SandboxError: a server was not built.
     """
     tools, names = read_names(asked, native)
@@ -234,7 +234,7 @@ def list_server(
     Args:
         server: the server.
         sandbox: where it runs.
-        prefix: of the names of its tools.
+        prefix: the prefix of the names of its tools.
         taken: names that others have; those of its tools are added.
         start_s: seconds until it has to answer at all.
 
@@ -469,7 +469,7 @@ class EpisodeTools(Closable):
         return (dict(arguments), []) if tool is None else repaired(tool.schema, arguments)
 
     def problem_with(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Why a call cannot be done as it is; empty if it can."""
+        """Why a call cannot be made in this form; empty if it can."""
         tool = self._table.get(name)
         if tool is None:
             return f"there is no tool {name!r:.80}; tools: {', '.join(self._table)}"
@@ -483,7 +483,7 @@ class EpisodeTools(Closable):
         """Does a call. Whatever breaks is an outcome; :attr:`dead` says if that is the end.
 
         Args:
-            name: of the tool.
+            name: the name of the tool.
             arguments: after repairs.
         """
         tool = self._table.get(name)

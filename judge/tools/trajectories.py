@@ -67,7 +67,7 @@ class Trajectory:
         definitions: the tools, in the form of chat completions; None likewise.
         tokens: of all turns; None in each field that the file does not have.
         cost: in dollars; None likewise.
-        seconds: of the whole; None likewise.
+        seconds: the seconds of the whole; None likewise.
         started: ISO 8601; empty likewise.
         pictures: SHA-256 -> content of the pictures in results.
     """
@@ -469,7 +469,7 @@ def keep_trajectory(
     Args:
         run: the run's directory.
         trajectory: the trajectory.
-        task_id: of the task, as its suite writes it.
+        task_id: the id of the task, as its suite writes it.
         sample: its 0-based number.
         case: the 1-based number of the case.
         output: the workbook that it left; None for none.

@@ -105,7 +105,7 @@ class Features:
         return 0 if entry is None else entry.measure
 
     def places(self, kind: FeatureKind, content: str) -> list[tuple[str, str]]:
-        """Sheet and cells of the features with a content."""
+        """Sheet and cells of the features that have this content."""
         entry = self.held.get((kind, content))
         return [] if entry is None else entry.places
 

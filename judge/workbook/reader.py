@@ -7,6 +7,8 @@ range by range, and each range once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -50,7 +52,7 @@ def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) 
         WorkbookError: not a workbook package, broken, encrypted, or over a limit.
     """
     if isinstance(source, bytes):
-        return Workbook(source, limits)
+        return _opened(source, limits)
     try:
         size = source.stat().st_size
         if size > limits.file_bytes:
@@ -62,9 +64,38 @@ def open_workbook(source: bytes | Path, *, limits: ReadLimits = DEFAULT_LIMITS) 
     except OSError as error:
         raise WorkbookError(f"{source}: {error.strerror or error}") from error
     try:
-        return Workbook(data, limits)
+        return _opened(data, limits)
     except WorkbookError as error:
         raise WorkbookError(f"{source}: {error.message}", hint=error.hint) from error
+
+
+@contextmanager
+def workbooks_kept(*workbooks: Workbook) -> Iterator[None]:
+    """Opens files of the same bytes once until the end, in this thread.
+
+    For what reads one workbook in several roles, such as a gold as the gold and as an answer. The
+    bounds on reading then hold for all roles together.
+
+    Args:
+        workbooks: those that are open already.
+    """
+    before = _kept.set({workbook.data: workbook for workbook in workbooks})
+    try:
+        yield
+    finally:
+        _kept.reset(before)
+
+
+_kept: ContextVar[dict[bytes, Workbook] | None] = ContextVar("kept workbooks", default=None)
+
+
+def _opened(data: bytes, limits: ReadLimits) -> Workbook:
+    kept = _kept.get() if limits is DEFAULT_LIMITS else None
+    if kept is None:
+        return Workbook(data, limits)
+    if data not in kept:
+        kept[data] = Workbook(data, limits)
+    return kept[data]
 
 
 class Workbook:

@@ -190,7 +190,7 @@ class _MainReader:
         lists: how many lists of sheets there are.
         flags: the attributes that say yes or no.
         name_sheets: the indices of the sheets for which names are defined.
-        active_tab: the sheet in front, as the first view that says so has it; None without one.
+        active_tab: the sheet in front, by the first view that names one; None without one.
     """
 
     def __init__(self, main: str, links: Mapping[str, Relationship], package: Package) -> None:

@@ -19,7 +19,7 @@ def suite_of_sample(metadata: Mapping[str, Any], source: str | None) -> Suite:
     """The suite of a sample; read once per process.
 
     Args:
-        metadata: of the sample; it may come from anybody.
+        metadata: the metadata of the sample; it may come from anybody.
         source: the suite that the user named; None to find it by its digest.
 
     Raises:

@@ -149,6 +149,7 @@ def references(tmp_path: Path) -> list[object]:
 
 def put(page: Page, cell: str, text: str, grid: str = "input") -> None:
     page.locator(f"#{grid}-grid td[data-cell='{cell}']").dblclick()
+    expect(page.locator(f"#{grid}-grid td.editor input")).to_be_focused()
     page.keyboard.press("Control+A")
     page.keyboard.type(text)
     page.keyboard.press("Enter")
@@ -201,7 +202,7 @@ def test_two_cells_of_a_published_task_make_a_case_that_is_graded(
     put(page, "B3", "  AA   777 ")
     put(page, "C5", "x  y")
     wait_kept(page)
-    assert page.locator("#moved li").all_inner_texts() == ["B3 AA-101 → AA 777", "C5 MM-FR1 → x y"]
+    expect(page.locator("#moved li")).to_have_text(["B3 AA-101 → AA 777", "C5 MM-FR1 → x y"])
     shows(page, "B3", "AA 777", "gold")
     save(page, "blanks within and around")
 
@@ -239,7 +240,7 @@ def test_a_server_that_dies_takes_nothing_with_it(
 
     again = open_page(start(suite, "7", "--author", "Ann", *references))
     expect(again.locator("#alert")).to_contain_text("taken up again: 1 changes")
-    assert again.locator("#edits li").all_inner_texts() == ["'Sheet'!A3 = 50"]
+    expect(again.locator("#edits li")).to_have_text(["'Sheet'!A3 = 50"])
     shows(again, "A3", "50")
     shows(again, "A4", "3")
     wait_kept(again)
@@ -411,6 +412,7 @@ def test_what_is_being_typed_stays_when_an_answer_comes(
     # What a cell is called changes with a row that is taken back, so that its editor closes.
     page.locator("#input-grid td[data-cell='A2']").click()
     page.click("#insert-row")
+    expect(page.locator("#edits li")).to_have_count(3)
     page.locator("#input-grid td[data-cell='A3']").dblclick()
     page.evaluate("document.querySelector('#undo').click()")
     expect(page.locator("#edits li")).to_have_count(2)
@@ -496,6 +498,7 @@ def test_the_page_has_the_colours_of_the_reports_and_all_of_it_can_be_read(
         ("#input-tabs button", paper),
         ("#edits li", paper),
     ):
+        expect(page.locator(selector).first).to_be_visible()
         found = page.evaluate(CONTRAST, selector)
         assert found["ratio"] >= 4.5, (selector, found)
         assert ground is None or found["ground"] == ground, selector
@@ -547,6 +550,6 @@ def test_what_stands_in_a_workbook_is_text(suite: Path, start: Start, open_page:
     put(page, "A2", hostile)
     wait_kept(page)
     assert page.locator("#instruction").inner_text() == hostile
-    assert hostile in page.locator("#edits li").inner_text()
+    expect(page.locator("#edits li")).to_contain_text(hostile)
     assert page.locator("img, main script").count() == 0
     assert page.title().startswith("task 7")

@@ -173,7 +173,7 @@ def test_fits_every_screen(watched: Watched, report_file: Path, width: int, sche
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
     for route in ("#/", "#/task/b?case=1&turn=3"):
         opened(watched, report_file, route)
-        expect(page.locator("main:visible").first).to_be_visible()
+        expect(page.locator(".eppanel" if "/task/" in route else ".settings")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     shot, panel = page.locator(".shot").bounding_box(), page.locator(".eppanel").bounding_box()
     assert shot is not None

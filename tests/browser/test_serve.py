@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -59,14 +58,11 @@ def served(
     tmp_path_factory: pytest.TempPathFactory, forked_command: ForkedCommand
 ) -> Iterator[Served]:
     data = tmp_path_factory.mktemp("serve") / "data"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     log = data.parent / "log"
     with log.open("w") as out:
         command = [*JUDGE, "serve"]
         server = subprocess.Popen(
-            [*command, "--data", str(data), "--listen", f"127.0.0.1:{port}"],
+            [*command, "--data", str(data), "--listen", "127.0.0.1:0"],
             stdout=out,
             stderr=subprocess.STDOUT,
         )
@@ -76,7 +72,9 @@ def served(
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
-        made = Served(f"http://127.0.0.1:{port}", data, forked_command)
+        address = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
+        assert address is not None, log.read_text()
+        made = Served(address[0], data, forked_command)
         made.admin("suite", "add", "typed", str(SAMPLE))
         made.admin("phase", "add", "spring", "typed")
         made.admin("board", "add", "main", "spring")
@@ -109,15 +107,17 @@ def test_from_a_file_to_the_board_and_its_evidence(
     expect(page.get_by_role("heading", name="Task")).to_be_visible()
     expect(page.get_by_text("What was submitted").first).to_be_visible()
     page.get_by_role("link", name="The question").click()
+    expect(page).to_have_url(re.compile("/suites/"))
     assert "PosixPath" not in page.content()
 
     part = tmp_path / "broken.jsonl"
     part.write_text('{"id": "nothing", "answer": "1"}\n')
     page.goto(f"{served.address}/submit")
     page.get_by_label("File:").set_input_files(part)
-    page.get_by_role("button", name="Submit").click()
+    with page.expect_console_message():  # the browser notes that the answer was 422
+        page.get_by_role("button", name="Submit").click()
     expect(page.get_by_role("alert")).to_contain_text("line 1")
-    watched.problems.clear()  # the browser notes that the answer was 422
+    watched.problems.clear()
     hosts = {urlsplit(url).netloc for url in watched.requests if not url.startswith("data:")}
     assert hosts == {urlsplit(served.address).netloc}
 
@@ -129,13 +129,15 @@ def test_keys_width_and_dark(watched: Watched, served: Served) -> None:
     page.keyboard.press("j")
     expect(page.locator("tr[data-at]")).to_have_count(1)
     page.keyboard.press("x")
-    assert page.locator("tbody input[type=checkbox]").first.is_checked()
+    expect(page.locator("tbody input[type=checkbox]").first).to_be_checked()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_be_hidden()
     page.keyboard.press("/")
     expect(page.get_by_label("Filter")).to_be_focused()
     page.keyboard.press("Escape")
+    expect(page.get_by_label("Filter")).not_to_be_focused()
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/entries/"))

@@ -128,6 +128,7 @@ def test_runs_held_against_each_other(watched: Watched, server: Server, results:
     expect(compare).to_be_disabled()
     for box in page.locator("input[type=checkbox]").all():
         box.check()
+    expect(page.locator("input:checked")).to_have_count(2)
     names = [box.get_attribute("value") for box in page.locator("input:checked").all()]
     compare.click()
     expect(page.locator("h2").first).to_have_text("Scores on the common tasks")
@@ -148,7 +149,7 @@ def test_matrix_of_tasks_and_runs(watched: Watched, server: Server) -> None:
     expect(rows.first).to_contain_text("10-3")
     rows.first.locator("summary").click()
     cells = rows.first.locator(".cells tbody tr")
-    assert cells.locator("th, td").all_inner_texts() == ["Data!B4", "6", "agrees", "'6'"]
+    expect(cells.locator("th, td")).to_have_text(["Data!B4", "6", "agrees", "'6'"])
     page.get_by_label("only tasks on which the runs disagree").uncheck()
     expect(rows).to_have_count(8)
     page.get_by_placeholder("Filter by id").fill("10-2")

@@ -40,7 +40,7 @@ class Books:
     """The workbooks of a draft as they are shown.
 
     Attributes:
-        revision: of the draft.
+        revision: the revision of the draft.
         input, gold: the workbooks.
         cells: cells of the input that were set.
         notes: what could not be kept.

@@ -255,7 +255,7 @@ def _is_day(value: object) -> bool:
 
 
 def _number(value: float, number_format: str) -> str:
-    """A number with the decimals of the plain formats; others show it as it is."""
+    """A number with the decimals of its format if that is plain, otherwise as it is stored."""
     match = _DECIMALS.fullmatch(number_format.split(";", maxsplit=1)[0])
     if match is None:
         return f"{value:.15g}"

@@ -146,7 +146,7 @@ class Connection:
 
     Args:
         client: connected.
-        address: of the scheduler, for messages.
+        address: the address of the scheduler, for messages.
         clock: seconds that never go back.
         turns: the tasks of all runs that share the client.
     """

@@ -77,7 +77,7 @@ class TooLargeError(Exception):
 
 @contextlib.contextmanager
 def reading_plain_data() -> Iterator[None]:
-    """Bounds the messages of clusters, and takes nothing but plain bytes out of them.
+    """Bounds the messages of clusters, and takes only plain bytes out of them.
 
     In all threads of this process, which is to be a client: Dask's own programs need more.
     """

@@ -140,7 +140,7 @@ def _interior(fill: Fill) -> str:
 
 @cache
 def format_class(code: str) -> str:
-    """The class of a number format, as the published function sorts it by what the code holds."""
+    """The class that the published function gives a number format, by what its code contains."""
     lower = code.lower()
     if "$" in lower or "¥" in lower or lower == "currency":
         return "currency"

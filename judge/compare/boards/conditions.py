@@ -50,7 +50,7 @@ class RuleView:
 
     Attributes:
         kind: ``expression``, ``cellIs`` …
-        operator: of the condition; None without.
+        operator: the operator of the condition; None without.
         formulas: its formulas as they read in one and the same cell.
         terms: the rest of the condition: text, rank …
         color: colour that it gives the text; None without.

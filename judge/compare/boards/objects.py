@@ -475,7 +475,7 @@ def _rows(rows: Sequence[int]) -> str:
 
 
 def _filter_place(sheet: SheetCells) -> Window | None:
-    """The range of a sheet's filter, else of its first table that is filtered, within its cells."""
+    """The range of a sheet's filter, or of its first filtered table, cut to the cells in use."""
     facts = sheet.owner.book.facts
     auto_filter = filter_of(facts.tree(sheet.tab).child("autoFilter"))
     range_text = None if auto_filter is None else auto_filter.place
@@ -574,7 +574,7 @@ _MAX_WINDOWS = 300
 
 
 def _bands(windows: Sequence[Window]) -> tuple[tuple[int, int, tuple[tuple[int, int], ...]], ...]:
-    """The covered cells as runs of rows with the same runs of columns."""
+    """The covered cells: runs of rows that have the same runs of columns."""
     kept = [
         replace(window, min_row=max(2, window.min_row)) for window in windows if window.max_row >= 2
     ][:_MAX_WINDOWS]

@@ -36,7 +36,7 @@ MAX_EDITS = 5_000
 """Most cells in which two cases of a task may differ."""
 
 MAX_TRIES, ENOUGH = 12, 3
-"""How many single values are changed at most, and how many that move the answer are enough."""
+"""The most single values that are changed, and how many that change the answer are enough."""
 
 _STEP, _SMALL_STEP, _SMALL, _FACTOR = 7, 1, 10, 1.1
 
@@ -128,7 +128,7 @@ def case_change(
 
 
 def _tables(workbook: Workbook) -> list[tuple[str, str, str]]:
-    """Sheet, name and cells of the tables: one that grew is more than other values."""
+    """Sheet, name and cells of the tables: a table that grew is a change of its own."""
     facts = BookFacts(workbook)
     sheets = [tab for tab in facts.tabs if tab.is_worksheet]
     return [(tab.name, table.name, table.place) for tab in sheets for table in facts.tables(tab)]

@@ -75,7 +75,7 @@ class CellRangeChecker(Checker):
         return key
 
     def also_reads(self, task: Task, case: TestCase) -> Sequence[TestCase]:
-        """The case with its input, and all others where the answer is measured with theirs."""
+        """The cases whose inputs are read: all if they are compared with each other."""
         options = CheckOptions.of(task.checker.own_options)
         if options.dynamic != OFF and case.number == task.cases[0].number:
             return task.cases
@@ -251,7 +251,7 @@ def _sources(
 
 
 def other_cases(task: Task) -> tuple[OtherCase, ...]:
-    """All cases but the first, on which an answer is measured with the inputs of the others."""
+    """The other cases, with whose inputs and golds the answer to the first is measured."""
     return tuple(
         OtherCase(
             case.number,

@@ -132,7 +132,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class CellGroup:
-    """How one kind of cells of the answer range came out.
+    """The result for one kind of cells of the answer range.
 
     Attributes:
         name: ``modification`` for cells in which the gold differs from the input, ``regression``
@@ -151,8 +151,8 @@ class GroupShares:
     """Shares of the cells that agree, from 0 to 1; None for a group without cells.
 
     Attributes:
-        modification: of the cells to change.
-        regression: of the cells to keep.
+        modification: the result for the cells to change.
+        regression: the result for the cells to keep.
     """
 
     modification: float | None

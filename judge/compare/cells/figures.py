@@ -1,7 +1,7 @@
 """Two figures besides the verdict, as options of the comparison: collateral damage and dynamics.
 
-As a note, a figure never changes what the comparison found: a part that cannot be read becomes the
-reason why nothing is known.
+As a note, a figure never changes what the comparison found: if a part cannot be read, the note
+says why there is no figure.
 """
 
 from __future__ import annotations

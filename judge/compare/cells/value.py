@@ -184,7 +184,7 @@ def _are_stored_alike(first: CellValue, second: CellValue) -> bool:
 
 
 def _stored(value: CellValue, date_1904: bool) -> tuple[float, ...]:
-    """The numbers that a cell may store that shows a number, a date, a time or a duration."""
+    """The numbers that a cell may store if it shows a number, a date, a time or a duration."""
     if isinstance(value, float):
         return (value,)
     assert isinstance(value, dt.datetime | dt.time | dt.timedelta)

@@ -99,7 +99,7 @@ class ChecklistChecker(Checker):
         return finding_of_items(judged_items(options, workspace, reading), options, reading, rules)
 
     def measure(self, task: Task, golds: Sequence[Gold], answer: Answer) -> CaseComparison | None:  # noqa: ARG002
-        """The items of a task that is left out; none of those that need a file are judged."""
+        """The items of a task that is left out: items that need a file are not judged."""
         options = _options(task.checker)
         if any(_is_deterministic(item) for item in options.items):
             return None

@@ -31,7 +31,7 @@ REPLY = "reply.json"
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
 MOST_STEPS = 3 * MAX_STEPS
-"""Steps that all patterns of a list may take together on an answer."""
+"""The most matching steps that all patterns of a list together may take on one answer."""
 _MAX_REPLY_CHARS = 5_000_000
 _MAX_DEPTH = 200
 

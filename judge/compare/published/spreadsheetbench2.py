@@ -6,12 +6,12 @@ functions. What it does that a reader would not expect:
 - Numbers agree up to 1 % of the larger one, so that the years 2023 and 2024 do. Dates become whole
   days first, and then agree up to 1 % of their serial number, which is more than a year.
 - ``-``, ``N/A``, ``#DIV/0!`` and their like mean the same. None is 0, the empty string is not.
-- Strings are whatever number Python reads in them, rounded to two decimals; ``nan`` differs from
-  itself. Strings that begin with ``=`` are compared without dollar signs and case, even if they
-  are not formulas.
+- Strings that Python reads as numbers are those numbers, rounded to two decimals; ``nan``
+  differs from itself. Strings that begin with ``=`` are compared without dollar signs
+  and case, even if they are not formulas.
 - If one of two cells shows an error, what counts is their formulas, and neither values nor colours.
 - A sheet that the input or the gold lacks holds no cell at all, whatever its range says. It is
-  found by its name, or by that in lower case and without outer spaces.
+  looked up by its name, or by the name in lower case without outer spaces.
 - Colours of fonts are looked up in the theme that Office has by default, whatever theme the
   workbook has; indexed and automatic colours are black. Letter case of a colour counts.
 """

@@ -104,7 +104,7 @@ def sheet_print(judged: Judged, rule: Rule) -> Said | None:
 
 
 def sheet_fuzzy(judged: Judged, rule: Rule) -> Said | None:
-    """Whether the text of ranges is alike."""
+    """Whether the text of ranges is similar."""
     expected, actual = judged.pair(rule)
     texts = _Texts(judged.grid(expected).values, judged.grid(actual).values)
     for entry in option_of(rule, "rules"):
@@ -148,7 +148,7 @@ class _Texts:
     actual: Mapping[int, CellValue]
 
     def alike(self, rule: Rule, key: int) -> bool:
-        """Whether the text of a cell is alike in the way that the rule asks."""
+        """Whether the text of a cell is similar in the way that the rule requires."""
         expected, actual = text_of(self.expected.get(key)), text_of(self.actual.get(key))
         alike = texts_alike(rule, prepared_text(rule, actual), prepared_text(rule, expected))
         if alike is None:

@@ -21,7 +21,7 @@ from judge.files.documents import written
 from judge.workbook.address import parse_cell, parse_window
 
 _Check = Callable[[object], Iterator[str]]
-"""Says what is wrong with the value of an option, one line each."""
+"""Says what is wrong with the values of options, one line for each fault."""
 
 _COMPARISONS = ("eq", "ne", "le", "lt", "ge", "gt")
 METHODS = (

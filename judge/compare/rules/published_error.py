@@ -23,7 +23,7 @@ class PublishedError(Exception):
         kind: name of the Python exception.
         message: its message.
         side: whose fault it is.
-        index: of the rule that it raises over, from 0; None if it is not known.
+        index: the index of the rule that it raises over, from 0; None if it is not known.
     """
 
     def __init__(self, kind: str, message: str, side: Side | None = None) -> None:

@@ -297,7 +297,7 @@ _TEXT = VariableRule(AnswerType.TEXT)
 def _is_permutation(
     answer: Sequence[object], gold: Sequence[object], same: Callable[[object, object], bool]
 ) -> bool:
-    """Whether two lists of one length have the same items, each as often."""
+    """Whether two lists of the same length hold the same items, equally often."""
     if len(gold) ** 2 > _MAX_PAIRS:
         # Too many to try each with each; in sorted order, items that agree are next to each other.
         pairs = zip(sorted(answer, key=_sort_key), sorted(gold, key=_sort_key), strict=True)

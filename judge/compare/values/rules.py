@@ -65,7 +65,7 @@ class VariableRule:
         match: how it is compared.
         tolerance: how far a number may be from the gold's; None for the usual one.
         relative_tolerance: the same as a share of the gold; None for the usual one.
-        operands: the numbers that an expression has to use, each as often as it is named; None
+        operands: the numbers that an expression has to use, as often as each is named; None
             for those of the gold.
     """
 

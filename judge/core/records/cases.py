@@ -12,8 +12,8 @@ class CaseRun(TypedDict, total=False):
 
     ``status`` is that of :class:`judge.sandbox.contract.RunStatus`, or ``finished`` for an output
     that was made elsewhere, ``typed`` for an ``answer`` that is text, or ``episode`` for what was
-    left on a desktop; ``ended`` says how that episode did, ``gui_only`` whether it claims to have
-    used nothing but mouse and keyboard, and ``origin`` whether the values in a file were trusted
+    left on a desktop; ``ended`` says how that episode ended, ``gui_only`` whether it claims to have
+    used only mouse and keyboard, and ``origin`` whether the values in a file were trusted
     (:class:`judge.core.submission.Origin`). ``stdout`` and ``stderr`` are the first, or last,
     characters.
     """
@@ -114,8 +114,8 @@ class SharesRecord(TypedDict):
 class LossRecord(TypedDict):
     """Something that the input had, the gold kept, and the output lost.
 
-    ``kept`` and ``left`` say how much of it there should be, and is: cells of rules and formulas,
-    or how many of anything else.
+    ``kept`` is how much of it there should be, ``left`` how much there is: cells of rules and
+    formulas, otherwise a count.
     """
 
     kind: str

@@ -297,7 +297,7 @@ class SuspectedCase(TypedDict):
     case: int | None
     sign: str
     certainty: str
-    standing: str
+    status: str
     summary: str
 
 
@@ -312,7 +312,7 @@ class ScoresWithout(TypedDict):
 
 
 class SuspectsReport(TypedDict):
-    """Scores without suspects, by the least certainty that is set aside; suspects by standing.
+    """Scores without suspects, by the least certainty that is set aside; suspects by status.
 
     ``by_list`` has them for each of the two lists alone: ``gold`` sets golds aside that may be
     wrong, ``case`` cases that say nothing.
@@ -320,7 +320,7 @@ class SuspectsReport(TypedDict):
 
     without: dict[str, ScoresWithout]
     by_list: NotRequired[dict[str, dict[str, ScoresWithout]]]
-    standing: dict[str, int]
+    by_status: dict[str, int]
     suspects: list[SuspectedCase]
 
 

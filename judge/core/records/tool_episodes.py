@@ -147,9 +147,9 @@ class ResultText(TypedDict):
     """The text of a result."""
 
     sha256: Sha256
-    """Of the whole text."""
+    """Hash of the whole text."""
     chars: Count
-    """Of the whole text."""
+    """Length of the whole text."""
     shown: str
     """As the model sees it."""
 
@@ -216,9 +216,9 @@ class ToolEpisodeEnd(TypedDict, total=False):
     cost: Amount | None
     seconds: Required[Amount | None]
     model_s: Amount
-    """Of the model's replies."""
+    """Seconds that the model took to reply."""
     tools_s: Amount
-    """Of calls."""
+    """Seconds that the calls took."""
     output: Required[Sha256 | None]
     output_bytes: Required[Count]
     changed: Required[bool]

@@ -139,13 +139,13 @@ class RequestQueue:
             assignment, sample = self._jobs[job]
             question = assignment.question
             context = replace(self.context, params=self._plan.params_of(question))
-            asker = TaskClient(context, question.id, sample)
+            client = TaskClient(context, question.id, sample)
             try:
                 openings = await self._solver.openings(assignment)
             except (WorkbookError, SuiteError, SandboxError):
                 continue
             for case, content in openings:
-                key, request = asker.request(({"role": "user", "content": content},), 1, case)
+                key, request = client.request(({"role": "user", "content": content},), 1, case)
                 if context.journal.find(key) is None and not self._is_cached(request):
                     yield PendingRequest(job, key, request)
 
@@ -352,7 +352,7 @@ class ResultsFile:
         if total and len(pending) == total and all(x.message == missing for x in failures.values()):
             raise InferenceError(
                 f"{self._path}: none of the {total} requests that are to be answered is in it",
-                hint="Requests are known by everything that is asked: suite, prompt, model and "
+                hint="A request is identified by all that it asks: suite, prompt, model and "
                 "parameters. Read the results into the run that --batch-file was given for.",
             )
         return Outcome(failures)

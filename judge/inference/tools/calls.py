@@ -85,7 +85,7 @@ def read_calls(calls: Sequence[ToolCall], ids: CallIds, turn: int) -> list[ReadC
 
     Args:
         calls: as they were sent.
-        ids: of the conversation.
+        ids: the ids of the conversation.
         turn: number of the reply.
     """
     found = []

@@ -59,7 +59,7 @@ class ToolSetting(Setting):
         call_s: seconds of a call.
         slow_call_s: seconds of a call of recalc and render.
         calls_s: seconds of all calls of an episode; no reply is requested after them.
-        minutes: of an episode, likewise; None for no bound.
+        minutes: the minutes of an episode; no reply is requested after them; None for no bound.
         timeouts: calls in a row that take too long, after which it ends.
         calls: calls of a reply that are done.
         silent: replies in a row without a call, after which it ends.
@@ -103,7 +103,7 @@ class Preset:
     """A file of ``inference/tools``.
 
     Attributes:
-        name: of the file.
+        name: the name of the file.
         tools: the tools that it names.
         setting: its rules.
         system: the system message.

@@ -196,7 +196,7 @@ def setting_row(
     """A line of a table as the papers print them.
 
     Args:
-        name: of the run, if there are several.
+        name: the name of the run, if there are several.
         run: the document of run.json.
         scored: its submissions: all of them episodes, or none.
         columns: classes of tasks.
@@ -229,7 +229,7 @@ def setting_row(
 def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
     """The classes of tasks that the tables of a suite tell apart; none if it is not available.
 
-    Of a suite without tables, its divisions take their place, unless they have too many groups.
+    A suite without tables has its divisions instead, unless they have too many groups.
     """
     if suite is None:
         return ()
@@ -324,7 +324,7 @@ def compare_episodes(
     """Turns, actions and seconds of every pair of runs.
 
     Args:
-        names: of the runs.
+        names: the names of the runs.
         runs: the runs.
         common: the tasks that are compared.
         method: confidence, resamples and seed.
@@ -352,9 +352,9 @@ def setting_rows(
     A run without episodes is next to them with what its programs solved, as the papers have it.
 
     Args:
-        names: of the runs.
+        names: the names of the runs.
         runs: the runs.
-        scores: of the submissions of each run, in their order.
+        scores: the scores of the submissions of each run, in their order.
         common: the tasks that are compared.
         method: confidence, resamples and seed.
     """

@@ -29,7 +29,7 @@ class EpisodeEntry:
         model: the chat model; ``human`` for a person.
         observation: what was shown.
         action_space: the language of the actions.
-        gui_only: whether actions could do nothing but use mouse and keyboard.
+        gui_only: whether actions could only use mouse and keyboard.
         as_published: corrections of the published desktops that were left out.
         ended: how it ended, a key of :data:`ENDINGS`; None for one that was interrupted.
         turns: turns that were taken.
@@ -93,7 +93,7 @@ class SettingRow:
     """One setting, as a line of the papers' tables.
 
     Attributes:
-        name: of the run, where several runs are compared; otherwise empty.
+        name: the name of the run, where several runs are compared; otherwise empty.
         model: the chat model; ``human`` for a person.
         observation: what was shown.
         action_space: the language of the actions; of a run without episodes, its setting.
@@ -102,7 +102,7 @@ class SettingRow:
         instruction: the phrasing of the instructions, ``both`` where there are two; empty in a
             suite without phrasings.
         oracle_plan: whether the steps of an expert were given with the instruction.
-        gui_only: whether actions could do nothing but use mouse and keyboard.
+        gui_only: whether actions could only use mouse and keyboard.
         details: further settings by their names for people, such as ``turns at most``; tables show
             those in which their rows differ.
         episodes: how many there are; 0 for a run that is compared and has none.
@@ -234,7 +234,7 @@ def read_entries(run: Path, keys: Iterable[Key]) -> tuple[dict[Key, EpisodeEntry
 
     Args:
         run: the results directory.
-        keys: of the cases.
+        keys: the keys of the cases.
 
     Returns:
         The entries of those that have an episode; and a note if some cannot be read.

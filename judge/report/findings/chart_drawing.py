@@ -22,8 +22,8 @@ class Canvas:
     """Shapes in the order in which they are drawn.
 
     Args:
-        width: of the drawing.
-        height: of the drawing.
+        width: the width of the drawing.
+        height: the height of the drawing.
     """
 
     def __init__(self, width: int, height: int) -> None:
@@ -448,7 +448,7 @@ class _Bands:
         return room / self.count
 
     def start(self, index: int) -> float:
-        """The begin of the room of a category; horizontal bars begin at the bottom."""
+        """Where the space of a category begins; horizontal bars begin at the bottom."""
         if self.lying:
             return self.area.bottom - (index + 1) * self.width
         return self.area.left + index * self.width

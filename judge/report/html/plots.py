@@ -158,7 +158,7 @@ def time_against_size(tasks: Sequence[Mapping[str, Any]]) -> Markup | None:
 
 
 class _LogAxis:
-    """Powers of ten (and two and five between, where few fit) on a line."""
+    """Powers of ten on a line, with twice and five times each if only few fit."""
 
     def __init__(self, values: Sequence[float], start: float, end: float) -> None:
         low, high = math.log10(min(values)), math.log10(max(values))

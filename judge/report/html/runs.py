@@ -154,7 +154,7 @@ def _effects(runs: Sequence[Mapping[str, Any]]) -> list[tuple[str, Markup]]:
 
 
 def numbers_of(document: Any) -> dict[str, Any]:
-    """What templates print the numbers of a document with, by their places."""
+    """The functions with which templates print numbers of a document, given their paths."""
     figures = Figures(document)
     return {
         "n": figures.number,

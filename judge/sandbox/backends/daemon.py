@@ -86,7 +86,7 @@ class ContainerSpec:
         image: its image.
         command: its main program.
         user: ``uid:gid`` of the main program.
-        environment: of the main program.
+        environment: the environment of the main program.
         memory_bytes: memory and swap together.
         processes: processes and threads.
         mounts: folder -> options of the tmpfs there.

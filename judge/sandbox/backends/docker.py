@@ -221,7 +221,7 @@ def content_identity(tag: str, labels: Mapping[str, str], architecture: str) -> 
     Args:
         tag: the tag, which is a digest of the recipe and of the pinned packages.
         labels: the image's: the version of its interpreter, and the base that a user chose.
-        architecture: of the daemon's machine.
+        architecture: the architecture of the daemon's machine.
     """
     base = labels.get(BASE_LABEL)
     python = f"Python {labels.get(PYTHON_LABEL, '')}, {architecture}"

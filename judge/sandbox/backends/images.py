@@ -66,7 +66,7 @@ def build_debian_image(
     """Imports the tarball of a recipe if the image does not exist yet.
 
     Args:
-        name: of the root.
+        name: the name of the root.
         recipe: what the tarball is made of.
         tarball: returns the tar file, which is made when it is needed.
         report: called with each step.

@@ -35,7 +35,7 @@ PYTHONPATH=/opt/judge/app exec /usr/bin/python3 -s -P -c \\
     'import sys; from judge.cli.main import main; sys.argv[0] = "judge"; main()' "$@"
 """
 _TOOLS = ("./usr/bin/bash", "./usr/lib/*/libtinfo.so*")
-"""What agent frameworks start commands with."""
+"""The shell with which agent frameworks start commands."""
 _DATA = ("dataset", "inference")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "data", "grid")

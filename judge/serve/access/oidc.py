@@ -116,7 +116,7 @@ def finish(
     Args:
         server: this one.
         provider: where it began.
-        cookie: of the flow.
+        cookie: the cookie of the flow.
         asked: the address that the browser was sent back to, with its query.
         back: the same without it.
 

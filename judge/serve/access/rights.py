@@ -40,7 +40,7 @@ class Viewer:
         account: their account's id; None for a visitor.
         name: their account's name.
         roles: on the whole server.
-        scopes: of the token; all of them in a session of the pages.
+        scopes: the scopes of the token; all of them in a session of the pages.
         teams: ids of the accounts that they act for, their own first of all.
         authored: ids of the suites of which they are an author.
         reviewed: ids of the suites that name them as a reviewer.
@@ -253,7 +253,7 @@ def require_suite_role(viewer: Viewer, role: SuiteRole, suite: str) -> str:
 
 
 def phase_state(phase: dict[str, Any], now: str) -> PhaseState:
-    """The state of a phase: by hand if it was set, otherwise by its times.
+    """The state of a phase: the one that was set by hand, or else the one that its times give.
 
     Args:
         phase: its row.
@@ -283,7 +283,7 @@ def level_for(
     """How much of the verdicts somebody sees in a phase.
 
     Authors see all verdicts of submissions to their suites. When the phase is published, so does
-    everybody who sees the submission. Cells are never shown of a hidden split.
+    everyone who sees the submission. Cells are never shown of a hidden split.
     """
     level = split_level(suite, phase["split"])
     if viewer.authors(suite["id"]) or state is PhaseState.PUBLISHED:

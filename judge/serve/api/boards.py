@@ -315,7 +315,7 @@ def version_view(version: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _made(version: Mapping[str, Any], level: str) -> str:
-    """When a version was made, and so a submission judged: in slots where that is withheld."""
+    """When a version was made; in slots if it would tell when a submission was judged."""
     return str(
         version["created"] if Level(level).shows(Level.VERDICTS) else slot(version["created"])
     )
@@ -446,7 +446,7 @@ def _with_result(connection: sa.Connection, viewer: Viewer, submission: str) -> 
 def signed_result(
     server: Server, connection: sa.Connection, submission: Mapping[str, Any]
 ) -> bytes:
-    """The envelope of a submission's result, the same for everybody who may have it.
+    """The envelope of a submission's result, the same for everyone who may see it.
 
     Raises:
         Problem: 409, it has not been judged.

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import ipaddress
 import json
 import math
 import threading
@@ -18,6 +19,7 @@ from fastapi import Depends, Query, Request, Response
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from judge.serve.access.rights import Viewer
 from judge.serve.context import Caller, Server, server_of
 from judge.serve.problems import KINDS, MEDIA_TYPE, Problem
 
@@ -26,7 +28,7 @@ _MOST_BUCKETS = 10_000
 _MAC_BYTES = 16
 
 RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
-"""Requests in a minute of one token, or of one address without token, by kind of request."""
+"""Requests in a minute of one account, or of one address without token, by kind of request."""
 
 Limit = Annotated[int, Query(ge=1, le=200, description="Items on a page.")]
 Cursor = Annotated[str | None, Query(max_length=200, description="From the link to the next page.")]
@@ -158,9 +160,21 @@ class Rates:
             del self._buckets[next(iter(self._buckets))]
 
 
-def who(caller: Caller) -> str:
-    """By whom requests are counted."""
-    return caller.credential or f"address:{caller.address}"
+def who(caller: Viewer) -> str:
+    """By whom requests are counted: an account, whichever of its tokens it sends, or an address.
+
+    With one address of IPv6 comes its whole network of 64 bits.
+    """
+    if caller.account is not None:
+        return caller.account
+    try:
+        ip = ipaddress.ip_address(caller.address or "")
+    except ValueError:
+        return f"address:{caller.address}"
+    if isinstance(ip, ipaddress.IPv6Address):
+        mapped = ip.ipv4_mapped
+        return f"address:{mapped or ipaddress.IPv6Network((int(ip), 64), strict=False)}"
+    return f"address:{ip}"
 
 
 def rates_of(server: Server) -> Rates:
@@ -220,7 +234,7 @@ class Page:
     cursor: str | None
 
     def since(self, of: str) -> Any:
-        """What the last item of the page before was ordered by; None on the first page."""
+        """The sort key of the last item on the previous page; None on the first page."""
         return None if self.cursor is None else cursor_value(self.server, of, self.cursor)
 
     def cut(self, of: str, rows: list[dict[str, Any]], by: str) -> list[dict[str, Any]]:

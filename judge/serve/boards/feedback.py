@@ -158,8 +158,8 @@ def leaks(tasks: int, cases: int, submissions: int) -> list[Leak]:
     """What each level tells at most about a split.
 
     Args:
-        tasks: of the split.
-        cases: of the split.
+        tasks: the tasks of the split.
+        cases: the cases of the split.
         submissions: that a team can make in a phase.
     """
     steps = round(1 / STEP) + 1

@@ -51,8 +51,8 @@ def leak_lines(server: Server, name: str, submissions: int) -> list[str]:
 
     Args:
         server: the server.
-        name: of a suite.
-        submissions: of a team in a phase.
+        name: the name of a suite.
+        submissions: the submissions of a team in a phase.
 
     Raises:
         UsageError: there is no such suite.

@@ -1,6 +1,6 @@
 """Signs that somebody submits in order to learn golds, for the authors of a suite.
 
-Two of them: programs of an account for one task that differ in nothing but their literals, which
+Two of them: programs of an account for one task that differ only in their literals, which
 ask for one gold again and again; and wrong answers that accounts have in common, as people have
 who share what they have learned, or who are one person. Neither proves anything; both say where
 to look.

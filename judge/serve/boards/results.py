@@ -38,8 +38,8 @@ class Scored:
     """Scores of a submission on a split.
 
     Attributes:
-        means: of each task, several samples averaged: 0 for a task without an answer, none for one
-            whose cases are all set aside.
+        means: the score of each task, averaged over its samples: 0 for a task without an answer,
+            none for one whose cases are all set aside.
         answered: tasks with an answer.
         samples: the most samples that a task has.
         set_aside: cases that are not scored, by verdict.
@@ -54,7 +54,7 @@ class Scored:
         """The scores with their intervals, as signed documents have them.
 
         Args:
-            tasks: of the split.
+            tasks: the tasks of the split.
             level: of feedback; where it shows no verdicts, soft scores and codes would tell them.
         """
         document = {
@@ -146,7 +146,7 @@ def sealed(rows: Sequence[VerdictRow], scores: Mapping[str, Any], secret: bytes,
     Args:
         rows: all cases.
         scores: those that follow from them.
-        secret: of the server, from which the salts are made.
+        secret: the secret of the server, from which the salts are made.
         of: id of the judging.
     """
     values: list[object] = [scores, *_ordered(rows)]
@@ -199,10 +199,10 @@ def result_of(
         head: server, submission, suite, phase and conditions.
         rows: all cases of the judging.
         shown: the same as far as the budget of each gold tells them.
-        tasks: of the split.
+        tasks: the tasks of the split.
         level: the feedback level of the split, which decides what is signed in clear. It must not
             be the level of the one who asks: a result has one form.
-        secret: of the server.
+        secret: the secret of the server.
     """
     scores = scored(rows, tasks).document(len(tasks))
     body = {
@@ -269,7 +269,7 @@ class Verification:
         broken: the level that does not hold; None if none was found broken.
         why: why it does not hold, or why the check ended where it did.
         document: what was signed; empty if it cannot be read.
-        key_id: of the key that signed it.
+        key_id: the id of the key that signed it.
     """
 
     level: int

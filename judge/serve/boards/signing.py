@@ -160,7 +160,7 @@ def envelope_of(
 
     Args:
         body: the canonical document.
-        signature: over it.
+        signature: its signature.
         openings: what opens the body's commitments, once it may be shown.
     """
     envelope: dict[str, Any] = {

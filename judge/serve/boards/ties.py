@@ -124,7 +124,7 @@ def rank_intervals(
     """The rank interval of each entry.
 
     Args:
-        scores: of the entries.
+        scores: the scores of the entries.
         p_holm: adjusted p of each pair (first, second), first < second.
         alpha: the level below which two entries differ.
     """
@@ -145,8 +145,8 @@ def smallest_differences(
     """What a board could show between two of its entries.
 
     Args:
-        tasks: of the board.
-        entries: of the board.
+        tasks: the tasks of the board.
+        entries: the entries of the board.
         spreads: standard deviations of the differences of soft scores, of the pairs that have one.
         method: the confidence is used.
     """
@@ -167,11 +167,11 @@ def ties_of_shown(
     Without pairs of tasks, two scores are compared as if their tasks were different ones: the
     normal test with the variance p (1 - p) / n, the largest that scores from 0 to 1 with this mean
     can have. Systems mostly solve the same tasks, so this test finds fewer differences than the
-    paired one. It uses nothing but the scores that the board shows.
+    paired one. It uses only the scores that the board shows.
 
     Args:
         scores: as shown, from 0 to 1.
-        tasks: of the board.
+        tasks: the tasks of the board.
         method: the confidence is used.
     """
     p = {

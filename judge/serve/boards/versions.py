@@ -98,7 +98,7 @@ class Entry:
     """One account on a board.
 
     Attributes:
-        row: of the submission, with the account's name and the judging.
+        row: the row of the submission, with the account's name and the judging.
         scored: its scores by task; None where the level tells no more than a score.
         score: the score that ranks; None where the level tells none.
     """
@@ -616,7 +616,7 @@ def version_shown(
         connection: a connection.
         board: its row.
         author: whether an author of its suite asks, who sees through the freeze.
-        number: of the version; None for the last one.
+        number: the number of the version; None for the last one.
     """
     statement = (
         sa.select(t.board_version)

@@ -53,7 +53,7 @@ class Settled:
     Attributes:
         decided: how many reviewers have decided.
         needed: how many have to agree.
-        state: of the disputes now.
+        state: the state of the disputes now.
         revision: number of the new revision, if there is one.
         rejudging: id of the draft, if there is one.
         note: what a reviewer has to know: why the agreement has no correction.

@@ -46,7 +46,7 @@ class Group:
     """The disputes of one case that wait for a decision.
 
     Attributes:
-        id: of the suspect that they are; the id of the first dispute.
+        id: the id of the suspect that they are about; the id of the first dispute.
         suite: the row of their suite.
         disputes: their rows, the first of all first.
     """

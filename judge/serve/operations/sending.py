@@ -14,6 +14,7 @@ import enum
 import http.client
 import ipaddress
 import random
+import re
 import secrets
 import socket
 import ssl
@@ -46,6 +47,8 @@ _SECRET_BYTES = 32
 _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 _TUNNELS = (ipaddress.IPv6Network("2001::/32"), ipaddress.IPv6Network("2002::/16"))
+
+_ALLOWED_HOST = re.compile(r"(\*\.)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*(:[0-9]{1,5})?", re.ASCII)
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -180,6 +183,19 @@ def checked_url(url: str, hosts: Collection[str]) -> SplitResult:
             hint="Its operator allows hosts: `judge serve admin webhooks --allow HOST`.",
         )
     return parts
+
+
+def check_allowed_host(entry: str) -> None:
+    """Checks what an operator allows.
+
+    Raises:
+        UsageError: it is not the name of a host, with a port or without.
+    """
+    if _ALLOWED_HOST.fullmatch(entry) is None:
+        raise UsageError(
+            f"{entry[:100]!r} cannot be a host of webhooks",
+            hint="Allow a name, as ci.example.org, *.example.net or ci.example.org:8443.",
+        )
 
 
 def _allows(entry: str, host: str, port: int) -> bool:

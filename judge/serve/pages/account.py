@@ -36,7 +36,10 @@ router = APIRouter()
 OIDC = "oidc"
 """The setting with the provider of identities: issuer, client, secret, title."""
 
-_FLOW = "judge-flow"
+
+def _flow_cookie(server: Server) -> str:
+    """Name of the cookie of a flow; of the form that no other host of the domain can set."""
+    return f"{server.cookie}-flow"
 
 
 @router.get("/me")
@@ -161,7 +164,7 @@ async def provider_posted(request: Request, server: ThisServer) -> Response:
     )
     answer = RedirectResponse(url, 303)
     answer.set_cookie(
-        _FLOW,
+        _flow_cookie(server),
         flow,
         max_age=600,
         path="/",
@@ -176,15 +179,21 @@ async def provider_posted(request: Request, server: ThisServer) -> Response:
 async def provider_answered(request: Request, server: ThisServer, looker: Looker) -> Response:
     """Takes the browser that comes back from the provider, and begins a session."""
     provider, oidc = provider_of(server), _oidc()
-    flow = request.cookies.get(_FLOW, "")
+    flow = request.cookies.get(_flow_cookie(server), "")
     back = _back(request, server)
+    session = await session_of(request)
+    signed_in_as = None if session is None else session.viewer.account
     asked = f"{back}?{request.url.query}"
 
     def begin() -> str | None:
         identity, account = oidc.finish(server, provider, flow, asked, back)
+        if account is not None and account != signed_in_as:
+            raise Problem("forbidden", "Another account began to connect an identity: begin again.")
         with server.database.writing(looker.actor()) as transaction:
-            session: str | None = oidc.signed_in(transaction, identity, account)
-            return session
+            begun: str | None = oidc.signed_in(transaction, identity, account)
+            if begun is not None and session is not None:
+                sign_out(transaction, session.id)
+            return begun
 
     cookie = await run_in_threadpool(begin)
     if cookie is None:
@@ -193,7 +202,9 @@ async def provider_answered(request: Request, server: ThisServer, looker: Looker
         )
     else:
         answer = with_session(go(server, "/"), server, cookie)
-    answer.delete_cookie(_FLOW, path="/", secure=server.options.secure, httponly=True)
+    answer.delete_cookie(
+        _flow_cookie(server), path="/", secure=server.options.secure, httponly=True
+    )
     return answer
 
 

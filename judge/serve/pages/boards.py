@@ -171,7 +171,7 @@ def compare_page(
 ) -> Response:
     """Two entries compared."""
     if x is None or len(x) != 2:
-        raise Problem("invalid", "Mark two entries of the board, and compare them then.")
+        raise Problem("invalid", "Mark two entries of the board first, then compare them.")
     with server.database.reading() as connection:
         row = find(connection, looker, t.board, board)
         setting, one = entry_of(connection, looker, row, x[0])
@@ -251,7 +251,7 @@ def entry_page(request: Request, entry: str, server: ThisServer, looker: Looker)
 
 @router.get("/entries/{entry}/report")
 def entry_report_page(request: Request, entry: str, server: ThisServer, looker: Looker) -> Response:
-    """The report of an entry with its cells, where the level shows them."""
+    """The report of an entry; it has the cells if the feedback level shows them."""
     document, *where = _results(server, looker, entry)
     title = document["system"] or document["account"]
     return report_page(request, looker, f"/entries/{entry}", entry, title, *where)
@@ -289,9 +289,9 @@ def report_page(
     Args:
         request: which asks for it.
         viewer: who may see its cells.
-        path: of the page of what it is about.
+        path: the path of the page of what it is about.
         submission: that has these results.
-        title: of that page.
+        title: the title of that page.
         results: the directory.
         suite: its suite.
     """

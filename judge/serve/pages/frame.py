@@ -1,5 +1,7 @@
 """The frame of all pages: who looks, forms that nobody else can send, templates, style, errors.
 
+In addition, addresses that programs know: problems, watchdogs, signing keys, the OpenAPI document.
+
 A family of pages is a module with a ``router``, a template for each page that extends
 ``base.html``, and a row of :data:`judge.serve.app.PAGE_ROUTES`. Pages have no style and no script
 of their own: the policy allows what ``/static`` serves, and nothing else.
@@ -13,12 +15,19 @@ from functools import cache
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Request
 from jinja2 import Environment
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 
 from judge.report.html.page import Assets, asset, environment
 from judge.report.html.render import REPORT
@@ -26,8 +35,10 @@ from judge.report.html.runs import LIST_KEYS
 from judge.serve.access.accounts import Session
 from judge.serve.access.rights import Viewer
 from judge.serve.api.limits import rates_of, who
+from judge.serve.boards.versions import boards_of
 from judge.serve.context import Caller, Server, ThisServer, server_of, session_of
-from judge.serve.problems import Problem, not_found
+from judge.serve.problems import KINDS, Problem, not_found
+from judge.serve.store import tables as t
 from judge.version import __version__
 
 router = APIRouter()
@@ -83,9 +94,9 @@ def show(
         request: which asks for it.
         viewer: who asks.
         template: a template that extends ``base.html``.
-        title: of the page.
-        status: of the answer.
-        headers: of the answer, besides those of every page.
+        title: the title of the page.
+        status: the status of the answer.
+        headers: the headers of the answer, besides those of every page.
         context: what the template is filled with, besides ``viewer``, ``prefix``, ``form_token``
             and ``title``.
     """
@@ -135,7 +146,7 @@ async def posted(request: Request) -> FormData:
     if session is None:
         raise Problem("unauthorized", "The session has ended: sign in again.")
     check_origin(request, server)
-    rates_of(server).take("change", str(session.viewer.credential))
+    rates_of(server).take("change", who(session.viewer))
     form = await read_form(request, MAX_FORM_BYTES)
     check_token(server, session, form)
     return form
@@ -242,3 +253,47 @@ def static(name: str, server: ThisServer) -> Response:
         text = f"{text}\n{asset(f'serve.{suffix}', __package__)}"
     kind = "text/css" if suffix == "css" else "text/javascript"
     return Response(text, media_type=kind, headers=_CACHED)
+
+
+# -- what programs know ---------------------------------------------------------------------------
+
+
+@router.get("/problems/{name}")
+def problem(request: Request, looker: Looker, name: str) -> Response:
+    """The page of a kind of problem."""
+    kind = KINDS.get(name)
+    if kind is None:
+        raise not_found()
+    if not wants_page(request):
+        return PlainTextResponse(f"{kind.title} ({kind.status})\n\n{kind.explanation}\n")
+    return show(request, looker, "problem.html", kind.title, problem=Problem(name), instance=None)
+
+
+@router.get("/healthz")
+def health() -> Response:
+    """The process answers."""
+    return JSONResponse({"status": "ok"})
+
+
+@router.get("/readyz")
+def ready(server: ThisServer) -> Response:
+    """The process answers, and reaches its database and its data folder."""
+    server.database.last_event()
+    if not server.folder.has_space():
+        return JSONResponse({"status": "no space"}, status_code=503)
+    return JSONResponse({"status": "ready"})
+
+
+@router.get("/.well-known/judge-keys.json")
+def keys(server: ThisServer) -> Response:
+    """The public keys, the current one last; a rotated key stays."""
+    with server.database.reading() as connection:
+        now = connection.execute(sa.select(t.Now())).scalar_one()
+    listed = boards_of(server).public_keys(now)
+    return JSONResponse({"keys": listed}, headers={"Cache-Control": "public, max-age=300"})
+
+
+@router.get("/v1/openapi.json")
+def document(request: Request) -> Response:
+    """The OpenAPI document."""
+    return JSONResponse(request.app.openapi(), headers={"Cache-Control": "public, max-age=300"})

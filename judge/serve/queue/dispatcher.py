@@ -401,6 +401,12 @@ class Dispatcher:
             return None
         with self._work:
             running = [one.claim.judging for one in self._running.values() if one.ended is None]
+            # Their next would begin in the moment that the slow clock hides.
+            untold = {
+                one.claim.judging["account"]
+                for one in self._running.values()
+                if one.ended is not None
+            }
         if any(judging["alone"] for judging in running):
             return None
         for lanes in self._lanes(sum(one["lane"] == Lane.REJUDGE for one in running)):
@@ -411,6 +417,7 @@ class Dispatcher:
                     lanes,
                     alone=not running,
                     without=self._held_elsewhere(),
+                    waiting=untold,
                 )
             if taken is not None:
                 self._claims += 1

@@ -129,6 +129,7 @@ def claim(
     *,
     alone: bool,
     without: Collection[str] = (),
+    waiting: Collection[str] = (),
 ) -> Claim | None:
     """Takes the next judging, if there is one.
 
@@ -138,9 +139,12 @@ def claim(
         lanes: what it may take now.
         alone: whether it has nothing else in work, so that suspicious ones may come.
         without: ids of judgings that it cannot do now.
+        waiting: ids of accounts that get no turn now.
     """
-    statements = _claiming(frozenset(lanes), alone, bool(without))
+    statements = _claiming(frozenset(lanes), alone, bool(without), bool(waiting))
     parameters = {"without": sorted(without)} if without else {}
+    if waiting:
+        parameters["waiting"] = sorted(waiting)
     account = transaction.execute(statements.account, parameters).scalar()
     if account is None:
         return None
@@ -160,14 +164,14 @@ def claim(
 
 @dataclass(frozen=True, slots=True)
 class _Claiming:
-    """The statements of a claim: whose turn it is, and which of its judgings."""
+    """The statements of a claim: which account is next, and which of its judgings."""
 
     account: sa.Select[Any]
     judging: sa.Select[Any]
 
 
 @functools.cache
-def _claiming(lanes: frozenset[Lane], alone: bool, without: bool) -> _Claiming:
+def _claiming(lanes: frozenset[Lane], alone: bool, without: bool, waiting: bool) -> _Claiming:
     waits = sa.and_(
         _J.account == _A.id, _J.state == JudgingState.QUEUED, _J.lane.in_(sorted(lanes))
     )
@@ -175,6 +179,8 @@ def _claiming(lanes: frozenset[Lane], alone: bool, without: bool) -> _Claiming:
         waits = sa.and_(waits, _J.alone.is_(False))
     if without:
         waits = sa.and_(waits, _J.id.not_in(sa.bindparam("without", expanding=True)))
+    if waiting:
+        waits = sa.and_(waits, _A.id.not_in(sa.bindparam("waiting", expanding=True)))
     account = (
         sa.select(_A.id)
         .where(
@@ -487,7 +493,7 @@ _NEXT_VERSION = (
 
 
 def _give_turn_back(transaction: Transaction, judging: Mapping[str, Any]) -> None:
-    """The quota does not count a submission that the judge failed, or that never began."""
+    """The quota does not count a submission on which the judge failed, or that never began."""
     if judging["rejudging"] is None:
         transaction.execute(
             sa.update(t.submission).where(_S.id == judging["submission"]).values(counts=False)

@@ -36,7 +36,7 @@ class Watcher:
     Args:
         database: where they are.
         folder: in which results directories tell how far a judging came.
-        name: of the process, for the audit log.
+        name: the name of the process, for the audit log.
         patience_s: see :data:`LEASE_S`.
         clock: seconds that never go back.
     """

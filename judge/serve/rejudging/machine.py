@@ -459,7 +459,8 @@ def apply(
         raise Problem("conflict", "Members of the rejudging are not judged.")
     if applying.another_person and applying.account in _correctors(transaction, row):
         raise Problem(
-            "conflict", "This suite wants another person to apply than who opened or corrected."
+            "conflict",
+            "In this suite, somebody who neither opened it nor decided its disputes applies it.",
         )
     changed = row["diff"]["changed"]
     if applying.changed != changed:

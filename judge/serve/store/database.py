@@ -257,7 +257,7 @@ class Changes:
     the database was away.
 
     Args:
-        engine: of the database.
+        engine: the engine of the database.
     """
 
     def __init__(self, engine: sa.Engine) -> None:

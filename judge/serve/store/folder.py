@@ -79,7 +79,7 @@ class DataFolder:
         return self.path / "locks" / f"{name}.lock"
 
     def temporary(self) -> Path:
-        """The folder of what is being made."""
+        """The folder of files that are still being written."""
         return self.path / "tmp"
 
     def free_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""Identifiers of everything that the server keeps: sortable by time, and not to be guessed."""
+"""Identifiers of everything that the server keeps: sortable by time, and impossible to guess."""
 
 from __future__ import annotations
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 
+from judge.recalc.conversions import UnsureError, text_number
 from judge.suspects.books import CellAddress, agree, same_constant
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
-from judge.workbook.cell import CellValue
+from judge.workbook.cell import CellValue, ErrorValue
+from judge.workbook.number_formats import to_serial
 
 MIN_EXAMPLES = 2
 SHARE = 0.6
@@ -28,6 +32,10 @@ class ContradictedExample:
             "counts as examples only if the gold keeps most of it"
         ),
         (
+            "where the gold says the same in another form, only columns count of which the input "
+            "leaves cells to be filled in"
+        ),
+        (
             "examples that a later case took over from case 1 without a change are left out: they "
             "were simply not computed again"
         ),
@@ -44,7 +52,23 @@ class ContradictedExample:
     def _case(
         self, material: TaskMaterial, case: CaseMaterial, first: CaseMaterial
     ) -> Iterator[Suspect]:
-        if case.ranges != case.input_ranges or not case.answer_formulas:
+        if case.ranges != case.input_ranges:
+            return
+        examples = _examples(case)
+        other_form = [
+            address
+            for address in examples
+            if is_other_form(case.input.value(address), case.answer.get(address))
+        ]
+        if other_form:
+            yield self._suspect(
+                material,
+                case,
+                other_form,
+                Certainty.LIKELY,
+                "the same content in another form, and the form is compared: an answer like the "
+                "input's examples is rejected",
+            )
             return
         same, apart = 0, []
         for address in case.answer_formulas:
@@ -55,19 +79,71 @@ class ContradictedExample:
                 same += 1
             elif case is first or not same_constant(given, first.input.value(address)):
                 apart.append(address)
-        if not apart or same < MIN_EXAMPLES or same < SHARE * (same + len(apart)):
-            return
-        address = apart[0]
-        yield suspect(
+        if apart and same >= MIN_EXAMPLES and same >= SHARE * (same + len(apart)):
+            yield self._suspect(
+                material,
+                case,
+                apart,
+                Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
+                f"the gold has the other {counted(same, 'example')} of the input as they are",
+            )
+
+    def _suspect(
+        self,
+        material: TaskMaterial,
+        case: CaseMaterial,
+        cells: Sequence[CellAddress],
+        certainty: Certainty,
+        why: str,
+    ) -> Suspect:
+        first = cells[0]
+        return suspect(
             material,
             case.number,
             self,
-            Certainty.LIKELY if case is not first else Certainty.POSSIBLE,
-            f"the gold's {address_in(case.gold, address)} is {shown(case.answer.get(address))}, "
-            f"the input shows {shown(case.input.value(address))} there{and_more(len(apart))}",
-            f"the gold has the other {counted(same, 'example')} of the input as they are",
-            [_evidence(case, address) for address in apart],
+            certainty,
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
+            f"the input shows {shown(case.input.value(first))} there{and_more(len(cells))}",
+            why,
+            [_evidence(case, address) for address in cells],
         )
+
+
+def _examples(case: CaseMaterial) -> list[CellAddress]:
+    """Constants of the input in columns of the answer that the gold fills in below or between."""
+    given: dict[tuple[str, int], list[CellAddress]] = defaultdict(list)
+    filled: set[tuple[str, int]] = set()
+    for address in sorted(case.answer):
+        column = (address.sheet, address.column)
+        value = case.input.value(address)
+        if value is None or value == "":
+            filled.add(column)
+        elif case.input.formula(address) is None and not isinstance(value, ErrorValue):
+            given[column].append(address)
+    return [cell for column, cells in given.items() if column in filled for cell in cells]
+
+
+def is_other_form(given: CellValue, gold: CellValue) -> bool:
+    """Whether two values say the same, and do not compare as equal.
+
+    Words in other letters, and a number, share or date next to the text of it.
+    """
+    if agree(given, gold) or isinstance(given, bool) or isinstance(gold, bool):
+        return False
+    if isinstance(given, str) and isinstance(gold, str):
+        return given.split() != gold.split() and given.casefold().split() == gold.casefold().split()
+    text, other = (given, gold) if isinstance(given, str) else (gold, given)
+    if not isinstance(text, str):
+        return False
+    try:
+        number = text_number(text)
+    except UnsureError:
+        return False
+    if number is None:
+        return False
+    if isinstance(other, dt.datetime | dt.date | dt.time):
+        other = to_serial(other)
+    return agree(number, other)
 
 
 def _evidence(case: CaseMaterial, address: CellAddress) -> Evidence:

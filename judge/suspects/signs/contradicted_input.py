@@ -9,6 +9,7 @@ alone.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -58,6 +59,10 @@ class ContradictedInput:
             "case has the change in the same cells, the sign is weaker, or left out"
         ),
         ("formulas that reach cells through names of other workbooks or macros are not followed"),
+        (
+            "in a task of one case, a row or column of which the gold changed half or more is "
+            "taken for the solution's work"
+        ),
         "in a gold of constants, only values that can be traced into the answer are sure",
     )
 
@@ -69,6 +74,8 @@ class ContradictedInput:
             changed = [
                 address for address in mine.changed if not _is_layout(material.cases, address)
             ]
+            if len(material.cases) == 1:
+                changed = without_whole_lines(case, changed)
             if not changed:
                 continue
             others = [by_case[other.number] for other in material.cases if other is not case]
@@ -192,6 +199,8 @@ def suspect_of_contradiction(
 LISTED = 10
 FEW = 20
 HEADING_ROWS = 2
+MIN_LINE = 5
+"""Changed cells of a row or column from which on it may have been rewritten."""
 
 
 def contradictions(case: CaseMaterial) -> Contradictions:
@@ -271,6 +280,30 @@ def _is_layout(cases: Sequence[CaseMaterial], address: CellAddress) -> bool:
         if len(cases) == 1 and not agree(text_as_number(given), gold):
             return False
     return True
+
+
+def without_whole_lines(case: CaseMaterial, changed: Sequence[CellAddress]) -> list[CellAddress]:
+    """The cells that the gold changed by themselves, without rows and columns that it rewrote.
+
+    Anyone who sorts a list, or writes headings again, changes most of a row or column. Where
+    another case tells the solution's work from a slip, this is not asked.
+    """
+    held: Counter[tuple[str, str, int]] = Counter()
+    for sheet in {address.sheet for address in changed}:
+        formulas = case.gold.formulas(sheet)
+        for key in case.gold.values(sheet):
+            if key not in formulas:
+                held.update(_lines(CellAddress(sheet, key)))
+    rewritten = Counter(line for address in changed for line in _lines(address))
+    whole = {
+        line for line, count in rewritten.items() if count >= MIN_LINE and count * 2 >= held[line]
+    }
+    return [address for address in changed if whole.isdisjoint(_lines(address))]
+
+
+def _lines(address: CellAddress) -> tuple[tuple[str, str, int], tuple[str, str, int]]:
+    """The row and the column of a cell."""
+    return (address.sheet, "row", address.row), (address.sheet, "column", address.column)
 
 
 def is_heading(cases: Sequence[CaseMaterial], case: CaseMaterial, address: CellAddress) -> bool:

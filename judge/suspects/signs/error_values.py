@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from judge.formulas.references import references
 from judge.formulas.traits import traits
@@ -12,6 +12,7 @@ from judge.suspects.books import CellAddress
 from judge.suspects.contract import address_in, and_more, counted, evidence, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.workbook.address import COLUMN_MASK
 from judge.workbook.cell import CellValue, ErrorValue
 
 CURLY = re.compile("[\u201c\u201d\u201e\u201f]")
@@ -59,7 +60,7 @@ class ErrorValues:
         answered = len(case.answer)
         explained = not written and _is_in_data(case, own)
         asked = any(_code(value) in material.task.instruction for value in own.values())
-        if asked or explained:
+        if asked or explained or (not written and _is_shown_before(case, own)):
             certainty = Certainty.POSSIBLE
         elif written:
             certainty = Certainty.SURE
@@ -92,6 +93,22 @@ class ErrorValues:
                 for address in sorted(own, key=lambda item: (item not in written, item))
             ],
         )
+
+
+def _is_shown_before(case: CaseMaterial, errors: Mapping[CellAddress, CellValue]) -> bool:
+    """Whether the input's own formulas show such errors in the columns of the answer.
+
+    Then the user knows them, and a question about something else leaves them as they are.
+    """
+    columns = {(address.sheet, address.column, _code(value)) for address, value in errors.items()}
+    before = {
+        (area.sheet, key & COLUMN_MASK, _code(value))
+        for area in case.ranges
+        if area.sheet in case.input
+        for key, value in case.input.values(area.sheet).items()
+        if isinstance(value, ErrorValue) and key in case.input.formulas(area.sheet)
+    }
+    return columns <= before
 
 
 def _is_error_text(value: CellValue) -> bool:

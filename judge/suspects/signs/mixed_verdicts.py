@@ -32,6 +32,7 @@ class MixedVerdicts:
     about = About.GOLD
     blind_spots = (
         "a program that is right by chance on easy cases fails the one that tells it apart",
+        "a case of a task of which the run fails more cases than it passes is only possible",
         "a case that some run passes is only possible: its gold can be reached",
         (
             "a run that passes fewer than half of its cases, or has no verdicts on record, makes a "
@@ -44,18 +45,19 @@ class MixedVerdicts:
         """One suspect for each case that a run fails next to cases that it passes."""
         if len(material.cases) < 2:
             return
-        answers = _answers(material)
+        by_run = answers_of(material)
         lost: dict[int, _Loss] = {}
         reached: set[int] = set()
-        for run, (strength, by_case) in answers.items():
+        for run, (strength, by_case) in by_run.items():
             passed = {
                 case.number
                 for case in material.cases
-                if case.number in by_case and not _differences(case, by_case[case.number])
+                if case.number in by_case and not differences_from(case, by_case[case.number])
             }
             reached |= passed
-            for number in by_case.keys() - passed if passed else ():
-                loss = _Loss(strength or 0.0, len(passed), run, by_case[number])
+            failed = by_case.keys() - passed if passed else set()
+            for number in failed:
+                loss = _Loss(strength or 0.0, len(passed), run, by_case[number], len(failed))
                 if number not in lost or loss[:2] > lost[number][:2]:
                     lost[number] = loss
         for case in material.cases:
@@ -66,15 +68,16 @@ class MixedVerdicts:
     def _case(
         self, material: TaskMaterial, case: CaseMaterial, loss: _Loss, *, is_reached: bool
     ) -> Iterator[Suspect]:
-        cells = _differences(case, loss.answer)
+        cells = differences_from(case, loss.answer)
         if any(isinstance(loss.answer.get(address), ErrorValue) for address in cells):
             return
         # A program that is mostly right, and right on a sister case, has the rule. A weaker one may
         # be right on a single case by chance, and an answer that is wrong almost everywhere is more
         # probably its own fault.
         few = len(cells) * 2 <= max(len(case.answer), 2)
+        # One that fails more cases of the task than it passes is as often wrong as the golds are.
         if loss.strength >= STRONG:
-            certain = not is_reached
+            certain = loss.sisters >= loss.failed and not is_reached
         else:
             certain = loss.strength >= FAIR and loss.sisters > 1 and few and not is_reached
         first = cells[0]
@@ -112,15 +115,17 @@ class _Loss(NamedTuple):
         sisters: how many other cases of the task it passes.
         run: the run.
         answer: its answer.
+        failed: how many cases of the task it fails.
     """
 
     strength: float
     sisters: int
     run: str
     answer: Answer
+    failed: int
 
 
-def _answers(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, Answer]]]:
+def answers_of(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, Answer]]]:
     """Run -> its strength, and case number -> its answer; the last of several outputs of a case."""
     answers: dict[str, tuple[float | None, dict[int, Answer]]] = {}
     for number, outputs in material.outputs.items():
@@ -130,7 +135,7 @@ def _answers(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int, 
     return answers
 
 
-def _differences(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
+def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
     """Cells in which an answer is not the gold's, in reading order."""
     return [
         address

@@ -121,7 +121,7 @@ def _values(case: CaseMaterial, sheet: str) -> Iterator[tuple[int, CellValue]]:
 def _odd_of(
     numbers: Mapping[int, float], addresses: Sequence[CellAddress], line: str
 ) -> Iterator[_Odd]:
-    """Numbers of one row, or column, of the answer that are not sums though most are."""
+    """The numbers of a row or column of the answer that are not sums, although most of it are."""
     added = {address: _before(numbers, address, line) for address in addresses}
     added = {address: run for address, run in added.items() if len(run) >= MIN_ADDED}
     # In a row of totals, all columns have as many numbers.

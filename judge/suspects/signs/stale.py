@@ -27,6 +27,7 @@ class Stale:
             "the gold is suspected without reason; a cell that only one engine computes is never "
             "sure"
         ),
+        "where the input shows a stored value as an example, the sign is only possible",
         "golds that a library wrote hold no values that could be out of date",
     )
 
@@ -48,11 +49,18 @@ class Stale:
         # If everything differs, the engines more probably lack something than the whole gold is
         # out of date; a few cells among many that agree are another matter.
         few = len(cells) * 2 <= total
+        # Where the input shows the stored value as an example, the engines are wrong.
+        shown_before = any(
+            case.input.formula(address) is None
+            and case.input.value(address) is not None
+            and agree(case.input.value(address), case.answer.get(address))
+            for address in cells
+        )
         yield suspect(
             material,
             case.number,
             self,
-            Certainty.LIKELY if few else Certainty.POSSIBLE,
+            Certainty.LIKELY if few and not shown_before else Certainty.POSSIBLE,
             f"the gold's {address_in(case.gold, first)} is {shown(case.answer.get(first))}, "
             f"its own formula gives {shown(now[first])}{and_more(len(cells))}",
             f"{counted(len(cells), 'cell')} of {total:,} formulas in the answer; the gold was not "

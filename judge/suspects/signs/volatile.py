@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
+from judge.errors import JudgeError
 from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress, agree
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
-from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.material import MAX_REWRITTEN, CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
+from judge.workbook.cell import CellRef
+
+LATER_DAYS = (1, 40, 400)
+
+DAY = re.compile(r"\b(?:TODAY|NOW)\(\s*\)", re.IGNORECASE)
 
 
 class Volatile:
@@ -42,7 +50,8 @@ class Volatile:
             and address in case.answer
             and not agree(case.answer[address], now[address])
         )
-        cells = moved or sorted(changing)
+        later = [] if moved else another_day(case)
+        cells = moved or later or sorted(changing)
         first = cells[0]
         if moved:
             summary = (
@@ -59,13 +68,16 @@ class Volatile:
             material,
             case.number,
             self,
-            Certainty.SURE if moved else Certainty.POSSIBLE,
+            Certainty.SURE if moved else Certainty.LIKELY if later else Certainty.POSSIBLE,
             summary,
             f"{counted(len(cells), 'cell')} of the answer "
             + (
                 "had this value on the day on which the gold was saved; a right program gives "
                 "another one today"
                 if moved
+                else "will have another value on another day, and constants that were right are "
+                "rejected then"
+                if later
                 else "may have another value on another day"
             ),
             [
@@ -84,6 +96,37 @@ class Volatile:
 def _functions(case: CaseMaterial, address: CellAddress) -> str:
     formula = case.gold.formula(address)
     return ", ".join(sorted(traits(formula).volatile)) if formula else ""
+
+
+def another_day(case: CaseMaterial) -> list[CellAddress]:
+    """Cells of the answer that have another value tomorrow, in some weeks, or next year.
+
+    Only dates move: what depends on chance alone is left out.
+    """
+    formulas = {
+        CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK): text.removeprefix("=")
+        for sheet in case.gold.sheet_names
+        for key, text in case.gold.formulas(sheet).items()
+        if DAY.search(text)
+    }
+    if not formulas or len(formulas) > MAX_REWRITTEN:
+        return []
+    now = case.recomputed
+    for days in LATER_DAYS:
+        moved = {ref: DAY.sub(rf"(\g<0>+{days})", text) for ref, text in formulas.items()}
+        try:
+            book = case.tools.edit(case.gold.workbook.data, {}, moved)
+            then = case.tools.compute(book, case.ranges).values
+        except JudgeError:
+            return []
+        differing = [
+            address
+            for address in sorted(case.changing)
+            if address in now and address.ref in then and not agree(now[address], then[address.ref])
+        ]
+        if differing:
+            return differing
+    return []
 
 
 SIGN = Volatile()

@@ -124,7 +124,7 @@ class Child:
 
         Args:
             deadline: by the monotonic clock.
-            most_bytes: of a line, and of all together after the first.
+            most_bytes: the most bytes of a line, and of all together after the first.
             most_lines: how many are returned.
 
         Raises:

@@ -59,7 +59,7 @@ class Shell:
     """A bash.
 
     Args:
-        environment: of the shell.
+        environment: the environment of the shell.
         folder: where it starts.
         own: a folder for its commands.
         functions: text that it reads first.

@@ -48,7 +48,7 @@ _MAX_KNOWN = 100_000
 def read_row_lines(
     package: Package, part: str, around: Callable[[], TreeListener] | None
 ) -> tuple[dict[int, Mapping[str, str]], Element | None]:
-    """Attributes of the rows that say more than their number and extent, and what is around them.
+    """The attributes of rows beyond number and extent, and the worksheet around the rows.
 
     Both are read in one pass: a sheet may have a million rows.
 

@@ -45,8 +45,8 @@ class Trendline:
 
     Attributes:
         kind: ``linear``, ``exp``, ``log``, ``movingAvg``, ``poly`` or ``power``.
-        order: of a polynomial.
-        period: of a moving average.
+        order: the order of a polynomial.
+        period: the period of a moving average.
         equation, r_squared: whether they are shown.
         name: the name that was given to it.
     """

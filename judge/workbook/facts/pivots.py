@@ -22,7 +22,7 @@ class PivotItem:
     """An item of a pivot field.
 
     Attributes:
-        index: of the shared item in the cache; None for totals.
+        index: the index of the shared item in the cache; None for totals.
         hidden: whether it is filtered out; None if the file does not say.
         value: the item as text; None if the cache does not have it.
     """

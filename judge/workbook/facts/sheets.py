@@ -145,7 +145,7 @@ class FormatRule:
     Attributes:
         places: the cells, rectangle by rectangle.
         kind: ``expression``, ``cellIs``, ``colorScale`` …
-        operator: of the condition; None without.
+        operator: the operator of the condition; None without.
         formulas: its formulas.
         attributes: what else it says, as written.
         look: what it does to cells, attribute by attribute.
@@ -187,7 +187,7 @@ class Line:
         first, last: numbers from 1; equal for a row.
         hidden: whether it is hidden.
         size: height in points or width in characters; None for the default.
-        level: of the outline.
+        level: the level of the outline.
         collapsed: whether the group that ends here is collapsed.
     """
 

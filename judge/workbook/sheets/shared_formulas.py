@@ -145,7 +145,7 @@ class RawFormula:
         return replace(window, max_column=min(window.max_column, window.min_column + 1))
 
     def belongs_to(self, key: int) -> bool:
-        """Whether a formula that fills a range says which one, and is in its first cell."""
+        """Whether a formula that fills a range names that range and is in its first cell."""
         if self.kind not in FILLING_KINDS:
             return True
         window = parse_window(self.reference or "")

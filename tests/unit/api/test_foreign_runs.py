@@ -182,7 +182,7 @@ def test_the_command_says_it_before_the_scores(theirs: Path) -> None:
     shown = CliRunner().invoke(command, [str(theirs), "--recalc", "never"]).output
     head = shown.partition("  soft ")[0]
     assert "as run.json names it" in head
-    said = "run.json says, and it does not count here: options of the comparison: ignore"
+    said = "run.json has options that do not apply here: options of the comparison: ignore"
     assert said in head
     assert "2 of 4 verdicts change" in shown
     options = ["--recalc", "never", "--as-recorded"]

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.recalc.blocks import SPARE_CELLS, SPARE_FACTOR, covering
+from judge.recalc.asking import SPARE_CELLS, SPARE_FACTOR, covering
 from judge.workbook.cell import CellRange, CellRef
 
 cells = st.builds(

@@ -13,7 +13,7 @@ import pytest
 from judge.compare.cells.conditions import Answers, ConditionQuestions, Questions
 from judge.core.submission import Origin
 from judge.errors import WorkbookError
-from judge.recalc.conditions import answer_conditions
+from judge.recalc.computing import answer_conditions
 from judge.recalc.contract import PLAIN, Dialect, EngineResult
 from judge.recalc.names import Mode
 from judge.recalc.policy import Recalculator

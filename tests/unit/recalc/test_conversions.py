@@ -14,7 +14,7 @@ from judge.recalc.conversions import (
     number_text,
     text_number,
 )
-from judge.recalc.criteria import Cells, Criterion, Matches, Scalar, criterion, fits, matches
+from judge.recalc.criteria import Cells, Criterion, Scalar, criterion, fits, matches
 from judge.recalc.formats import formatted
 from judge.workbook.cell import ErrorValue
 
@@ -133,7 +133,23 @@ def test_numbers_in_order_are_those_that_meet_one_by_one(operator: str, operand:
         if isinstance(value, (int, float)) and not isinstance(value, bool)
     }
     met = {place for place, value in numbers.items() if compare(value, operand)}
-    assert matches(cells, wanted) == Matches(frozenset(met))
+    chosen = matches(cells, wanted)
+    assert not chosen.inverted
+    assert chosen.places == met
+
+
+def test_an_interval_is_not_compared_cell_by_cell() -> None:
+    spent: list[int] = []
+    cells = Cells(1000, 1, {(row, 0): row % 500 for row in range(1000)}, spent.append)
+    between = matches(cells, Criterion(">=", 100)) & matches(cells, Criterion("<", 102))
+    assert between.count(cells.size) == 4
+    assert between.places == {(100, 0), (101, 0), (600, 0), (601, 0)}
+    outside = matches(cells, Criterion("<", 100)) & matches(cells, Criterion(">=", 102))
+    assert outside.count(cells.size) == 0
+    assert not outside.places
+    both_columns = between & matches(Cells(1000, 1, {(100, 0): "x"}), Criterion("=", "x"))
+    assert both_columns.places == {(100, 0)}
+    assert spent == [1000, 4, 0, 4]  # the numbers in order once, then what is asked for
 
 
 def test_criteria_of_every_kind() -> None:

@@ -1,12 +1,16 @@
-"""The table of which engine is right where."""
+"""The table of which engine is right where, and what a decision depends on."""
+
+import itertools
+from collections import defaultdict
 
 import pytest
 
 from benchmarks.evidence import Sample, fold_of, pair_word, tally, trust_data
 from judge.formulas.shapes import Call, calls
+from judge.recalc.belief import WITNESSES, believe, is_settled, pattern, possible_words
 from judge.recalc.names import EMBEDDED, LIBREOFFICE
 from judge.recalc.trust import PAIR, read_table, trust_table
-from judge.workbook.cell import ErrorValue
+from judge.workbook.cell import CellValue, ErrorValue
 
 TABLE = read_table(
     {
@@ -89,7 +93,7 @@ def test_the_table_of_the_package_covers_every_engine_that_is_used_first() -> No
     for name in (LIBREOFFICE, *EMBEDDED[:2], PAIR):
         assert table.coverage(name)["trusted"] > 50
     assert table.pair_is_sure(calls("=IF(SUM(A1:A3)>1,1,COUNTIF(B1:B3,C1))"))
-    assert not table.pair_is_sure(calls("=DAY(A1)"))  # serials below 60
+    assert not table.pair_is_sure(calls("=DATEVALUE(A1)"))  # texts that both take for dates
 
 
 def test_a_mistake_is_laid_at_the_call_that_fails_most() -> None:
@@ -112,3 +116,33 @@ def test_an_agreement_on_a_doubtful_error_is_none() -> None:
     assert pair_word(None, None) is None
     assert pair_word(ErrorValue("#NAME?"), ErrorValue("#NAME?")) is None
     assert pair_word(ErrorValue("#N/A"), ErrorValue("#N/A")) == ErrorValue("#N/A")
+
+
+WORDS: list[CellValue] = [
+    *(0, 1, 1 + 1e-12, 2, 2 + 1e-12, 3.5, -4, True, False),
+    *("", "a", "b", "1", ErrorValue("#N/A"), ErrorValue("#VALUE!"), ErrorValue("#NAME?")),
+]
+
+
+@pytest.mark.parametrize("formula", ["=SUM(A1)", "=TEXT(A1,B1)", "=SUM({1,2}*A1:A2)", "=DAY(,A1)"])
+@pytest.mark.parametrize("instead", [None, 0, 2, "", "a"])
+def test_words_of_one_pattern_are_decided_alike(formula: str, instead: str | float | None) -> None:
+    called = calls(formula)
+    outcomes: dict[object, set[object]] = defaultdict(set)
+    repeated = 0
+    for names in itertools.chain.from_iterable(
+        itertools.combinations(sorted(WITNESSES), length) for length in (1, 2)
+    ):
+        missing = WITNESSES - set(names)
+        for given in itertools.product(WORDS, repeat=len(names)):
+            words = dict(zip(names, given, strict=True))
+            key = names, pattern(words, instead)
+            repeated += key in outcomes
+            settled = is_settled(words, called, TABLE, missing, instead)
+            verdicts = []
+            for possible in possible_words(words, missing):
+                verdict = believe(possible, called, TABLE, instead)
+                verdicts.append(verdict and (tuple(verdict.engines), round(verdict.weight, 9)))
+            outcomes[key].add((settled, tuple(verdicts)))
+    assert repeated > 100
+    assert all(len(each) == 1 for each in outcomes.values())

@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from judge.api.rejudging import rejudge
+from judge.core.submission import Origin
 from judge.errors import UsageError
 from judge.grading.store import REPORT_FILE, RunDirectory
 from judge.report.html import report_html
 from judge.report.html.pages import TaskPages
 from judge.report.load import load_run
+from judge.report.markdown import audit_markdown
 from judge.report.report import Report
 from judge.suspects.decisions import Decision, Finding, Suspicions, keep_suspicions
-from judge.suspects.model import About, Audit, Certainty, Suspect, write_suspects
+from judge.suspects.material import Output
+from judge.suspects.model import (
+    About,
+    Audit,
+    Certainty,
+    Held,
+    RunVerdict,
+    SeenCell,
+    Suspect,
+    read_suspects,
+    write_suspects,
+)
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 
 RIGHT = book(TABLE)
 WRONG = book((("Name", "Amount"), ("Ann", 1), ("Bob", 7), ("Cyd", 3)))
 TASKS = (TaskSpec("1", cases=2), TaskSpec("2", cases=2), TaskSpec("3", cases=2))
 SUSPECTS = (
-    Suspect("1", 2, "contradicted-input", Certainty.SURE, "C8 is 'AAA'", "formulas read C8"),
+    Suspect(
+        *("1", 2, "contradicted-input", Certainty.SURE, "C8 is 'AAA'", "formulas read C8"),
+        seen=(
+            SeenCell(
+                *("Sheet", "B3", True, Held(), Held(2, "=A3*2")),
+                {"runs/one": Held(3, "=A3+1"), "runs/two": Held({"error": "#N/A"})},
+            ),
+        ),
+        runs=(RunVerdict("runs/one", "WA"), RunVerdict("runs/two")),
+    ),
     Suspect("2", 1, "stale", Certainty.LIKELY, "B2 is 3", "its formula gives 4"),
     Suspect("2", 2, "stale", Certainty.LIKELY, "B2 is 3", "its formula gives 4"),
     Suspect("3", None, "volatile", Certainty.POSSIBLE, "TODAY() | 'x'", "it moves"),
@@ -76,7 +99,7 @@ def test_scores_are_given_with_and_without_suspects(run: Path, suspects: Path) -
         (5, 3, 1.0, 1.0),
     ]
     assert report.data.suspects is not None
-    assert report.data.suspects.standing == {"open": 4}
+    assert report.data.suspects.by_status == {"open": 4}
     first = report.data.suspects.without[0].scores.hard_restriction
     assert first.low is not None
     assert first.high is not None
@@ -96,7 +119,7 @@ def test_every_form_marks_suspects_at_their_verdicts(run: Path, suspects: Path) 
     report = Report.of_run(run, suspects=suspects)
     case = json.loads(report.to_json())["tasks"][0]["cases"][1]
     (marked,) = case["suspects"]
-    assert (marked["sign"], marked["certainty"], marked["standing"]) == (
+    assert (marked["sign"], marked["certainty"], marked["status"]) == (
         "contradicted-input",
         "sure",
         "open",
@@ -105,6 +128,8 @@ def test_every_form_marks_suspects_at_their_verdicts(run: Path, suspects: Path) 
     assert "- task 1, case 2 (WA): C8 is 'AAA' (contradicted-input, sure, open)" in markdown
     assert "- task 3, case 1 (AC): TODAY() \\| 'x' (volatile, possible, open)" in markdown
     assert "| without sure suspects | 1 | 1 | 3 | 5 | 66.67" in markdown
+    assert "| cell | input | gold | one WA | two |" in markdown
+    assert "| Sheet\\!B3 | blank | 2 from =A3\\*2 | 3 from =A3+1 | \\#N/A |" in markdown
     rows = report.rows("cases")
     assert [row["suspect_certainty"] for row in rows] == [
         *(None, "sure", "likely", "likely", "possible", "possible")
@@ -117,6 +142,22 @@ def test_every_form_marks_suspects_at_their_verdicts(run: Path, suspects: Path) 
     assert "without sure and likely suspects" in page
     entry = json.loads(report.to_json())["tasks"][0]
     assert TaskPages(load_run(run), {"tasks": [entry]}).page(0)["entry"]["cases"][1]["suspects"]
+
+
+def test_an_audit_as_markdown_links_the_files(run: Path, suspects: Path) -> None:
+    suite = load_run(run).suite
+    assert suite is not None
+    output = Output("runs/one", run / "one.xlsx", Origin.FINISHED)
+    text = audit_markdown(read_suspects(suspects), suite, {("1", 2): [output]}, run.parent)
+    section = text.split("### ")[1]
+    assert section.startswith("Task 1, case 2: contradicted-input, sure\n")
+    assert "| cell | input | gold | one WA | two |" in section
+    links = re.findall(r"\[(.+?)\]\((.+?)\)", section)
+    assert [name for name, _ in links] == ["input", "gold", "one"]
+    case = suite.tasks[0].cases[1]
+    assert [(run.parent / link).resolve() for _, link in links] == [
+        *(case.inputs[0].path, case.golds[0].path, run / "one.xlsx")
+    ]
 
 
 def test_a_run_keeps_its_suspects_and_decisions(run: Path, suspects: Path) -> None:
@@ -142,7 +183,7 @@ def test_a_run_keeps_its_suspects_and_decisions(run: Path, suspects: Path) -> No
     report = Report.of_run(run)
     assert [each[0] for each in without(report)] == [0, 2, 4]
     (marked,) = report.data.tasks[0].cases[1].suspects
-    assert marked.standing == "fine"
+    assert marked.status == "fine"
     assert marked.decisions == ("fine, by Ann on 2026-11-01: it is so",)
 
 

@@ -68,8 +68,8 @@ def fault(session: ReviewSession, place: int, typed: Typed, why: str = "why") ->
     session.decide(place, Finding.FAULT, reason=why, evidence="seen", typed=typed)
 
 
-def standings(session: ReviewSession) -> list[tuple[str, str | None]]:
-    return [(each["standing"], each["mine"]) for each in session.overview()["suspects"]]
+def statuses(session: ReviewSession) -> list[tuple[str, str | None]]:
+    return [(each["status"], each["mine"]) for each in session.overview()["suspects"]]
 
 
 def written(session: ReviewSession) -> list[tuple[str, int | None, str, str]]:
@@ -79,12 +79,12 @@ def written(session: ReviewSession) -> list[tuple[str, int | None, str, str]]:
 
 def test_decisions_become_a_file_of_corrections(suite: Suite) -> None:
     ann = session(suite)
-    assert standings(ann) == [("open", None)] * 4
+    assert statuses(ann) == [("open", None)] * 4
     fault(ann, 0, Typed(cells={2: "B3=2\n'Sheet1'!B4=\n"}))
     ann.decide(1, Finding.FINE, reason="it is so")
     fault(ann, 2, Typed(position="Sheet1!B2:B3", style="fill, bold", left_out=(1,)))
     fault(ann, 3, Typed(task_left_out=True))
-    assert standings(ann) == [
+    assert statuses(ann) == [
         *(("fault", "fault"), ("fine", "fine"), ("fault", "fault"), ("fault", "fault"))
     ]
     assert written(ann) == [
@@ -101,7 +101,7 @@ def test_decisions_become_a_file_of_corrections(suite: Suite) -> None:
     assert (4, 2) not in values(gold, "Sheet1")
     # Another session has it all.
     again = session(suite)
-    assert standings(again) == standings(ann)
+    assert statuses(again) == statuses(ann)
     assert again.suspect(0, None, None)["mine"]["typed"]["cells"] == {
         "2": "'Sheet1'!B3=2\n'Sheet1'!B4="
     }
@@ -114,7 +114,7 @@ def test_decisions_become_a_file_of_corrections(suite: Suite) -> None:
 def test_two_reviewers_do_not_see_each_other_until_they_have_decided(suite: Suite) -> None:
     ann, bob = session(suite), session(suite, "Bob")
     fault(ann, 0, Typed(cells={2: "B3=2"}), "Ann's reason")
-    assert standings(bob)[0] == ("open", None)
+    assert statuses(bob)[0] == ("open", None)
     assert bob.suspect(0, None, None)["others"] == []
     fault(bob, 0, Typed(cells={2: "B3=2\nB4=4"}), "Bob's reason")
     assert [each["by"] for each in bob.suspect(0, None, None)["others"]] == ["Ann"]
@@ -124,7 +124,7 @@ def test_two_reviewers_do_not_see_each_other_until_they_have_decided(suite: Suit
     bob.withdraw(0)
     assert written(bob) == [("1", 2, "gold", "Ann")]
     bob.decide(0, Finding.FINE, reason="seven is meant")
-    assert standings(ann)[0] == ("disputed", "fault")
+    assert statuses(ann)[0] == ("disputed", "fault")
     assert written(ann) == []
     assert ann.overview()["conflicts"] == [
         "task 1, case 2: reviewers contradict each other on contradicted-input"
@@ -227,7 +227,7 @@ def test_corrections_that_cannot_be_written_leave_the_decision(suite: Suite) -> 
     with pytest.raises(SuiteError, match="cannot be written"):
         ann.decide(0, Finding.FINE, reason="it is so")
     ann.corrections_path.rmdir()
-    assert standings(session(suite))[0] == ("fine", "fine")
+    assert statuses(session(suite))[0] == ("fine", "fine")
 
 
 def request(session: ReviewSession, method: str, path: str, **body: object) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def test_only_some_tasks_and_suspects_of_other_files(suite: Suite, tmp_path: Pat
     some = ReviewSession(suite, audit_of(suite), *paths, by="Ann", ids={"2"})
     some.decide(0, Finding.FINE, reason="it is so")
     assert [each.task for each in some.suspects] == ["2"]
-    assert standings(session(suite))[3] == ("fine", "fine")
+    assert statuses(session(suite))[3] == ("fine", "fine")
     before = audit_of(suite)
     suite.task("1").cases[1].gold_path.write_bytes(book(TABLE))
     changed = ReviewSession(load_suite(suite.root), before, *paths, by="Ann")

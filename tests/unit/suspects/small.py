@@ -58,12 +58,15 @@ class SmallEngine:
         formula = cell.formula.removeprefix("=").replace("$", "")
         if "#REF!" in formula:
             return ErrorValue("#REF!")
-        if formula == "TODAY()":
-            return self._today
+        if match := re.fullmatch(r"\(?TODAY\(\)(?:\+(\d+)\))?", formula):
+            return self._today + dt.timedelta(days=int(match[1] or 0))
+        if match := re.fullmatch(r"\(([A-Z]+\d+)\)&\"\"", formula):
+            held = self._at(book, ref.sheet, match[1])
+            return "" if held is None else str(held)
         if match := re.fullmatch(r"([A-Z]+\d+)(?:([*+])(\d+))?", formula):
             held = self._at(book, ref.sheet, match[1])
             if match[2] is None:
-                return held
+                return 0 if held is None else held
             assert isinstance(held, int | float)
             return held * int(match[3]) if match[2] == "*" else held + int(match[3])
         if match := re.fullmatch(r"SUM\((.+)\)", formula):

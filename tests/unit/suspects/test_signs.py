@@ -13,12 +13,14 @@ from judge.annotate.suspicion import SIGN as MANUAL
 from judge.suspects.contract import Sign
 from judge.suspects.model import Certainty
 from judge.suspects.signs.beyond_position import SIGN as BEYOND
+from judge.suspects.signs.blank_as_zero import SIGN as ZERO
 from judge.suspects.signs.blank_constant import SIGN as BLANK
 from judge.suspects.signs.broken_column import SIGN as BROKEN
 from judge.suspects.signs.changed_rule import SIGN as CHANGED_RULE
 from judge.suspects.signs.contradicted_example import SIGN as EXAMPLE
 from judge.suspects.signs.contradicted_input import SIGN as CONTRADICTED
 from judge.suspects.signs.error_values import SIGN as ERRORS
+from judge.suspects.signs.failed_task import SIGN as FAILED
 from judge.suspects.signs.frozen_input import SIGN as FROZEN
 from judge.suspects.signs.leftover import SIGN as LEFTOVER
 from judge.suspects.signs.lone_value import SIGN as LONE
@@ -29,10 +31,12 @@ from judge.suspects.signs.outvoted import SIGN as OUTVOTED
 from judge.suspects.signs.ranges import SIGN as RANGES
 from judge.suspects.signs.says_nothing import SIGN as NOTHING
 from judge.suspects.signs.stale import SIGN as STALE
+from judge.suspects.signs.unnamed_label import SIGN as UNNAMED
 from judge.suspects.signs.volatile import SIGN as VOLATILE
 from judge.suspects.signs.wording import SIGN as WORDING
+from judge.workbook.cell import CellValue, ErrorValue
 from tests.unit.annotate.books import make_book, with_part
-from tests.unit.suspects.small import book, examined, excel_book, task_of
+from tests.unit.suspects.small import TODAY, book, examined, excel_book, task_of
 
 HEAD = ("number", "double")
 
@@ -64,7 +68,7 @@ SAVED = dt.datetime(2020, 1, 2)  # noqa: DTZ001 - cells have no time zone
     [
         *(CONTRADICTED, ERRORS, STALE, VOLATILE, CHANGED_RULE, NOTHING),
         *(ODD, RANGES, EXAMPLE, WORDING, LEFTOVER, BEYOND, FROZEN, MIXED),
-        *(BLANK, BROKEN, LONE, TOTAL),
+        *(BLANK, BROKEN, LONE, TOTAL, UNNAMED, ZERO, FAILED),
     ],
     ids=lambda sign: sign.name,
 )
@@ -106,6 +110,20 @@ def test_a_constant_that_is_traced_into_an_answer_of_constants_is_sure(tmp_path:
     assert found.summary == "the gold's A3 is 'Thomas', the input's is 'Todd'"
 
 
+def test_a_column_that_the_gold_of_the_only_case_rewrites_is_its_work(tmp_path: Path) -> None:
+    names_before = ("Carl", "Anna", "Fred", "Dirk", "Bert", "Emma")
+    given = book(("name", None, "first"), *((name,) for name in names_before))
+    gold = book(("name", None, "first"), *((name, None, name) for name in sorted(names_before)))
+    task = task_of(tmp_path, "C2:C7", (given, gold))
+    assert examined(CONTRADICTED, task) == []
+    slip = book(
+        ("name", None, "first"),
+        *((name, None, name) for name in (names_before[0], "Kurt", *names_before[2:])),
+    )
+    (found,) = examined(CONTRADICTED, task_of(tmp_path, "C2:C7", (given, slip)))
+    assert (found.certainty, found.evidence[0].cell) == (Certainty.SURE, "A3")
+
+
 def test_what_every_case_changes_in_a_column_is_the_question_s_own_change(tmp_path: Path) -> None:
     cases = [
         (book(("a", "b"), (text,), ("other",)), book(("a", "b"), (text[:5], 3), ("other", 4)))
@@ -141,6 +159,16 @@ def test_an_error_that_the_input_shows_there_already_is_not_the_gold_s(tmp_path:
     assert examined(ERRORS, task_of(tmp_path, "B2:B3", (book(*rows), book(*rows)))) == []
 
 
+def test_an_error_that_the_input_s_formulas_show_in_the_column_is_only_possible(
+    tmp_path: Path,
+) -> None:
+    values: dict[str, CellValue] = {"B2": ErrorValue("#N/A"), "B3": 4}
+    given = excel_book(HEAD, (1, "=A2*2"), (2, "=A3*2"), values=values)
+    gold = excel_book(HEAD, (1, "=A2*2"), (2, "=A3*2"), values={"B2": 2, "B3": ErrorValue("#N/A")})
+    (found,) = examined(ERRORS, task_of(tmp_path, "B2:B3", (given, gold)))
+    assert found.certainty is Certainty.POSSIBLE
+
+
 # -- stale, volatile ------------------------------------------------------------------------------
 
 
@@ -162,6 +190,22 @@ def test_a_value_of_the_day_of_saving_is_sure(tmp_path: Path) -> None:
     (found,) = examined(VOLATILE, task)
     assert found.certainty is Certainty.SURE
     assert examined(STALE, task) == []
+
+
+def test_a_value_that_moves_with_the_day_is_likely(tmp_path: Path) -> None:
+    given = book(("today",), (None,))
+    gold = excel_book(("today",), ("=TODAY()",), values={"A2": TODAY})
+    (found,) = examined(VOLATILE, task_of(tmp_path, "A2", (given, gold)))
+    assert found.certainty is Certainty.LIKELY
+
+
+def test_a_stored_value_that_the_input_shows_as_an_example_is_only_possible(tmp_path: Path) -> None:
+    given = book(HEAD, (1,), (2, 5), (3,))
+    gold = excel_book(
+        *(HEAD, (1, "=A2*2"), (2, "=A3*2"), (3, "=A4*2")), values={"B2": 2, "B3": 5, "B4": 6}
+    )
+    (found,) = examined(STALE, task_of(tmp_path, "B2:B4", (given, gold)))
+    assert found.certainty is Certainty.POSSIBLE
 
 
 # -- rules ----------------------------------------------------------------------------------------
@@ -249,6 +293,58 @@ def test_an_example_that_the_gold_contradicts(tmp_path: Path) -> None:
     _, gold = doubling(1, 2, 3, 4, 5)
     (found,) = examined(EXAMPLE, task_of(tmp_path, "B2:B6", (given, gold)))
     assert found.summary == "the gold's B5 is 8, the input shows 9 there"
+
+
+@pytest.mark.parametrize(
+    ("example", "gold"),
+    [("Yes", "YES"), (0.99, "99%"), ("02/01/2020", dt.datetime(2020, 2, 1))],  # noqa: DTZ001,
+    ids=["other letters", "a share as text", "a date"],
+)
+def test_an_example_that_the_gold_has_in_another_form(
+    tmp_path: Path, example: object, gold: object
+) -> None:
+    def cells(*filled: object) -> bytes:
+        return book(("key", "result"), *zip((1, 2), filled, strict=True))
+
+    case = (cells(example, None), cells(gold, "other"))
+    (found,) = examined(EXAMPLE, task_of(tmp_path, "B2:B3", case))
+    assert (found.certainty, found.evidence[0].cell) == (Certainty.LIKELY, "B2")
+    # Where nothing is left to fill in, the task is to change the form.
+    case = (cells(example, example), cells(gold, gold))
+    assert examined(EXAMPLE, task_of(tmp_path, "B2:B3", case)) == []
+
+
+# -- what a program cannot know -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("instruction", "labels"),
+    [
+        ("Mark what is settled.", ["Prepaid"]),
+        ("Mark what has been prepared.", ["Prepaid"]),
+        ("Mark it as prepaid.", []),
+        ("Say whether it is prepayable.", []),
+    ],
+)
+def test_a_word_that_nothing_given_contains(
+    instruction: str, labels: list[str], tmp_path: Path
+) -> None:
+    given = book(("order", "state"), (1, None), (2, None))
+    gold = book(("order", "state"), (1, "Prepaid"), (2, "Yes"))
+    task = task_of(tmp_path, "B2:B3", (given, gold), instruction=instruction)
+    found = [one.found for suspect in examined(UNNAMED, task) for one in suspect.evidence]
+    assert found == ([] if "prep" in instruction else labels)
+
+
+def test_a_zero_that_stands_for_a_blank_cell(tmp_path: Path) -> None:
+    given = book(HEAD, (1,), (None,), (0,))
+    gold = excel_book(
+        *(HEAD, (1, "=A2"), (None, "=A3"), (0, "=A4")), values={"B2": 1, "B3": 0, "B4": 0}
+    )
+    (suspect,) = examined(ZERO, task_of(tmp_path, "B2:B4", (given, gold)))
+    assert [one.cell for one in suspect.evidence] == ["B3"]
+    asked = task_of(tmp_path, "B2:B4", (given, gold), instruction="Show 0 where there is nothing.")
+    assert examined(ZERO, asked) == []
 
 
 # -- leftovers ------------------------------------------------------------------------------------
@@ -369,19 +465,41 @@ def test_a_case_that_another_run_passes_can_be_reached(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strength", "certainty"), [(0.6, Certainty.POSSIBLE), (0.7, Certainty.LIKELY)]
+    ("strength", "cases", "certainty"),
+    [(0.6, 2, Certainty.POSSIBLE), (0.7, 2, Certainty.LIKELY), (0.7, 3, Certainty.POSSIBLE)],
 )
-def test_a_run_that_passes_one_case_of_three_has_to_be_strong(
-    tmp_path: Path, strength: float, certainty: Certainty
+def test_a_run_that_passes_one_case_has_to_be_strong_and_to_fail_no_more(
+    tmp_path: Path, strength: float, cases: int, certainty: Certainty
 ) -> None:
-    task = task_of(tmp_path, "B2:B5", *with_wrong_third_gold())
-    right = [gold for _, gold in CLEAN]
-    outputs = outputs_of(tmp_path, "one", right[0], book(HEAD, (5, 11)), right[2])
+    task = task_of(tmp_path, "B2:B5", *CLEAN[:cases])
+    answers = [CLEAN[0][1], *(book(HEAD, (5, 11)) for _ in CLEAN[1:])]
+    outputs = outputs_of(tmp_path, "one", *answers[:cases])
     suspects = examined(MIXED, task, outputs=outputs, strength=strength)
     assert [(suspect.case, suspect.certainty) for suspect in suspects] == [
-        (2, certainty),
-        (3, certainty),
+        (number, certainty) for number in range(2, cases + 1)
     ]
+
+
+@pytest.mark.parametrize(
+    ("strength", "certainty"), [(0.6, Certainty.POSSIBLE), (0.7, Certainty.LIKELY)]
+)
+def test_a_task_that_a_run_fails_throughout(
+    tmp_path: Path, strength: float, certainty: Certainty
+) -> None:
+    task = task_of(tmp_path, "B2:B5", *CLEAN)
+    failed = [book(HEAD, (0, 11)) for _ in CLEAN]
+    suspects = examined(
+        FAILED, task, outputs=outputs_of(tmp_path, "one", *failed), strength=strength
+    )
+    assert [(found.case, found.certainty) for found in suspects] == [
+        (number, certainty) for number in (1, 2, 3)
+    ]
+    # One case that it passes, or that another run passes, shows that the golds can be reached.
+    for others in ([CLEAN[0][1], *failed[1:]], [gold for _, gold in CLEAN]):
+        outputs = outputs_of(tmp_path, "one", *failed)
+        for number, paths in outputs_of(tmp_path, "two", *others).items():
+            outputs[number] += paths
+        assert examined(FAILED, task, outputs=outputs, strength=strength) == []
 
 
 def test_a_run_whose_output_holds_errors_says_nothing_of_the_gold(tmp_path: Path) -> None:

@@ -17,10 +17,11 @@ import pytest
 
 from judge.errors import WorkbookError
 from judge.workbook.address import Window
+from judge.workbook.budget import ReadLimits
 from judge.workbook.cell import Cell, CellRange, ErrorValue
 from judge.workbook.cell_values import read_string, write_string
 from judge.workbook.package import Package
-from judge.workbook.reader import Workbook, open_workbook
+from judge.workbook.reader import Workbook, open_workbook, workbooks_kept
 from judge.workbook.sheets.shared_formulas import find_masters
 from judge.workbook.sheets.sheet_scan import scan_sheet
 from tests.reference_workbook import ReferenceWorkbook
@@ -810,3 +811,15 @@ def test_an_escape_is_in_one_run() -> None:
 @pytest.mark.parametrize("string", [*ESCAPES, *ESCAPES.values(), "_x005F_x0007_", "_" * 9, "\r"])
 def test_a_written_string_is_read_as_itself(string: str) -> None:
     assert read_string(write_string(string)) == string
+
+
+def test_equal_files_are_opened_once_where_workbooks_are_kept(tmp_path: Path) -> None:
+    data = Book({"Sheet1": sheet_data(cell("A1", 1))}).to_bytes()
+    path = tmp_path / "gold.xlsx"
+    path.write_bytes(data)
+    with workbooks_kept():
+        kept = open_workbook(data)
+        assert open_workbook(path) is kept
+        assert open_workbook(Book({"Sheet1": sheet_data(cell("A1", 2))}).to_bytes()) is not kept
+        assert open_workbook(data, limits=ReadLimits(cells=9)) is not kept
+    assert open_workbook(data) is not kept

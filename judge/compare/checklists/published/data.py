@@ -39,13 +39,13 @@ NOTHING = Shown()
 
 
 def as_meant(official: Outcome, shown: Shown, fault: str, *, right: bool) -> Outcome:
-    """The outcome of a check as it is meant.
+    """The outcome of a check as it was intended.
 
     Args:
         official: the published outcome.
         shown: what the record says.
         fault: number of the fault that is behind a difference; named only where there is one.
-        right: whether the check holds as it is meant.
+        right: whether the check passes as it was intended.
     """
     meant = shown.outcome(right=right)
     return replace(meant, fault=fault) if right != (official.share >= 1) else meant

@@ -222,7 +222,7 @@ class Table:
     """A sheet as polars reads it: the first row that is not blank has the headings.
 
     Attributes:
-        headings: of the columns; blank columns without one are left out.
+        headings: the headings of the columns; blank columns without one are left out.
         rows: the rows below that hold something.
     """
 

@@ -85,7 +85,7 @@ function sortable(table, onSorted = () => {}) {
     onSorted(sorted);
   };
   [...headings].forEach((heading, at) => {
-    if (!heading.textContent.trim() || heading.querySelector(".axisrow")) return;
+    if (!heading.textContent.trim() || heading.querySelector(".axisrow, .unheard")) return;
     const button = h("button", { type: "button", class: "sort" }, ...heading.childNodes);
     button.addEventListener("click", () => {
       const now = heading.getAttribute("aria-sort");
@@ -94,3 +94,11 @@ function sortable(table, onSorted = () => {}) {
     heading.replaceChildren(button);
   });
 }
+
+// What is wider than the page can be scrolled by key.
+const wide = new ResizeObserver((entries) => {
+  for (const { target } of entries) target.tabIndex = target.scrollWidth > target.clientWidth ? 0 : -1;
+});
+addEventListener("DOMContentLoaded", () => {
+  for (const scroller of document.querySelectorAll(".scroller")) wide.observe(scroller);
+});

@@ -422,7 +422,7 @@ function casePart(page, index) {
   if (entry.official_disagrees && !more.rules) {
     parts.push(h("p", { class: "note" }, entry.official_equal ? "The published script accepts this output." : "The published script does not accept this output."));
   }
-  for (const each of entry.suspects ?? []) parts.push(suspectPart(each));
+  parts.push(...(entry.suspects ?? []).map(suspectPart));
   parts.push(episodePart(more.episode, entry.case));
   const ofRules = [];
   const makeGrid = (block) => {
@@ -461,15 +461,52 @@ function episodePart(episode, number) {
   return currentEpisode.element;
 }
 
-function suspectPart({ sign, certainty, standing, whole_task: wholeTask, summary, why, decisions }) {
-  const settled = standing === "fine" || standing === "corrected";
+function suspectPart({ sign, certainty, status, whole_task: wholeTask, summary, why, decisions, seen, runs }) {
+  const settled = status === "fine" || status === "corrected";
   return h(
     "div",
     { class: `note suspect${settled ? " settled" : ""}` },
-    h("p", {}, h("b", {}, wholeTask ? "Suspect task" : "Suspect gold"), ` (${sign}, ${certainty}, ${standing}): `, ...visible(summary)),
+    h("p", {}, h("b", {}, wholeTask ? "Suspect task" : "Suspect gold"), ` (${sign}, ${certainty}, ${status}): `, ...visible(summary)),
     h("p", { class: "quiet" }, ...visible(why)),
+    seenPart(seen ?? [], runs ?? []),
     decisions.length ? h("ul", {}, ...decisions.map((line) => h("li", {}, ...visible(line)))) : "",
   );
+}
+
+// The cells that a suspect is about, in all files of its case; a formula is under its value.
+function seenPart(seen, runs) {
+  if (!seen.length) return "";
+  const names = [...new Set([...runs.map(({ run }) => run), ...seen.flatMap(({ outputs }) => Object.keys(outputs))])];
+  const verdicts = Object.fromEntries(runs.map(({ run, verdict }) => [run, verdict]));
+  const short = (run) => run.split("/").filter(Boolean).pop() ?? run;
+  const held = (content, label) => {
+    if (!content) return h("td", { "data-label": label }, h("span", { class: "quiet" }, "not compared"));
+    const value = content.value === null ? h("span", { class: "quiet" }, "blank") : h("code", {}, ...visible(shownValue(content.value), { lines: true }));
+    return h("td", { "data-label": label }, value, content.formula ? h("code", { class: "rule-text" }, ...visible(content.formula)) : "");
+  };
+  const rows = seen.map((each) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, ...visible(`${each.sheet}!${each.cell}`), h("span", { class: "rule-text" }, each.in_answer ? "answer" : "outside of the answer")),
+      held(each.input, "input"),
+      held(each.gold, "gold"),
+      ...names.map((run) => held(each.outputs[run], short(run))),
+    ),
+  );
+  const head = h(
+    "tr",
+    {},
+    ...["cell", "input", "gold"].map((text) => h("th", { scope: "col" }, text)),
+    ...names.map((run) => h("th", { scope: "col", title: run }, ...visible(short(run)), verdicts[run] ? ` (${verdicts[run]})` : "")),
+  );
+  const table = h("table", { class: "values" }, h("thead", {}, head), h("tbody", {}, ...rows));
+  return h("details", { class: "seen" }, h("summary", {}, `Side by side: ${seen.length} ${seen.length === 1 ? "cell" : "cells"}`), table);
+}
+
+// A value as JSON: dates, times and errors are objects with one field.
+function shownValue(value) {
+  return typeof value === "object" ? String(Object.values(value)[0]) : String(value);
 }
 
 function differencesPart(entry, at, more) {

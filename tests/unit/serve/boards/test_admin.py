@@ -9,6 +9,12 @@ from click.testing import CliRunner
 
 from judge.cli.serve_admin import admin
 from judge.serve.boards.guesses import count_guessable, whole_numbers
+from judge.serve.catalog import check_suite
+from judge.serve.context import ADDRESS
+from judge.serve.options import PlaceOptions
+from judge.serve.queue.conditions import set_setting
+from judge.serve.running import opened
+from judge.serve.store.database import Actor
 from judge.suites import load_suite
 
 SAMPLE = Path(__file__).parents[4] / "dataset" / "sample"
@@ -35,6 +41,26 @@ def test_leak_says_what_each_level_tells(data: Path) -> None:
     assert "public: 12 tasks, 36 cases, level cells" in text
     assert "tasks: at most 2.0 bits in a submission, 200 in 100" in text
     assert "one gold, by the budget: at most 4.4 bits in a phase" in text
+
+
+def test_a_link_has_the_address_of_the_last_start(data: Path) -> None:
+    assert "the server has not been started" in call(data, "link", "operator")
+    with (
+        opened(PlaceOptions(data=data)) as made,
+        made.server.database.writing(Actor("start")) as transaction,
+    ):
+        set_setting(transaction, ADDRESS, "http://127.0.0.1:9000")
+    assert call(data, "link", "operator").startswith("http://127.0.0.1:9000/sign-in?code=")
+
+
+def test_where_there_is_no_sandbox_golds_count_as_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in a server's container, which runs no program."""
+    monkeypatch.setenv("JUDGE_CACHE", str(tmp_path))
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:1")
+    assert check_suite(str(SAMPLE), None, ("1001",), verify=True) == ("1001",)
+    assert "no sandbox here" in "".join(capsys.readouterr())
 
 
 def test_the_guessable_golds_of_the_sample_suite() -> None:

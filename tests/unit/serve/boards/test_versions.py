@@ -11,6 +11,7 @@ import sqlalchemy as sa
 import yaml
 from click.testing import CliRunner
 
+from judge.authoring.codabench import EVALUATION_FRAMEWORK
 from judge.cli.verify_result import verify_result as verify_result_command
 from judge.errors import JudgeError, UsageError
 from judge.serve.boards.results import result_of, verify_result
@@ -18,6 +19,7 @@ from judge.serve.boards.signing import SigningKeys, canonical, envelope_of, sha2
 from judge.serve.boards.ties import Metric
 from judge.serve.boards.versions import NewBoard, compare_boards
 from judge.serve.catalog import set_phase_state
+from judge.serve.context import ServeOptions
 from judge.serve.store import tables as t
 from judge.serve.store.words import Level, PhaseState
 from judge.suites import load_suite
@@ -453,6 +455,15 @@ def test_eval_results_of_hugging_face(tmp_path: Path, level: Level, tasks: int) 
     assert len(results) == tasks
     assert results[-1]["dataset"] == {"id": "org/data", "task_id": "hard_score"}
     assert results[-1]["value"] == 50.0
+    board = world.get("/boards/main").json()
+    for result in results:
+        assert result["evaluation_framework"] == EVALUATION_FRAMEWORK
+        assert result["date"] == board["entries"][0]["date"]
+        assert "source" not in result, "nobody else can open an address of this machine"
+    world.server.options = ServeOptions(public_url="https://judge.example.org/x", secure=True)
+    (last,) = yaml.safe_load(world.get(f"{path}?dataset=org/data").text)[-1:]
+    address = f"https://judge.example.org/x/entries/{submission}"
+    assert last["source"] == {"url": address, "name": board["board"]["title"]}
     assert world.get(f"{path}?dataset=nothing").status_code == 422
 
 

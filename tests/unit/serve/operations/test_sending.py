@@ -27,6 +27,7 @@ from judge.serve.operations.sending import (
     Message,
     Outcome,
     Sender,
+    check_allowed_host,
     checked_url,
     delay_before,
     is_public,
@@ -248,6 +249,16 @@ def test_urls_that_are_refused(url: str) -> None:
 def test_urls_that_are_allowed() -> None:
     assert checked_url("https://a.b.example.org/x", ("*.example.org",)).path == "/x"
     assert checked_url("https://Example.org:8443/", ("example.org:8443",)).port == 8443
+
+
+@pytest.mark.parametrize(
+    "host", ["", "*", "*.", "a b", "https://a.org", "a.org/x", "a.org:", "a.org:x", "[::1]", "::1"]
+)
+def test_what_is_no_host_is_not_allowed(host: str) -> None:
+    with pytest.raises(UsageError):
+        check_allowed_host(host)
+    for allowed in ("ci.example.org", "*.example.net:8443"):
+        check_allowed_host(allowed)
 
 
 def test_delays_grow_and_end() -> None:

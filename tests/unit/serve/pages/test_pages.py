@@ -224,6 +224,8 @@ class TestForms:
 
 def test_problems_are_pages_for_browsers_and_documents_for_programs(world: World) -> None:
     assert "There is nothing here" in page(world, "/boards/none", 404)
+    assert "<h1>The quota of the phase is used up</h1>" in page(world, "/problems/quota-exceeded")
+    assert world.client.get("/problems/quota-exceeded").text.startswith("The quota of the phase")
     answer = world.client.get("/v1/boards/none", headers=HTML)
     assert answer.headers["content-type"] == "application/problem+json"
 

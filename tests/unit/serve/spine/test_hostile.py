@@ -71,12 +71,24 @@ def test_json_that_cannot_be_read_is_refused(small_world: World, body: bytes) ->
         assert answer.status_code in {400, 422}, (path, answer.text)
 
 
+def damaged() -> bytes:
+    """An archive whose packed bytes are no packed bytes."""
+    data = bytearray(archive(("a.xlsx", bytes(range(256)) * 4)))
+    start = data.index(b"a.xlsx") + len("a.xlsx")
+    data[start : start + 20] = b"\xff" * 20
+    return bytes(data)
+
+
 BROKEN_ARCHIVES: dict[str, Callable[[], bytes]] = {
     "empty": lambda: b"PK\x05\x06" + b"\0" * 18,
     "text": lambda: b"no archive",
     "climbs": lambda: archive(("../out.xlsx", b"x")),
     "absolute": lambda: archive(("/abs.xlsx", b"x")),
     "nested": lambda: archive(("a/b.zip", b"x")),
+    "damaged": damaged,
+    "no UTF-8": lambda: archive(("\xe9.xlsx", b"x")).replace("\xe9".encode(), b"\xff\xfe"),
+    "deep": lambda: archive(("a/" * 1_300 + "b.xlsx", b"x")),
+    "long name": lambda: archive(("x" * 300 + ".xlsx", b"x")),
     "cut": lambda: archive(("bomb.xlsx", b"\0" * (64 << 20)))[:2000],
     "many": lambda: archive(*((f"{number}.xlsx", b"") for number in range(20_001))),
     "names": lambda: archive(("con\n.xlsx", b"x"), ("\u202exslx.exe", b"x")),

@@ -401,6 +401,9 @@ def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
     claimed = dispatcher._claim()
     assert claimed is not None
     begun = client.get(made["links"]["self"], headers=headers)
+    monkeypatch.setattr("judge.serve.api.suites.TELLING_S", 1e12)  # no tick while the test looks
+    busy = client.get("/v1/status").json()
+    client.post("/v1/submissions?phase=open", headers={**headers, **LINES}, content=typed_lines())
     events = len(small_world.rows(t.event))
     with contextlib.ExitStack() as stack:
         dispatcher._do(Scorers(folder, stack, None, {"jobs": 1}), claimed)
@@ -408,6 +411,8 @@ def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
     seen = client.get(made["links"]["self"], headers=headers)
     assert (seen.json(), seen.headers["etag"]) == (begun.json(), begun.headers["etag"])
     assert len(small_world.rows(t.event)) == events
+    assert dispatcher._claim() is None, "the beginning of the team's next would tell"
+    assert client.get("/v1/status").json() == busy
     if cancelled:
         asked = {**headers, "If-Match": seen.headers["etag"]}
         answer = client.post(f"{made['links']['self']}:cancel", headers=asked)
@@ -420,6 +425,7 @@ def test_when_a_program_ended_is_seen_on_a_slow_clock_alone(
     state = client.get(made["links"]["self"], headers=headers).json()["state"]
     assert state == ("cancelled" if cancelled else "done")
     assert not dispatcher._running
+    assert dispatcher._claim() is not None
     in_order(small_world)
 
 

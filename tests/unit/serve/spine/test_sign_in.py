@@ -181,6 +181,20 @@ def test_tokens_for_others_are_refused(
     assert not [row for row in small_world.rows(t.setting) if "identity" in str(row["name"])]
 
 
+def test_nobody_connects_an_identity_to_the_account_of_another(
+    small_world: World, provider: Provider
+) -> None:
+    """Whose browser was given the cookie of a stranger's flow gives the stranger no identity."""
+    stranger = Browser(small_world, provider, "rival")
+    address = stranger.leave()
+    for role in ("contestant", ""):
+        victim = Browser(small_world, provider, role)
+        name = f"{small_world.server.cookie}-flow"
+        victim.client.cookies.set(name, stranger.client.cookies[name].strip('"'))
+        assert victim.come(address).status_code == 403
+    assert not [row for row in small_world.rows(t.setting) if "identity" in str(row["name"])]
+
+
 def test_keys_of_others_states_of_others_and_old_flows_are_refused(
     small_world: World, provider: Provider
 ) -> None:

@@ -14,16 +14,18 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from judge.serve import intake
+from judge.serve.access.accounts import create_token
+from judge.serve.access.rights import Viewer
 from judge.serve.api import submissions
-from judge.serve.api.limits import Rates
+from judge.serve.api.limits import Rates, who
+from judge.serve.api.results import MOST_WAITS_OF_ONE
 from judge.serve.queue.checking import faults_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.store import tables as t
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import PhaseState
-from judge.serve.waking import MOST_WAITS_OF_ONE
-from tests.unit.serve.spine.world import ACTOR, LINES, World, add_team, typed_lines
+from judge.serve.store.words import PhaseState, Scope
+from tests.unit.serve.spine.world import ACTOR, FREE, LINES, World, add_team, typed_lines
 
 SUBMIT = "/v1/submissions?phase=open"
 
@@ -92,6 +94,24 @@ def test_the_quota_holds_against_requests_at_once(world: World) -> None:
         answers = sorted(pool.map(post, range(16)))
     assert answers == [202] * 3 + [429] * 13
     assert len(world.rows(t.submission)) == 3
+
+
+def test_the_turns_of_a_suite_are_those_that_count(world: World) -> None:
+    """Who submits and cancels takes no turn away from others; at once, only one gets the last."""
+    with world.server.database.writing(ACTOR) as transaction:
+        transaction.execute(sa.update(t.suite).values(per_day=1))
+    client = world.client()
+    for _ in range(2):
+        made = handed_in(world)
+        headers = {**world.headers("contestant"), "If-Match": "*"}
+        assert client.post(f"{made['links']['self']}:cancel", headers=headers).is_success
+
+    def post(number: int) -> int:
+        headers = {**world.headers(("contestant", "rival")[number % 2]), **LINES}
+        return client.post(SUBMIT, headers=headers, content=typed_lines("trips")).status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(post, range(8))) == [202] + [429] * 7
 
 
 @pytest.mark.parametrize("change", ["closed", "revision"])
@@ -359,6 +379,22 @@ def test_a_batch_has_an_outcome_for_each(world: World) -> None:
     assert [one["status"] for one in outcomes] == [202, 202, 422, 404, 422]
     assert outcomes[1]["replayed"]
     assert len(world.rows(t.submission)) == 1
+
+
+def test_more_tokens_and_addresses_of_a_network_are_no_more_turns(small_world: World) -> None:
+    account = small_world.accounts["contestant"]
+    with small_world.server.database.writing(ACTOR) as transaction:
+        _, token = create_token(transaction, account, "another", list(Scope))
+    small_world.server.shared["rates"] = Rates({**FREE, "read": 3})
+    headers = {"Authorization": f"Bearer {token}"}
+    client = small_world.client()
+    sent = [headers, small_world.headers("contestant")] * 2
+    answers = [client.get("/v1/me", headers=one).status_code for one in sent]
+    assert answers == [200, 200, 200, 429]
+    assert who(Viewer(address="2001:db8::1")) == who(Viewer(address="2001:db8::ffff:1"))
+    assert who(Viewer(address="2001:db8::1")) != who(Viewer(address="2001:db8:0:1::1"))
+    assert who(Viewer(address="192.0.2.1")) == who(Viewer(address="::ffff:192.0.2.1"))
+    assert who(Viewer(address="192.0.2.1")) != who(Viewer(address="192.0.2.2"))
 
 
 def test_rates_say_what_is_left(small_world: World) -> None:

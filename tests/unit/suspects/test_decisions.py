@@ -14,7 +14,7 @@ from judge.files.json_lines import LineAppender
 from judge.suspects.decisions import (
     Decision,
     Finding,
-    Standing,
+    SuspectStatus,
     Suspicions,
     decision_of,
     decisions_path,
@@ -39,41 +39,41 @@ def said(suspect: Suspect, finding: Finding | None, by: str = "Ann") -> Decision
     return Decision(suspect.key, finding, by, "2026-11-01T10:00:00+00:00", "why", "seen", files)
 
 
-def standings(*decisions: Decision) -> dict[str, Standing]:
-    points = Suspicions(AUDIT, decisions).points
-    return {each.suspect.sign: each.standing for each in points}
+def statuses(*decisions: Decision) -> dict[str, SuspectStatus]:
+    points = Suspicions(AUDIT, decisions).reviewed
+    return {each.suspect.sign: each.status for each in points}
 
 
 @pytest.mark.parametrize(
-    ("findings", "standing"),
+    ("findings", "status"),
     [
-        ([], Standing.OPEN),
-        ([("Ann", Finding.FAULT)], Standing.FAULT),
-        ([("Ann", Finding.FINE)], Standing.FINE),
-        ([("Ann", Finding.UNCLEAR)], Standing.UNCLEAR),
-        ([("Ann", Finding.FAULT), ("Bob", Finding.FAULT)], Standing.FAULT),
-        ([("Ann", Finding.FAULT), ("Bob", Finding.FINE)], Standing.DISPUTED),
-        ([("Ann", Finding.FINE), ("Bob", Finding.UNCLEAR)], Standing.UNCLEAR),
+        ([], SuspectStatus.OPEN),
+        ([("Ann", Finding.FAULT)], SuspectStatus.FAULT),
+        ([("Ann", Finding.FINE)], SuspectStatus.FINE),
+        ([("Ann", Finding.UNCLEAR)], SuspectStatus.UNCLEAR),
+        ([("Ann", Finding.FAULT), ("Bob", Finding.FAULT)], SuspectStatus.FAULT),
+        ([("Ann", Finding.FAULT), ("Bob", Finding.FINE)], SuspectStatus.DISPUTED),
+        ([("Ann", Finding.FINE), ("Bob", Finding.UNCLEAR)], SuspectStatus.UNCLEAR),
         # The last word of a reviewer counts, and can be taken back.
-        ([("Ann", Finding.FAULT), ("Ann", Finding.FINE)], Standing.FINE),
-        ([("Ann", Finding.FAULT), ("Ann", None)], Standing.OPEN),
+        ([("Ann", Finding.FAULT), ("Ann", Finding.FINE)], SuspectStatus.FINE),
+        ([("Ann", Finding.FAULT), ("Ann", None)], SuspectStatus.OPEN),
     ],
 )
 def test_where_a_suspect_stands(
-    findings: list[tuple[str, Finding | None]], standing: Standing
+    findings: list[tuple[str, Finding | None]], status: SuspectStatus
 ) -> None:
-    found = standings(*(said(FAULTY, finding, by) for by, finding in findings))
-    assert found["contradicted-input"] is standing
-    assert found["stale"] is Standing.OPEN
+    found = statuses(*(said(FAULTY, finding, by) for by, finding in findings))
+    assert found["contradicted-input"] is status
+    assert found["stale"] is SuspectStatus.OPEN
 
 
 def test_a_decision_about_another_gold_no_longer_counts() -> None:
     decision = said(FAULTY, Finding.FINE)
     moved = replace(decision, files=(CaseFiles("1", 2, "1" * 64, "f" * 64),))
-    assert standings(moved)["contradicted-input"] is Standing.OPEN
+    assert statuses(moved)["contradicted-input"] is SuspectStatus.OPEN
 
 
-def test_what_is_set_aside_by_certainty_and_standing() -> None:
+def test_what_is_set_aside_by_certainty_and_status() -> None:
     suspicions = Suspicions(AUDIT)
     aside = {
         least: [
@@ -118,8 +118,8 @@ def test_what_is_set_aside_by_certainty_and_standing() -> None:
 def test_a_correction_settles_what_it_is_about(
     correction: dict[str, object], decisions: tuple[Decision, ...], settled: set[str]
 ) -> None:
-    points = Suspicions(AUDIT, decisions).with_corrections([correction]).points
-    assert {p.suspect.sign for p in points if p.standing is Standing.CORRECTED} == settled
+    points = Suspicions(AUDIT, decisions).with_corrections([correction]).reviewed
+    assert {p.suspect.sign for p in points if p.status is SuspectStatus.CORRECTED} == settled
 
 
 def test_decisions_are_next_to_the_suspects(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Sources that repeat each other have one voice, and the vote is shown."""
+"""Sources that repeat each other have one derivation, and the vote is shown."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ from judge.annotate.annotator import Annotator, told_apart
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import Formula, InsertRows
 from judge.annotate.gold import FORMULAS, SAME_VALUES, GoldMaker
-from judge.annotate.gold_sources import FORMULA_VOICE, skeleton, voice_of_formulas, voice_of_program
+from judge.annotate.gold_sources import (
+    FORMULA_DERIVATION,
+    derivation_of_formulas,
+    derivation_of_program,
+    skeleton,
+)
 from judge.errors import UsageError
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
@@ -41,14 +46,14 @@ def test_what_a_formula_does(first: str, second: str, same: bool) -> None:
 
 def test_who_has_which_voice() -> None:
     gold = frozenset({skeleton("=A2*2")})
-    assert voice_of_formulas(frozenset(), gold) == ""
-    assert voice_of_formulas(gold, gold) == FORMULA_VOICE
-    assert voice_of_formulas(frozenset({"#+#"}), gold) not in {"", FORMULA_VOICE}
+    assert derivation_of_formulas(frozenset(), gold) == ""
+    assert derivation_of_formulas(gold, gold) == FORMULA_DERIVATION
+    assert derivation_of_formulas(frozenset({"#+#"}), gold) not in {"", FORMULA_DERIVATION}
     first, second = program("a"), program("b")
-    assert voice_of_program(first) != voice_of_program(second)
+    assert derivation_of_program(first) != derivation_of_program(second)
     commented = replace(first, code=f"# a comment\n{first.code}  # another\n")
-    assert voice_of_program(first) == voice_of_program(commented)
-    assert voice_of_program(replace(first, code="no python")) == "program no python"
+    assert derivation_of_program(first) == derivation_of_program(commented)
+    assert derivation_of_program(replace(first, code="no python")) == "program no python"
 
 
 def propose(*steps: Step, names: str = "ab", **options: object) -> object:
@@ -62,9 +67,9 @@ def test_a_reference_that_writes_the_gold_s_formula_is_no_second_source() -> Non
     repeats = wrote(formula_case(1, 1, 9, 3, 4).gold)
     found = propose(repeats, names="a")
     assert found.agreeing == (FORMULAS, "a")  # type: ignore[attr-defined]
-    assert found.voices == 1  # type: ignore[attr-defined]
+    assert found.independent == 1  # type: ignore[attr-defined]
     found = propose(wrote(computed(1, 9, 3, 4)), names="a")
-    assert found.voices == 2  # type: ignore[attr-defined]
+    assert found.independent == 2  # type: ignore[attr-defined]
 
 
 def test_two_references_outvote_the_gold_s_formulas() -> None:

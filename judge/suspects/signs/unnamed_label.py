@@ -1,0 +1,107 @@
+"""Words of an answer that nothing a program is given contains.
+
+A program can compute a number that nobody has given it. It cannot guess which word the author of
+the gold chose for a result, unless the question, or the input, has the word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from judge.formulas.lexer import texts_of
+from judge.suspects.books import CellAddress
+from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+
+CUSTOMARY = frozenset({"yes", "no", "true", "false", "n/a", "na", "error", "total", "grand total"})
+"""Words that people expect without being named."""
+
+MIN_LETTERS = 2
+STEM = 4
+"""Letters that a word and its other forms begin with."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+class UnnamedLabel:
+    """See :mod:`judge.suspects.signs.unnamed_label`."""
+
+    name = "unnamed-label"
+    title = "the answer holds a word that neither the question nor the input has"
+    about = About.GOLD
+    blind_spots = (
+        "where the gold has formulas, only words that they write whole into a cell count",
+        f"customary words are left out: {', '.join(sorted(CUSTOMARY))}",
+        "a question in a language other than its workbook's may name the word in its own",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
+        """One suspect for each case whose answer has such words."""
+        given = _words(material.task.instruction)
+        for case in material.cases:
+            given |= _words_of(case)
+        for case in material.cases:
+            yield from self._case(material, case, given)
+
+    def _case(
+        self, material: TaskMaterial, case: CaseMaterial, given: frozenset[str]
+    ) -> Iterator[Suspect]:
+        cells = [address for address in sorted(case.answer) if _is_unnamed(case, address, given)]
+        if not cells:
+            return
+        first = cells[0]
+        yield suspect(
+            material,
+            case.number,
+            self,
+            Certainty.LIKELY,
+            f"the gold's {address_in(case.gold, first)} is {shown(case.answer[first])}"
+            f"{and_more(len(cells))}",
+            f"neither the question nor an input has the word: {counted(len(cells), 'cell')} of "
+            f"{len(case.answer):,} in the answer can only be guessed",
+            [
+                evidence(
+                    EvidenceFile.GOLD,
+                    address,
+                    found=case.answer[address],
+                    note=case.gold.formula(address) or "",
+                )
+                for address in cells
+            ],
+        )
+
+
+def _is_unnamed(case: CaseMaterial, address: CellAddress, given: frozenset[str]) -> bool:
+    """Whether the author of the gold wrote a word into a cell that nothing else contains."""
+    value, formula = case.answer[address], case.gold.formula(address)
+    if not isinstance(value, str) or value.strip().casefold() in CUSTOMARY:
+        return False
+    if sum(character.isalpha() for character in value) < MIN_LETTERS:
+        return False
+    words = _words(value)
+    if words <= given:
+        return False
+    if formula is None:
+        return True
+    return words <= frozenset(word for text in texts_of(formula) for word in _words(text))
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of some text, each by the letters that its other forms begin with as well."""
+    return frozenset(match[0].casefold()[:STEM] for match in _WORD.finditer(text))
+
+
+def _words_of(case: CaseMaterial) -> frozenset[str]:
+    """The words in the cells, formulas and sheet names of an input."""
+    texts = list(case.input.sheet_names)
+    for sheet in case.input.sheet_names:
+        texts += [value for value in case.input.values(sheet).values() if isinstance(value, str)]
+        texts += [
+            text for formula in case.input.formulas(sheet).values() for text in texts_of(formula)
+        ]
+    return frozenset(word for text in dict.fromkeys(texts) for word in _words(text))
+
+
+SIGN = UnnamedLabel()
