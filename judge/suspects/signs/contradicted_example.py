@@ -33,7 +33,7 @@ class ContradictedExample:
         ),
         (
             "where the gold says the same in another form, only columns count of which the input "
-            "leaves cells to be filled in"
+            "leaves cells to be filled in, and in which the gold has the form of the input nowhere"
         ),
         (
             "examples that a later case took over from case 1 without a change are left out: they "
@@ -59,6 +59,7 @@ class ContradictedExample:
             address
             for address in examples
             if is_other_form(case.input.value(address), case.answer.get(address))
+            and not _has_both_forms(case, address)
         ]
         if other_form:
             yield self._suspect(
@@ -121,6 +122,17 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
         elif case.input.formula(address) is None and not isinstance(value, ErrorValue):
             given[column].append(address)
     return [cell for column, cells in given.items() if column in filled for cell in cells]
+
+
+def _has_both_forms(case: CaseMaterial, address: CellAddress) -> bool:
+    """Whether the gold has the form of the input elsewhere in the column, as where rows moved."""
+    given = case.input.value(address)
+    return any(
+        (other.sheet, other.column) == (address.sheet, address.column)
+        and type(value) is type(given)
+        and value == given
+        for other, value in case.answer.items()
+    )
 
 
 def is_other_form(given: CellValue, gold: CellValue) -> bool:

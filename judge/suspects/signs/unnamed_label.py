@@ -80,7 +80,8 @@ def _is_unnamed(case: CaseMaterial, address: CellAddress, given: frozenset[str])
         return False
     if sum(character.isalpha() for character in value) < MIN_LETTERS:
         return False
-    words = _words(value)
+    # A word with digits is a code or an identifier, which programs put together.
+    words = frozenset(word for word in _words(value) if word.isalpha())
     if words <= given:
         return False
     if formula is None:

@@ -314,6 +314,13 @@ def test_an_example_that_the_gold_has_in_another_form(
     assert examined(EXAMPLE, task_of(tmp_path, "B2:B3", case)) == []
 
 
+def test_rows_that_move_are_no_other_form(tmp_path: Path) -> None:
+    given = book(("key", "dept"), (1, "Sales"), (2, "sales"), (3, None), (4, "Audit"))
+    gold = book(("key", "dept"), (4, "Audit"), (1, "Sales"), (2, "sales"), (3, None))
+    moved = book(("key", "dept"), (2, "sales"), (1, "Sales"), (4, "Audit"), (3, None))
+    assert examined(EXAMPLE, task_of(tmp_path, "A2:B5", (given, gold), (given, moved))) == []
+
+
 # -- what a program cannot know -------------------------------------------------------------------
 
 
@@ -334,6 +341,12 @@ def test_a_word_that_nothing_given_contains(
     task = task_of(tmp_path, "B2:B3", (given, gold), instruction=instruction)
     found = [one.found for suspect in examined(UNNAMED, task) for one in suspect.evidence]
     assert found == ([] if "prep" in instruction else labels)
+
+
+def test_codes_are_put_together_by_programs(tmp_path: Path) -> None:
+    given = book(("depot", "item", "key"), ("muc", 76067, None), ("ber", 417, None))
+    gold = book(("depot", "item", "key"), ("muc", 76067, "MUC-76067"), ("ber", 417, "BER-00417"))
+    assert examined(UNNAMED, task_of(tmp_path, "C2:C3", (given, gold))) == []
 
 
 def test_a_zero_that_stands_for_a_blank_cell(tmp_path: Path) -> None:
