@@ -27,16 +27,12 @@ _Sum = Callable[[Sequence[float]], Scalar]
 
 
 def _area(evaluation: Evaluation, node: Node) -> Cells:
-    if not isinstance(node, Reference):
-        raise UnsureError
-    return evaluation.values.cells(node)
+    return evaluation.values.cells(_reference(node))
 
 
 def _searched(evaluation: Evaluation, node: Node) -> Cells:
     """A rectangle from which criteria choose cells."""
-    if not isinstance(node, Reference):
-        raise UnsureError
-    return evaluation.values.searched(node)
+    return evaluation.values.searched(_reference(node))
 
 
 def _plain_sum(numbers: Sequence[float]) -> float:
@@ -137,10 +133,7 @@ def _by_one(total: _Sum) -> Function:
             raise UnsureError
         cells, meeting = counted
         if len(arguments) == 3:
-            sums = arguments[2]
-            if not isinstance(sums, Reference):
-                raise UnsureError
-            cells = evaluation.values.searched(_in_shape(sums, cells))
+            cells = evaluation.values.searched(_in_shape(_reference(arguments[2]), cells))
         return _of_matching(cells, meeting, total)
 
     return call

@@ -191,7 +191,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Cells of a rectangle: some, or all but some."""
+    """Cells of a rectangle: some, or all but some. A slice is never inverted."""
 
     chosen: frozenset[Place] | Slice
     inverted: bool = False
@@ -220,10 +220,6 @@ class Matches:
     def count(self, size: int) -> int:
         """How many cells of a rectangle of this size."""
         return size - len(self.chosen) if self.inverted else len(self.chosen)
-
-    def holds(self, place: Place) -> bool:
-        """Whether a cell is one of them."""
-        return (place in self.places) != self.inverted
 
 
 def matches(cells: Cells, wanted: Criterion) -> Matches:
