@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import importlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from judge.compare.cells.render import value_to_json
 from judge.errors import UsageError
 from judge.suspects.books import Book, CellAddress
-from judge.suspects.material import TaskMaterial
+from judge.suspects.material import CaseMaterial, TaskMaterial
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
 from judge.workbook.cell import CellValue
 
@@ -70,6 +71,31 @@ def evidence(
         note=note,
         case=case,
     )
+
+
+def gold_evidence(
+    case: CaseMaterial,
+    cells: Iterable[CellAddress],
+    *,
+    expected: Mapping[CellAddress, CellValue] = MappingProxyType({}),
+) -> list[Evidence]:
+    """Evidence in cells of the gold's answer: the value, and the formula if there is one.
+
+    Args:
+        case: the case.
+        cells: the cells.
+        expected: what some of them should hold.
+    """
+    return [
+        evidence(
+            EvidenceFile.GOLD,
+            address,
+            expected=expected.get(address),
+            found=case.answer.get(address),
+            note=case.gold.formula(address) or "",
+        )
+        for address in cells
+    ]
 
 
 def suspect(

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from judge.formulas.references import references
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, evidence, suspect
+from judge.suspects.contract import address_in, and_more, counted, gold_evidence, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, what_formulas_give
-from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Suspect
 
 _ZERO = re.compile(r"(?<![\w.,])0(?![\w.,]\d|\w)|\bzeros?\b|\bzeroes\b", re.IGNORECASE)
 
@@ -51,15 +51,7 @@ class BlankAsZero:
             f"{and_more(len(cells))}",
             f"{counted(len(cells), 'cell')} of {len(case.answer):,} in the answer: anyone who "
             "copies what is there leaves the cell blank",
-            [
-                evidence(
-                    EvidenceFile.GOLD,
-                    address,
-                    found=case.answer[address],
-                    note=case.answer_formulas[address],
-                )
-                for address in cells
-            ],
+            gold_evidence(case, cells),
         )
 
 

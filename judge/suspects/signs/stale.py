@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Suspect
 from judge.workbook.cell import CellValue, ErrorValue
 
 WEAK = frozenset({"#REF!", "#NAME?", "#VALUE!", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
@@ -65,16 +65,7 @@ class Stale:
             f"its own formula gives {shown(now[first])}{and_more(len(cells))}",
             f"{counted(len(cells), 'cell')} of {total:,} formulas in the answer; the gold was not "
             "computed again after an edit, or was edited without its formulas",
-            [
-                evidence(
-                    EvidenceFile.GOLD,
-                    address,
-                    expected=now[address],
-                    found=case.answer.get(address),
-                    note=case.gold.formula(address) or "",
-                )
-                for address in cells
-            ],
+            gold_evidence(case, cells, expected=now),
         )
 
 

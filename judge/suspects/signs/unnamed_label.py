@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 
 from judge.formulas.lexer import texts_of
 from judge.suspects.books import CellAddress
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial
-from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Suspect
 
 CUSTOMARY = frozenset({"yes", "no", "true", "false", "n/a", "na", "error", "total", "grand total"})
 """Words that people expect without being named."""
@@ -61,15 +61,7 @@ class UnnamedLabel:
             f"{and_more(len(cells))}",
             f"neither the question nor an input has the word: {counted(len(cells), 'cell')} of "
             f"{len(case.answer):,} in the answer can only be guessed",
-            [
-                evidence(
-                    EvidenceFile.GOLD,
-                    address,
-                    found=case.answer[address],
-                    note=case.gold.formula(address) or "",
-                )
-                for address in cells
-            ],
+            gold_evidence(case, cells),
         )
 
 

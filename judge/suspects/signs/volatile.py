@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from judge.errors import JudgeError
 from judge.formulas.traits import traits
 from judge.suspects.books import CellAddress, agree
-from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
+from judge.suspects.contract import address_in, and_more, counted, gold_evidence, shown, suspect
 from judge.suspects.material import MAX_REWRITTEN, CaseMaterial, TaskMaterial
-from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.suspects.model import About, Certainty, Suspect
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
 from judge.workbook.cell import CellRef
 
@@ -80,16 +80,7 @@ class Volatile:
                 if later
                 else "may have another value on another day"
             ),
-            [
-                evidence(
-                    EvidenceFile.GOLD,
-                    address,
-                    expected=now.get(address),
-                    found=case.answer.get(address),
-                    note=case.gold.formula(address) or "",
-                )
-                for address in cells
-            ],
+            gold_evidence(case, cells, expected=now),
         )
 
 
