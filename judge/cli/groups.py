@@ -32,8 +32,10 @@ _OPERATIONS = "judge.cli.serve_operations"
             "export-rewardkit": (
                 _CHECKLISTS,
                 "export_rewardkit",
-                "Write the checklist SOURCE to the new folder TARGET, as Harbor's rewardkit "
-                "reads it.",
+                (
+                    "Write the checklist SOURCE to the new folder TARGET, as Harbor's rewardkit "
+                    "reads it."
+                ),
             ),
             "fetch": (
                 _DATASET,
@@ -43,8 +45,10 @@ _OPERATIONS = "judge.cli.serve_operations"
             "import-rewardkit": (
                 _CHECKLISTS,
                 "import_rewardkit",
-                "Read the criteria and judge TOMLs of a rewardkit FOLDER as a checklist; "
-                "run nothing.",
+                (
+                    "Read the criteria and judge TOMLs of a rewardkit FOLDER as a checklist; "
+                    "run nothing."
+                ),
             ),
             "list": (
                 _DATASET,
@@ -265,15 +269,19 @@ _GROUPS = __name__
             "backup": (
                 _OPERATIONS,
                 "backup",
-                "Write a backup to FILE while the server runs: database, bodies, suites, "
-                "results, keys.",
+                (
+                    "Write a backup to FILE while the server runs: database, bodies, suites, "
+                    "results, keys."
+                ),
             ),
             "board": (_GROUPS, "board", "Boards of phases."),
             "check": (
                 _ADMIN,
                 "check",
-                "Check what must always hold, and list what does not; exit code 1 if there "
-                "is anything.",
+                (
+                    "Check what must always hold, and list what does not; exit code 1 if there "
+                    "is anything."
+                ),
             ),
             "keys": (_GROUPS, "keys", "Keys that sign results and boards."),
             "leak": (
@@ -301,8 +309,10 @@ _GROUPS = __name__
             "outvoted": (
                 _OPERATIONS,
                 "outvoted",
-                "Dispute the golds of SUITE that submissions of several accounts outvote; "
-                "run it each night.",
+                (
+                    "Dispute the golds of SUITE that submissions of several accounts outvote; "
+                    "run it each night."
+                ),
             ),
             "phase": (_GROUPS, "phase", "Phases: when, and how often, a suite takes submissions."),
             "probing": (
