@@ -27,7 +27,7 @@ from judge.annotate.validator import (
     new_errors,
     problem_of,
 )
-from judge.annotate.worth import by_likelihood, doubt_of_formulas
+from judge.annotate.worth import by_likelihood, doubt_of_formulas, row_of
 from judge.closable import Closable
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.profiles import get_profile
@@ -37,7 +37,7 @@ from judge.core.task import Task
 from judge.core.verdict import Verdict
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.grading.case import GradingRules
-from judge.workbook.address import MAX_COLUMN, MAX_ROW, parse_cell
+from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import workbooks_kept
 
@@ -356,10 +356,9 @@ class Suggester(Closable):
         if not kills and not self._repeated(proposal)[0]:
             return KILLS_NONE, nowhere
         rows = frozenset(
-            (difference["sheet"], at[0])
+            (difference["sheet"], row_of(difference["cell"]))
             for trial in kills
             for difference in trial.comparison.get("differences", [])
-            if (at := parse_cell(difference["cell"])) is not None
         )
         return self._only_errors(together, proposal, kills), rows
 
