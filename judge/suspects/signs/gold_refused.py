@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.compare.contract import Rules
-from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.suspects.contract import counted, suspect
 from judge.suspects.material import TaskMaterial
@@ -26,12 +24,12 @@ class GoldRefused:
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
         """One suspect for each case whose gold is refused, or cannot be what was asked for."""
-        needs_golds = checker_of(material.task.checker).needs
-        rules = Rules(get_profile("standard"))
+        needs_golds = not checker_of(material.task.checker).lists_items
         cases = {case.number: case for case in material.task.cases}
         for check in material.checks:
             case = cases[check.case]
-            if not case.golds and needs_golds(material.task, case, rules).golds:
+            notes: tuple[str, ...]
+            if not case.golds and needs_golds:
                 summary = "no gold is given"
                 why = "nothing says what a right answer is"
                 certainty, notes = Certainty.SURE, ("not given",)

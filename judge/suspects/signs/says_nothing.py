@@ -47,6 +47,7 @@ class SaysNothing:
 
     def _whole_answer(self, material: TaskMaterial, check: CaseCheck) -> Iterator[Suspect]:
         """A case whose answer is not a range of cells."""
+        notes: tuple[str, ...]
         if check.untouched_accepted:
             summary, why = (
                 "the untouched input is accepted",

@@ -25,6 +25,7 @@ from judge.annotate.worth import (
     ranked,
     worth,
 )
+from judge.core.records.cases import DifferenceRecord
 from judge.core.verdict import Verdict
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import RunRequest, RunResult
@@ -320,14 +321,14 @@ def test_a_row_that_the_program_leaves_blank_because_its_key_is_blank(
 ) -> None:
     emptied = Idea("blank-columns", "a blank", (SetCell(CellRef("Sheet", 3, 1), None),))
     merged = Idea("merged-cells", "one cell", (MergeCells("Sheet", Window(2, 1, 3, 1)),))
-    difference = {
+    difference: DifferenceRecord = {
         "kind": "missing",
         "sheet": "Sheet",
         "cell": cell,
         "expected": 4,
         "actual": actual,
     }
-    trial = Trial("mine", Verdict.WA, "", {"differences": [difference]})  # type: ignore[typeddict-item]
+    trial = Trial("mine", Verdict.WA, "", {"differences": [difference]})
     proposal = Proposal(
         b"", b"", (GoldSource(FORMULAS, data=b"", agrees=True),), sides=(Side((FORMULAS,), 1),)
     )
