@@ -285,7 +285,7 @@ _ProgramKey = tuple[str | None, str, str]
 class ProgramRuns(Closable):
     """Runs programs on workbooks in the background: all runs of a program in one session.
 
-    The runs follow each other in the order in which they were asked for, whoever waits for them.
+    The runs follow each other in the order in which they were started.
 
     Args:
         sandbox: runs them.

@@ -23,7 +23,7 @@ class GoldRefused:
     )
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
-        """One suspect for each case whose gold is refused, or cannot be what was asked for."""
+        """One suspect for each case whose gold is refused, missing or doubtful."""
         needs_golds = not checker_of(material.task.checker).lists_items
         cases = {case.number: case for case in material.task.cases}
         for check in material.checks:
