@@ -429,6 +429,37 @@ def cancel(transaction: Transaction, judging: str) -> JudgingState:
     return state
 
 
+def cancel_all(transaction: Transaction, rejudging: str, account: str) -> None:
+    """Cancels the judgings of a rejudging, as :func:`cancel` does one of them.
+
+    Args:
+        transaction: in which the rejudging is locked.
+        rejudging: its id.
+        account: whose turn they take.
+    """
+    lock_account(transaction, account)
+    of_it = _J.rejudging == rejudging
+    waiting = transaction.execute(
+        sa.update(t.judging)
+        .where(of_it, _J.state == JudgingState.QUEUED)
+        .values(state=JudgingState.CANCELLED, finished=t.Now())
+        .returning(_J.id, _J.submission)
+    ).all()
+    for row in waiting:
+        _moved(transaction, row.id, row.submission, JudgingState.QUEUED, JudgingState.CANCELLED)
+    transaction.execute(
+        sa.update(t.account).where(_A.id == account).values(waiting=_A.waiting - len(waiting))
+    )
+    running = transaction.execute(
+        sa.update(t.judging)
+        .where(of_it, _J.state == JudgingState.RUNNING)
+        .values(cancel=True)
+        .returning(_J.id, _J.state)
+    ).all()
+    for row in running:
+        transaction.event("judging.cancelling", row.id, before=row.state, after=row.state)
+
+
 def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
     """The judgings under way of a dispatcher."""
     return all_rows(
