@@ -275,6 +275,19 @@ def deliver(database: Database, sender: Sender | None = None, limit: int = 20) -
     return tried
 
 
+def something_waits(database: Database) -> bool:
+    """Whether there is a delivery whose time has come, for a look that locks nothing."""
+    with database.reading() as connection:
+        return connection.scalar(_DUE) is not None
+
+
+_DUE = (
+    sa.select(t.delivery.c.id)
+    .where(t.delivery.c.state == WAITING, t.delivery.c.next <= t.Now())
+    .limit(1)
+)
+
+
 def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
     """The delivery that waits longest, which no other process tries meanwhile."""
     with database.writing(_ACTOR) as transaction:
