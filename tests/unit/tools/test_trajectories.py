@@ -481,7 +481,9 @@ def test_a_run_is_made_of_trajectories_and_keeps_the_workbooks(folder: Path) -> 
     shutil.rmtree(folder)  # the run needs nothing of it
     api.score(folder.parent / "run", ScoreOptions(recalc="never"))
     with RunDirectory(folder.parent / "run") as store:
-        lines = {str(each["id"]): each for each in store.read_records("submissions.jsonl")}
+        lines: dict[str, Any] = {
+            str(each["id"]): each for each in store.read_records("submissions.jsonl")
+        }
         report_of = store.read_document("report.json") or {}
         setting = (store.read_run() or {}).get("setting")
     assert setting == "tools/SWE-agent, judge tools/native 0.1.0"
@@ -525,7 +527,7 @@ def test_without_a_workbook_the_import_says_that_nothing_can_be_solved(folder: P
     done = imported(folder, "--import-trajectory", f"{folder}/{{task}}/trajectory.json")
     assert "nothing can be solved" in done.output
     with RunDirectory(folder.parent / "run") as store:
-        (first, _) = store.read_records("submissions.jsonl")
+        first: Any = next(iter(store.read_records("submissions.jsonl")))
     assert first["outputs"]["1"]["problem"] == "the agent left no workbook"
 
 
