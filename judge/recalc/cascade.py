@@ -524,6 +524,7 @@ class _Inquiry:
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
         plain = plain and _NAMELESS not in words.values()
+        plain = plain and cell not in self._question.intersecting
         if plain and not (self._support.reads_spilled(cell) or self._support.reads_logical(cell)):
             called = self._called(cell)
             if is_settled(words, called, self._trust, awaited, fallback(formula)):
