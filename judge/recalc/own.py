@@ -20,10 +20,12 @@ from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import same_value
+from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of
 from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
+from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import ADD_IN, SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
@@ -33,7 +35,12 @@ from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
-FUNCTIONS = {**SCALAR_FUNCTIONS, **COUNTING_FUNCTIONS}
+FUNCTIONS = {
+    **SCALAR_FUNCTIONS,
+    **COUNTING_FUNCTIONS,
+    **LOOKUP_FUNCTIONS,
+    **FUNCTIONS_OF_ARRAYS,
+}
 
 MOST_CELLS = 2_000_000
 """Most cells that are read for one question."""
@@ -154,14 +161,19 @@ class OwnValues:
         return computed
 
     def _evaluated(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
-        if cell.formula is None or cell.array_range is not None or self._depth > DEEPEST:
+        if cell.formula is None or self._depth > DEEPEST:
+            raise UnsureError
+        of_arrays = cell.array_range is not None
+        if of_arrays and not _is_of_one_cell(cell):
             raise UnsureError
         if self.date_1904 and _may_count_days(cell.formula):
             raise UnsureError
         node: Node | None = tree(cell.formula)
         if node is None or isinstance(node, Reference):
             raise UnsureError
-        evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS)
+        evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS, of_arrays=of_arrays)
+        if of_arrays:
+            return array_of(evaluation, node).values.get((0, 0)), evaluation.converted
         return evaluation.scalar(node), evaluation.converted
 
     def cell_value(self, ref: CellRef) -> Scalar:
@@ -282,6 +294,12 @@ class OwnValues:
         return CellRange(sheet, top, left, bottom, right)
 
 
+def _is_of_one_cell(cell: Cell) -> bool:
+    """Whether an array formula fills no other cell."""
+    first, _, last = (cell.array_range or "").replace("$", "").partition(":")
+    return last in ("", first)
+
+
 class _Values:
     """The values that the formulas of one sheet read."""
 
@@ -310,6 +328,9 @@ class _Values:
 
     def searched(self, reference: Reference) -> Cells:
         return self._own.area(self._own.named(reference, self._home))
+
+    def spend(self, cells: int) -> None:
+        self._own.spend(cells)
 
 
 def plain_scalar(value: CellValue) -> Scalar:

@@ -94,7 +94,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 10
+RULES = 11
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
@@ -438,7 +438,8 @@ class Recalculator:
         believed = {ref: value for ref, value in known.items() if value is not None}
 
         def is_suspect(ref: CellRef) -> bool:
-            return isinstance(believed.get(ref, _NO_VALUE), ErrorValue)
+            known = believed.get(ref, _NO_VALUE)
+            return isinstance(known, ErrorValue) or ref in outcome.disputed
 
         left = {cell.ref: cell.source for cell in cells if cell.ref not in asked.known}
         return corrected_values(
@@ -578,6 +579,7 @@ def _replaced(outcome: CascadeResult, again: CascadeResult) -> CascadeResult:
         },
         used=outcome.used | again.used,
         office_alone=(outcome.office_alone - newer) | again.office_alone,
+        disputed=(outcome.disputed - newer) | again.disputed,
         notes=[*outcome.notes, *(note for note in again.notes if note not in outcome.notes)],
         complete=outcome.complete and again.complete,
     )

@@ -10,11 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from judge.formulas.references import Reference
-from judge.formulas.tree import Constant, ErrorConstant, Missing, Node, Operation
+from judge.formulas.tree import (
+    Call,
+    Constant,
+    ErrorConstant,
+    Missing,
+    Node,
+    Operation,
+    Parameter,
+)
 from judge.recalc.conversions import (
     LAST_SERIAL,
     UnsureError,
@@ -64,6 +72,10 @@ class Values(Protocol):
         """The values of a rectangle from which criteria choose; raises as :meth:`cells`."""
         ...
 
+    def spend(self, cells: int) -> None:
+        """Counts values that are computed of arrays; raises UnsureError beyond a bound."""
+        ...
+
 
 class Evaluation:
     """The evaluation of one formula.
@@ -71,15 +83,47 @@ class Evaluation:
     Args:
         values: where the values of cells come from.
         functions: name -> function; names as the file has them, with prefixes.
+        of_arrays: whether the formula is entered as an array formula.
 
     Attributes:
         converted: whether the value depends on a conversion that engines do differently.
+        spreads: whether operators and functions of single values take each value of a range.
     """
 
-    def __init__(self, values: Values, functions: Mapping[str, Function]) -> None:
+    def __init__(
+        self, values: Values, functions: Mapping[str, Function], *, of_arrays: bool = False
+    ) -> None:
         self.values = values
         self.converted = False
-        self._functions = functions
+        self.functions = functions
+        self.of_arrays = of_arrays
+        self.spreads = of_arrays
+        self._names: dict[str, Cells] = {}
+
+    def named(self, name: str) -> Cells:
+        """The value of a name of LET or LAMBDA; raises UnsureError if it has none here."""
+        if name not in self._names:
+            raise UnsureError
+        return self._names[name]
+
+    @contextlib.contextmanager
+    def naming(self, names: Mapping[str, Cells]) -> Iterator[None]:
+        """Gives values to names within a block."""
+        before = self._names
+        self._names = {**before, **names}
+        try:
+            yield
+        finally:
+            self._names = before
+
+    @contextlib.contextmanager
+    def spreading(self) -> Iterator[None]:
+        """Takes operators and functions of each value of a range within a block."""
+        before, self.spreads = self.spreads, True
+        try:
+            yield
+        finally:
+            self.spreads = before
 
     def scalar(self, node: Node) -> Scalar:
         """The value of a node.
@@ -95,31 +139,38 @@ class Evaluation:
             return None
         if isinstance(node, Reference):
             return self.values.value(node)
+        if isinstance(node, Parameter):
+            cells = self.named(node.name)
+            if cells.size != 1:
+                raise UnsureError
+            return cells.values.get((0, 0))
         if isinstance(node, Operation):
-            return self._operation(node)
-        function = self._functions.get(node.name)
-        if function is None:
+            operands = [self.scalar(operand) for operand in node.operands]
+            return self.operation(node.operator, operands)
+        function = self.functions.get(node.name) if isinstance(node, Call) else None
+        if function is None or not isinstance(node, Call):
             raise UnsureError
         return function(self, node.arguments)
 
-    def _operation(self, node: Operation) -> Scalar:
-        operands = [self.scalar(operand) for operand in node.operands]
-        if node.operator == "+" and len(operands) == 1:
+    def operation(self, operator: str, operands: Sequence[Scalar]) -> Scalar:
+        """What an operator makes of its operands."""
+        if operator == "+" and len(operands) == 1:
             return operands[0]
         for operand in operands:
             if isinstance(operand, ErrorValue):
                 return operand
-        if node.operator == "&":
+        if operator == "&":
             return self._joined(operands)
-        if node.operator in _COMPARISONS:
-            return compared(operands[0], operands[1], node.operator)
+        if operator in _COMPARISONS:
+            return compared(operands[0], operands[1], operator)
         numbers: list[float] = []
         for operand in operands:
             number = self.number(operand)
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(number)
-        return _arithmetic(node.operator, numbers)
+        self.converted = self.converted or (operator == "^" and not any(numbers))
+        return _arithmetic(operator, numbers)
 
     def _joined(self, operands: Sequence[Scalar]) -> str:
         joined = "".join(map(self.text, operands))
@@ -167,7 +218,10 @@ def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
             return DIV0
         result = first / second
     else:
-        result = _power(first, second)
+        power = _power(first, second)
+        if isinstance(power, ErrorValue):
+            return power
+        result = power
     if not math.isfinite(result):
         return NUM
     if result and abs(result) < 1e-300:
@@ -175,9 +229,9 @@ def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
     return result
 
 
-def _power(base: float, exponent: float) -> float:
+def _power(base: float, exponent: float) -> float | ErrorValue:
     if base == 0 and exponent <= 0:
-        raise UnsureError
+        return NUM if exponent == 0 else DIV0
     if base < 0 and not exponent.is_integer():
         raise UnsureError
     try:
@@ -196,7 +250,7 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
         UnsureError: numbers are too close to each other, or the order depends on the region.
     """
     one, two = _beside(first, second), _beside(second, first)
-    ranks = [_rank(value) for value in (one, two)]
+    ranks = [rank(value) for value in (one, two)]
     if ranks[0] != ranks[1]:
         order = ranks[0] - ranks[1]
     elif isinstance(one, str) and isinstance(two, str):
@@ -225,7 +279,7 @@ def _beside(value: Scalar, other: Scalar) -> Scalar:
     return "" if isinstance(other, str) else False if isinstance(other, bool) else 0
 
 
-def _rank(value: Scalar) -> int:
+def rank(value: Scalar) -> int:
     """Numbers come before text, and text before logical values."""
     return 2 if isinstance(value, bool) else 1 if isinstance(value, str) else 0
 
@@ -420,12 +474,12 @@ def _months_away(*, at_end: bool) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 2:
             raise UnsureError
-        with contextlib.suppress(UnsureError):
-            return _refusing_logical(evaluation, arguments)
         numbers: list[int] = []
         for argument in arguments:
             value = evaluation.scalar(argument)
             number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            if isinstance(value, bool):
+                evaluation.converted, number = True, VALUE
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(math.trunc(number))
@@ -464,7 +518,7 @@ ADD_IN = frozenset(
     IMCONJUGATE IMCOS IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT IMREAL IMSIN IMSQRT IMSUB
     IMSUM INTRATE ISEVEN ISODD LCM MDURATION MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC
     OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE
-    TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
+    TBILLYIELD WEEKNUM WORKDAY YEARFRAC YIELD YIELDDISC YIELDMAT
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
 """Functions that came with the Analysis ToolPak, which take no logical value for a number."""
@@ -472,17 +526,18 @@ ADD_IN = frozenset(
 
 def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """#VALUE! for a logical value behind nothing but numbers; anything else is for the engines."""
+    values: list[Scalar] = []
     for argument in arguments:
         if isinstance(argument, Reference) and not _is_cell(argument):
-            values = list(evaluation.values.cells(argument).values.values())
+            values += evaluation.values.cells(argument).values.values()
         else:
-            values = [evaluation.scalar(argument)]
-        if any(isinstance(value, (str, ErrorValue)) for value in values):
-            raise UnsureError
-        if any(isinstance(value, bool) for value in values):
-            evaluation.converted = True
-            return VALUE
-    raise UnsureError
+            values.append(evaluation.scalar(argument))
+    if any(isinstance(value, (str, ErrorValue)) for value in values) or not any(
+        isinstance(value, bool) for value in values
+    ):
+        raise UnsureError
+    evaluation.converted = True
+    return VALUE
 
 
 def _is_cell(reference: Reference) -> bool:
@@ -516,6 +571,13 @@ def _iferror(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
     return _zero(evaluation.scalar(arguments[1]) if isinstance(value, ErrorValue) else value)
+
+
+def _ifna(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if len(arguments) != 2:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    return _zero(evaluation.scalar(arguments[1]) if value == NA else value)
 
 
 def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
@@ -606,9 +668,75 @@ def _trimmed(text: str) -> str:
 
 
 def _rounded(number: float, places: float) -> Scalar:
-    if abs(places) > 20:
+    if abs(places) > 20 or abs(number) >= 1e15:
         raise UnsureError
+    if abs(number) < 1e-15:
+        return 0.0 if places < 15 else number
     return float(round_half_up(number, math.trunc(places)))
+
+
+def _logarithm(number: float, base: float = 10) -> Scalar:
+    if number <= 0 or base <= 0:
+        return NUM
+    return DIV0 if base == 1 else math.log10(number) / math.log10(base)
+
+
+def _modulo(number: float, divisor: float) -> Scalar:
+    if divisor == 0:
+        return DIV0
+    if not (number.is_integer() and divisor.is_integer()) or abs(number) >= 2**53:
+        raise UnsureError
+    return number - divisor * math.floor(number / divisor)
+
+
+def _raised(evaluation: Evaluation, base: Scalar, exponent: Scalar) -> Scalar:
+    return evaluation.operation("^", (base, exponent))
+
+
+def _logarithm_of(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    numbers = [evaluation.number(value) for value in values]
+    evaluation.converted = evaluation.converted or numbers[1:] == [1.0]
+    for number in numbers:
+        if isinstance(number, ErrorValue):
+            return number
+    return _logarithm(*(number for number in numbers if not isinstance(number, ErrorValue)))
+
+
+def _found(evaluation: Evaluation, text: str, inside: str, start: Scalar) -> Scalar:
+    first = evaluation.number(start)
+    if isinstance(first, ErrorValue) or not 1 <= first <= _units(inside) + bool(not text):
+        return VALUE
+    at = inside.find(text, int(first) - 1)
+    return VALUE if at < 0 else at + 1
+
+
+def _find(evaluation: Evaluation, text: Scalar, inside: Scalar, start: Scalar = 1) -> Scalar:
+    return _found(evaluation, evaluation.text(text), evaluation.text(inside), start)
+
+
+def _search(evaluation: Evaluation, text: Scalar, inside: Scalar, start: Scalar = 1) -> Scalar:
+    sought = evaluation.text(text).lower()
+    if any(letter in sought for letter in "*?~"):
+        raise UnsureError
+    return _found(evaluation, sought, evaluation.text(inside).lower(), start)
+
+
+def _exact(evaluation: Evaluation, first: Scalar, second: Scalar) -> Scalar:
+    return evaluation.text(first) == evaluation.text(second)
+
+
+def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    text, old, new = map(evaluation.text, values[:3])
+    if len(values) > 3 or not old:
+        raise UnsureError
+    return text.replace(old, new)
+
+
+def _negated(evaluation: Evaluation, value: Scalar) -> Scalar:
+    del evaluation
+    if isinstance(value, str):
+        raise UnsureError
+    return not value
 
 
 def _is(test: Callable[[Scalar], bool]) -> Function:
@@ -657,6 +785,20 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "TRIM": _cased(_trimmed),
     "ROUND": _of_numbers(2, 2, _rounded),
     "ABS": _of_numbers(1, 1, abs),
+    "INT": _of_numbers(1, 1, lambda number: float(math.floor(number))),
+    "MOD": _of_numbers(2, 2, _modulo),
+    "POWER": _of_values(2, 2, _raised),
+    "LOG": _of_values(1, 2, _logarithm_of),
+    "FIND": _of_values(2, 3, _find),
+    "SEARCH": _of_values(2, 3, _search),
+    "EXACT": _of_values(2, 2, _exact),
+    "SUBSTITUTE": _of_values(3, 4, _substitute),
+    "NOT": _of_values(1, 1, _negated),
+    "ISNA": _is(lambda value: value == NA),
+    "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),
+    "ISLOGICAL": _is(lambda value: isinstance(value, bool)),
+    "ISNONTEXT": _is(lambda value: not isinstance(value, str)),
+    "_XLFN.IFNA": _ifna,
     "ISNUMBER": _is(_is_number),
     "ISTEXT": _is(lambda value: isinstance(value, str)),
     "ISERROR": _is(lambda value: isinstance(value, ErrorValue)),
