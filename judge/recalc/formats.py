@@ -204,7 +204,7 @@ def _holds(value: float, operator: str, limit: float) -> bool:
     }[operator]  # fmt: skip
 
 
-def _of_number(value: float, sign: str, section: _Section) -> str:
+def _of_number(value: float, sign: str, section: _Section) -> str | ErrorValue:
     kinds = section.kinds
     if "date" in kinds or "elapsed" in kinds or "half" in kinds:
         return _of_date(value, sign, section)
@@ -408,13 +408,11 @@ def _as_fraction(value: float, sign: str, section: _Section) -> str:
 # -- dates and times -------------------------------------------------------------------------------
 
 
-def _of_date(value: float, sign: str, section: _Section) -> str:
+def _of_date(value: float, sign: str, section: _Section) -> str | ErrorValue:
     tokens = _with_minutes(section.tokens)
     elapsed = any(token.kind == "elapsed" for token in tokens)
-    if sign and not elapsed:
-        raise UnsureError  # #VALUE!, or a row of # in a cell
-    if not elapsed and value >= LAST_SERIAL + 1:
-        raise UnsureError
+    if not elapsed and (sign or value >= LAST_SERIAL + 1):
+        return ErrorValue("#VALUE!")
     places = _fraction_places(tokens)
     shows_seconds = places or any(t.text.startswith("s") for t in tokens if t.kind != "literal")
     clock = _clock(value, places, whole_seconds=bool(shows_seconds))

@@ -28,6 +28,7 @@ from judge.recalc.criteria import Cells, Scalar
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import ADD_IN, SCALAR_FUNCTIONS, Evaluation
+from judge.recalc.units import UNIT_FUNCTIONS
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -40,6 +41,7 @@ FUNCTIONS = {
     **COUNTING_FUNCTIONS,
     **LOOKUP_FUNCTIONS,
     **FUNCTIONS_OF_ARRAYS,
+    **UNIT_FUNCTIONS,
 }
 
 MOST_CELLS = 2_000_000

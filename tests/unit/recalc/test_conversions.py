@@ -82,12 +82,56 @@ def test_some_text_is_certainly_no_number(text: str) -> None:
 
 def test_an_evaluation_leaves_what_it_does_not_know() -> None:
     for formula in (
-        "=MEDIAN(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")', '=TEXT(-1,"yyyy")',
+        "=MEDIAN(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")',
         '=0.3-0.1-0.2&""', '="b"<"é"', "=COUNTIF(A1:A3,A1:A3)", '=[1]S!A1&""',
         "=" + "(" * 200 + "1" + ")" * 200, '=SUMIFS(A1:A3,A1:A3,">a*")',
     ):  # fmt: skip
         with pytest.raises(UnsureError):
             computed(Conversion(formula, None, "", {(1, 1): 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "text"),
+    [
+        (1234567890, "0,## ##, ##", "1,234,56 7,8 90"),
+        (1234567890, "0,## ## ,##", "1,234,56 7,8 ,90"),
+        (1234567.555, "0 .  # ,0.00", "1234567 .  5 ,5.50"),
+        (1234567, "#,##000######", "001,234,567"),
+        (1234567, "#,##000######## ", "00,01,234,567 "),
+        (1234, "5000700", "5012734"),
+        (12345.678, "#,##0.00,", "12.35"),
+        (1234567, "0,.00", "1234.57"),
+        (5.25, "# ??/16", "5  4/16"),
+        (130.33332, "h hh hhh hhhh", "7 07 07 07"),
+        (0.75, 's:m" @ hour "[hh]', "0:0 @ hour 18"),
+        (
+            3.14159,
+            '"It was "[h]" [yes, "h"] hours and "mm:ss',
+            "It was 75 [yes, 75] hours and 23:53",
+        ),
+        (-9, '[=-10]#" Wow"', "-9"),
+        (10, '[< 10]#" Wow"', "10"),
+        (1e-9, "General", "0.000000001"),
+        (-1, "yyyy", VALUE),
+        (2_958_466, "yyyy-mm-dd", VALUE),
+        (1, '#"a', VALUE),
+    ],
+)
+def test_number_formats(number: float, code: str, text: str | ErrorValue) -> None:
+    assert formatted(number, code) == text
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=CONVERT(1,"ksec","sec")', 1000),
+        ('=CONVERT(3,"hr","min")', 180),
+        ('=CONVERT(1,"mm","dam")', 0.0001),
+        ('=CONVERT(1,"msec","usec")', 1000),
+    ],
+)
+def test_units_have_all_their_names_and_prefixes(formula: str, value: Scalar) -> None:
+    assert is_right(computed(Conversion(formula, None, "", {})), value)
 
 
 def test_errors_pass_through() -> None:
