@@ -25,7 +25,7 @@ from itertools import combinations, product
 
 from judge.formulas.references import Reference
 from judge.formulas.shapes import Call
-from judge.recalc.agreement import same_value, with_logical
+from judge.recalc.agreement import same_value
 from judge.recalc.names import LIBREOFFICE
 from judge.recalc.trust import PAIR, PAIR_ENGINES, TrustTable
 from judge.workbook.cell import CellRef, CellValue, ErrorValue
@@ -82,23 +82,29 @@ def weight(
     return math.log(chance / (1 - chance))
 
 
+def _saying(found: Sequence[Verdict], word: CellValue) -> Verdict | None:
+    for verdict in found:
+        if same_value(verdict.value, word):
+            return verdict
+    return None
+
+
 def verdicts(words: Words, weights: Mapping[str, float]) -> list[Verdict]:
     """The different values among some words, the heaviest first."""
     found: list[Verdict] = []
     # LibreOffice may lose that a 1 is TRUE, so it joins the others.
-    for engine in sorted(words, key=lambda name: name == LIBREOFFICE):
+    for engine in (*(name for name in words if name != LIBREOFFICE), LIBREOFFICE):
+        if engine not in words:
+            continue
         word = words[engine]
-        verdict = next((each for each in found if same_value(each.value, word)), None)
-        if verdict is None and engine == LIBREOFFICE:
-            verdict = next(
-                (each for each in found if same_value(with_logical(word, each.value), each.value)),
-                None,
-            )
-        if verdict is None:
-            verdict = Verdict(word)
-            found.append(verdict)
-        verdict.engines.append(engine)
-        verdict.weight += weights[engine]
+        joined = _saying(found, word)
+        if joined is None and engine == LIBREOFFICE and word in (0, 1):
+            joined = _saying(found, bool(word))
+        if joined is None:
+            joined = Verdict(word)
+            found.append(joined)
+        joined.engines.append(engine)
+        joined.weight += weights[engine]
     return sorted(found, key=lambda each: -each.weight)
 
 
@@ -179,24 +185,44 @@ def is_settled(
     missing: Iterable[str],
     instead: CellValue = None,
 ) -> bool:
-    """Whether two engines agree on a value that no word of the missing ones can change.
+    """Whether no word of the missing engines can change the value that is believed by now.
 
-    False says nothing: :func:`possible_words` finds out.
+    False does not mean that one can: :func:`possible_words` finds out.
     """
     weights = {name: weight(trust, name, calls, word, instead) for name, word in words.items()}
     found = verdicts(words, weights)
-    if not found or len(found[0].engines) < 2:
+    if not found or not _keeps_its_witnesses(found[0], words, calls, trust, instead):
         return False
-    if any(call.is_of_arrays or call.omits for call in calls):
-        return False
-    if found[0].value in (0, 1):
-        return False  # a missing engine may know it as TRUE or FALSE
     first, second = found[0].weight, max(0.0, *(each.weight for each in found[1:]), 0.0)
+    if any(call.is_of_arrays for call in calls) and set(found[0].engines) == set(PAIR_ENGINES):
+        first = min(first, weight(trust, PAIR, calls, found[0].value, instead))
     for name in missing:
         possible = [weight(trust, name, calls, word) for word in (0, ErrorValue("#N/A"))]
         first += min(0.0, *possible)
         second += max(0.0, *possible)
     return first - second >= LEAD
+
+
+def _keeps_its_witnesses(
+    first: Verdict,
+    words: Words,
+    calls: Sequence[Call],
+    trust: TrustTable,
+    instead: CellValue,
+) -> bool:
+    """Whether the engines of a verdict stay witnesses of it, whatever the missing ones say."""
+    if any(call.omits for call in calls) and is_error(first.value, instead):
+        return False  # beside a value, the error would count only of engines measured with that
+    alone = len(first.engines) == 1
+    if alone and not trust.is_measured(first.engines[0], calls):
+        return False
+    if LIBREOFFICE not in first.engines:
+        # Of arrays, LibreOffice comes before a quick engine that is alone.
+        return not (alone and any(call.is_of_arrays for call in calls))
+    office = words[LIBREOFFICE]
+    # Its 1 may be TRUE: it joins whoever says either, the number first.
+    joins = office in (0, 1) and not isinstance(office, bool)
+    return not (joins and (alone or isinstance(first.value, bool)))
 
 
 def possible_words(

@@ -79,6 +79,9 @@ class Record:
 
 _NO_RECORD = Record(0, 0)
 
+_MOST_KEPT = 50_000
+"""Chances of whole formulas that are kept."""
+
 Records = Mapping[str, Mapping[str, Record]]
 """Function or shape -> engine -> its record."""
 
@@ -99,6 +102,7 @@ class TrustTable:
         self.shapes = shapes
         self.measured_with = measured_with
         self._chances: dict[tuple[str, Call, bool], float] = {}
+        self._least: dict[tuple[str, tuple[Call, ...], bool], float] = {}
 
     def pair_is_sure(self, calls: Iterable[Call]) -> bool:
         """Whether an agreement of IronCalc and formualizer can be accepted as it is.
@@ -126,7 +130,14 @@ class TrustTable:
             calls: everything that is called in the formula; the weakest call counts.
             is_error: whether it says an error; these have records of their own.
         """
-        return min(self._chance(engine, call, is_error) for call in calls)
+        key = engine, tuple(calls), is_error
+        chance = self._least.get(key)
+        if chance is None:
+            chance = min(self._chance(engine, call, is_error) for call in key[1])
+            if len(self._least) >= _MOST_KEPT:
+                self._least.clear()
+            self._least[key] = chance
+        return chance
 
     def is_measured(self, engine: str, calls: Iterable[Call]) -> bool:
         """Whether an engine has a record for every function that is called in a formula."""

@@ -1,0 +1,74 @@
+"""Values that no engine that is still missing can change, held against all that it may say."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from judge.formulas.shapes import Call, calls
+from judge.recalc.agreement import same_value
+from judge.recalc.belief import WITNESSES, Words, believe, is_settled, possible_words
+from judge.recalc.trust import PAIR, Record, TrustTable
+from judge.workbook.cell import CellValue, ErrorValue
+
+FORMULAS = ("=SUM(A1:A9)", "=XLOOKUP(A1,B:B,C:C,,-1)", "=SUM(A1:A9*2)", "=A1+1", "=LEFT(A1,,2)")
+SAID: Sequence[CellValue] = (
+    *(0, 1, True, False, 1.0, 5, 5.0000000000001, "x", ""),
+    *(ErrorValue("#N/A"), ErrorValue("#VALUE!")),
+)
+
+
+def table(chance: random.Random) -> TrustTable:
+    """Records of some functions and shapes, right more or less often."""
+
+    def records() -> dict[str, Record]:
+        names = [name for name in (*sorted(WITNESSES), PAIR) if chance.random() < 0.8]
+        found = {}
+        for name in names:
+            total, errors = chance.randrange(1, 40), chance.randrange(0, 6)
+            right = chance.choice((total, total, chance.randrange(0, total + 1)))
+            right_errors = chance.randrange(0, errors + 1)
+            found[name] = Record(right + right_errors, total + errors, right_errors, errors)
+        return found
+
+    called = [call for formula in FORMULAS for call in calls(formula)]
+    return TrustTable(
+        {call.function: records() for call in called if chance.random() < 0.8},
+        {call.shape: records() for call in called if chance.random() < 0.6},
+        {},
+    )
+
+
+def settled(
+    words: Words, called: tuple[Call, ...], trust: TrustTable, instead: CellValue
+) -> list[bool]:
+    """For each set of missing engines, whether the value is settled; held against all words."""
+    absent = sorted(WITNESSES - words.keys())
+    found = []
+    for missing in {frozenset(absent), *(frozenset((name,)) for name in absent)} - {frozenset()}:
+        found.append(is_settled(words, called, trust, missing, instead))
+        if not found[-1]:
+            continue
+        first = believe(words, called, trust, instead)
+        assert first is not None
+        for possible in possible_words(words, missing):
+            other = believe(possible, called, trust, instead)
+            assert other is not None, (words, possible, called)
+            assert same_value(first.value, other.value), (words, possible, called)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_settled_value_is_that_of_every_possible_answer(seed: int) -> None:
+    chance = random.Random(seed)
+    found: list[bool] = []
+    for _ in range(250):
+        trust = table(chance)
+        called = calls(chance.choice(FORMULAS), is_array=chance.random() < 0.2)
+        names = chance.sample(sorted(WITNESSES), chance.choice((1, 2, 2, 2)))
+        few = chance.sample(SAID, 2)
+        words = {name: chance.choice(few) for name in names}
+        found += settled(words, called, trust, chance.choice((None, None, 0, "x")))
+    assert 0.05 < sum(found) / len(found) < 0.95
