@@ -26,12 +26,15 @@ from judge.formulas.tree import (
 )
 from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import Cells, Scalar
-from judge.recalc.scalars import ADD_IN, NA, VALUE, Evaluation, Function
+from judge.recalc.scalars import ADD_IN, LONGEST_TEXT, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
 MOST_VALUES = 200_000
 """Most values of an array that is computed here."""
+
+COST = 20
+"""What a value of an array costs of the cells that functions may compare."""
 
 CHOOSING = frozenset(("IF", "IFERROR", "CHOOSE"))
 """Functions that compute arrays only in an array formula, even inside a function of arrays."""
@@ -157,7 +160,7 @@ def _each(
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
     if rows * columns > MOST_VALUES:
         raise UnsureError
-    evaluation.values.spend(rows * columns)
+    evaluation.values.spend(rows * columns * COST)
     found: dict[tuple[int, int], Scalar] = {}
     for row, column in itertools.product(range(rows), range(columns)):
         value = result([_widened(part, row, column) for part in parts])
@@ -278,6 +281,34 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if not math.isfinite(total):
         raise UnsureError
     return total
+
+
+def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """TEXTJOIN, with one separator; text that is typed in counts as that of cells does."""
+    if len(arguments) < 3:
+        raise UnsureError
+    separator, skips = evaluation.scalar(arguments[0]), evaluation.scalar(arguments[1])
+    if isinstance(separator, ErrorValue) or isinstance(skips, (str, ErrorValue)):
+        raise UnsureError
+    texts: list[str] = []
+    for argument in arguments[2:]:
+        cells = (
+            evaluation.values.cells(argument)
+            if isinstance(argument, Reference)
+            else array_of(evaluation, argument)
+        )
+        if cells.size > MOST_VALUES:
+            raise UnsureError
+        for value in values_of(cells):
+            if isinstance(value, ErrorValue):
+                return value
+            # A logical value of an array is a number to LibreOffice.
+            evaluation.converted = evaluation.converted or isinstance(value, bool)
+            texts.append(evaluation.text(value))
+    joined = evaluation.text(separator).join(text for text in texts if text or not skips)
+    if len(joined) > LONGEST_TEXT:
+        raise UnsureError
+    return joined
 
 
 # -- LET, LAMBDA and what calls it -----------------------------------------------------------------
@@ -442,5 +473,6 @@ def _first(function: ArrayFunction) -> Function:
 
 FUNCTIONS_OF_ARRAYS: dict[str, Function] = {
     "SUMPRODUCT": _sumproduct,
+    "_XLFN.TEXTJOIN": _textjoin,
     **{name: _first(function) for name, function in ARRAY_FUNCTIONS.items()},
 }

@@ -81,7 +81,6 @@ class CascadeResult:
         failed: cell -> why there is none.
         used: engines whose values were taken.
         office_alone: cells with a value that LibreOffice alone gave.
-        disputed: cells with a value that an engine contradicts.
         notes: disagreements and crashes of engines.
         complete: whether every engine that could matter answered, and early enough that it does so
             in every run.
@@ -91,7 +90,6 @@ class CascadeResult:
     failed: dict[CellRef, str] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     office_alone: set[CellRef] = field(default_factory=set)
-    disputed: set[CellRef] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     complete: bool = True
 
@@ -661,7 +659,6 @@ class _Inquiry:
 
     def _note(self, cell: CellRef, results: Mapping[str, CellValue], taken: str) -> None:
         self._disagreements += 1
-        self._outcome.disputed.add(cell)
         if self._disagreements <= NOTED_DISAGREEMENTS:
             said = ", ".join(f"{name} {_shown(result)}" for name, result in results.items())
             self._outcome.notes.append(f"engines disagree in {address(cell)}: {said}; took {taken}")

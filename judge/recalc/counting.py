@@ -107,6 +107,48 @@ def _count(*, filled: bool) -> Function:
     return call
 
 
+def _ranked(*, largest: bool) -> Function:
+    """LARGE and SMALL."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2:
+            raise UnsureError
+        place = evaluation.scalar(arguments[1])
+        number = place if isinstance(place, ErrorValue) else evaluation.number(place)
+        numbers = numbers_of(gathered(evaluation, arguments[:1]))
+        if isinstance(number, ErrorValue):
+            return number
+        if isinstance(numbers, ErrorValue):
+            return numbers
+        if number != int(number):
+            raise UnsureError  # Microsoft does not say which way it is rounded
+        if not 1 <= number <= len(numbers):
+            return NUM
+        return sorted(numbers, reverse=largest)[int(number) - 1]
+
+    return call
+
+
+def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """AGGREGATE with options that leave out nothing, or errors; others look at hidden rows."""
+    if len(arguments) < 3:
+        raise UnsureError
+    which, option = (evaluation.scalar(argument) for argument in arguments[:2])
+    total = _AGGREGATED.get(which) if isinstance(which, (int, float)) else None
+    if total is None or option not in (4, 6) or isinstance(option, bool):
+        raise UnsureError
+    values: list[Scalar] = []
+    for argument in arguments[2:]:
+        values += _area(evaluation, argument).values.values()
+    if option == 6:
+        values = [value for value in values if not isinstance(value, ErrorValue)]
+    evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+    if which == 3:
+        return len(values)
+    numbers = numbers_of(values)
+    return numbers if isinstance(numbers, ErrorValue) else total(numbers)
+
+
 def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
     """AND, OR and XOR; text in cells does not count."""
 
@@ -341,6 +383,10 @@ def _variance(*, sample: bool, root: bool) -> _Sum:
     return total
 
 
+_AGGREGATED: dict[float, _Sum] = {
+    1: _average, 2: len, 3: len, 4: _greatest, 5: _least, 6: _product, 9: _total,
+}  # fmt: skip
+
 PAIRS = frozenset(
     ("CORREL", "PEARSON", "RSQ", "SLOPE", "INTERCEPT", "STEYX", "COVAR", "COVARIANCE.P")
 ) | frozenset(("COVARIANCE.S", "SUMX2MY2", "SUMX2PY2", "SUMXMY2"))
@@ -357,6 +403,10 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "MAX": _of_numbers_in(_greatest),
     "MIN": _of_numbers_in(_least),
     "PRODUCT": _of_numbers_in(_product),
+    "LARGE": _ranked(largest=True),
+    "SMALL": _ranked(largest=False),
+    "AGGREGATE": _aggregate,
+    "_XLFN.AGGREGATE": _aggregate,
     "COUNT": _count(filled=False),
     "COUNTA": _count(filled=True),
     "COUNTIF": _countif,

@@ -324,7 +324,8 @@ def _with_part(digits: str, tokens: list[_Token]) -> str:
             continue
         index = places.index(at)
         digit = digits[index : index + 1] or "0"
-        if digits[index:].strip("0") or any(tokens[place].text == "0" for place in places[index:]):
+        zeros = any(tokens[place].text == "0" for place in places[index:])
+        if digits[index:].strip("0") or (zeros and token.text != "#"):
             pieces.append(digit)
         else:
             pieces.append({"#": "", "?": " "}[token.text])

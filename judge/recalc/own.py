@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import datetime as dt
+import functools
 import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -79,6 +80,25 @@ def _may_count_days(formula: str) -> bool:
 
 def _may_convert(formula: str) -> bool:
     return CONVERTS.search(formula) is not None or not traits(formula).functions.isdisjoint(ADD_IN)
+
+
+_MIXED = re.compile(
+    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|POWER|LOG)\s*\(|\bOFFSET\s*\(.*-"
+    r"|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{"
+    r"|\bSUMPRODUCT\s*\((?:.*,)?(?![^,]*[-*+/])[^,]*[<>=]",
+    re.IGNORECASE,
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def is_of_mixed_arrays(formula: str) -> bool:
+    """Whether a formula may compute what engines do differently, or none of them does.
+
+    These are arrays that a formula writes out, of logical values that SUMPRODUCT does not count,
+    and those that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, and a
+    logarithm to the base of 1.
+    """
+    return _MIXED.search(formula) is not None
 
 
 class OwnValues:

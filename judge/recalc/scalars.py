@@ -518,7 +518,7 @@ ADD_IN = frozenset(
     IMCONJUGATE IMCOS IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT IMREAL IMSIN IMSQRT IMSUB
     IMSUM INTRATE ISEVEN ISODD LCM MDURATION MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC
     OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE
-    TBILLYIELD WEEKNUM WORKDAY YEARFRAC YIELD YIELDDISC YIELDMAT
+    TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
     """.split()  # noqa: SIM905 - a list of twenty lines says no more
 )
 """Functions that came with the Analysis ToolPak, which take no logical value for a number."""
@@ -526,18 +526,22 @@ ADD_IN = frozenset(
 
 def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     """#VALUE! for a logical value behind nothing but numbers; anything else is for the engines."""
-    values: list[Scalar] = []
     for argument in arguments:
         if isinstance(argument, Reference) and not _is_cell(argument):
-            values += evaluation.values.cells(argument).values.values()
+            values = list(evaluation.values.cells(argument).values.values())
         else:
-            values.append(evaluation.scalar(argument))
-    if any(isinstance(value, (str, ErrorValue)) for value in values) or not any(
-        isinstance(value, bool) for value in values
-    ):
-        raise UnsureError
-    evaluation.converted = True
-    return VALUE
+            values = [evaluation.scalar(argument)]
+        if any(isinstance(value, (str, ErrorValue)) for value in values):
+            raise UnsureError
+        if any(isinstance(value, bool) for value in values):
+            evaluation.converted = True
+            return VALUE
+    raise UnsureError
+
+
+def _refusing_logical_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """XNPV, of which only the rate is refused."""
+    return _refusing_logical(evaluation, arguments[:1])
 
 
 def _is_cell(reference: Reference) -> bool:
@@ -754,6 +758,7 @@ def _is_number(value: Scalar) -> bool:
 
 SCALAR_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
+    "XNPV": _refusing_logical_rate,
     "TEXT": _of_values(2, 2, _text),
     "VALUE": _of_values(1, 1, _value),
     "_XLFN.NUMBERVALUE": _of_values(1, 3, _numbervalue),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from judge.formulas.tree import Node
 from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import Scalar
-from judge.recalc.scalars import Evaluation, Function
+from judge.recalc.scalars import VALUE, Evaluation, Function
 from judge.workbook.cell import ErrorValue
 
 _TIME = {"s": 1, "sec": 1, "mn": 60, "min": 60, "hr": 3600, "d": 86_400, "day": 86_400}
@@ -44,9 +44,13 @@ def _unit(name: str) -> tuple[int, float, int]:
 def _convert(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if len(arguments) != 3:
         raise UnsureError
-    value, *names = (evaluation.scalar(argument) for argument in arguments)
+    value = evaluation.scalar(arguments[0])
+    if isinstance(value, bool):
+        evaluation.converted = True
+        return VALUE
+    names = [evaluation.scalar(argument) for argument in arguments[1:]]
     one, other = (name if isinstance(name, str) else "" for name in names)
-    if isinstance(value, (bool, str, ErrorValue)) or value is None:
+    if isinstance(value, (str, ErrorValue)) or value is None:
         raise UnsureError
     (kind, factor, power), (other_kind, other_factor, other_power) = _unit(one), _unit(other)
     if kind != other_kind:
