@@ -44,7 +44,10 @@ class ArrayConstant:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A name that LET or LAMBDA gives to a value, in upper case and with its prefix."""
+    """A name that LET or LAMBDA gives to a value, in upper case and with its prefix.
+
+    Or a function in place of a LAMBDA, as in ``BYROW(A1:C9,SUM)``.
+    """
 
     name: str
 
@@ -75,8 +78,8 @@ _PRECEDENCE = {
 _DIGITS = 18
 """Digits of a constant that Excel writes at most: 17 and an exponent of one."""
 
-PARAMETER = re.compile(r"_xlpm\.", re.IGNORECASE)
-"""How files write the names of LET and LAMBDA."""
+PARAMETER = re.compile(r"_xlpm\.|_xleta\.", re.IGNORECASE)
+"""How files write the names of LET and LAMBDA, and functions that stand for a LAMBDA."""
 
 DEEPEST = 60
 """Formulas that are nested deeper are not read."""

@@ -25,8 +25,8 @@ from judge.formulas.tree import (
     Parameter,
 )
 from judge.recalc.conversions import UnsureError
-from judge.recalc.criteria import Cells, Scalar
-from judge.recalc.scalars import ADD_IN, LONGEST_TEXT, NA, VALUE, Evaluation, Function
+from judge.recalc.criteria import Cells, Scalar, numbers_of
+from judge.recalc.scalars import ADD_IN, DIV0, LONGEST_TEXT, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -89,7 +89,16 @@ def reference_of(evaluation: Evaluation, node: Node) -> Reference:
 
 def is_reference(node: Node) -> bool:
     """Whether a node can be a rectangle of cells."""
-    return isinstance(node, Reference) or (isinstance(node, Call) and node.name == "OFFSET")
+    return isinstance(node, (Reference, Parameter)) or (
+        isinstance(node, Call) and node.name == "OFFSET"
+    )
+
+
+def referred(evaluation: Evaluation, node: Node) -> Cells:
+    """The cells of what :func:`is_reference` says is one, or the values that a name stands for."""
+    if isinstance(node, Parameter):
+        return evaluation.named(node.name)
+    return evaluation.values.cells(reference_of(evaluation, node))
 
 
 def _whole(evaluation: Evaluation, node: Node) -> int:
@@ -163,13 +172,13 @@ def _each(
     evaluation.values.spend(rows * columns * COST)
     found: dict[tuple[int, int], Scalar] = {}
     for row, column in itertools.product(range(rows), range(columns)):
-        value = result([_widened(part, row, column) for part in parts])
+        value = result([widened(part, row, column) for part in parts])
         if value is not None:
             found[row, column] = value
     return Cells(rows, columns, found)
 
 
-def _widened(cells: Cells, row: int, column: int) -> Scalar:
+def widened(cells: Cells, row: int, column: int) -> Scalar:
     """A value of an array of which one row, or one column, stands for as many as are needed."""
     row, column = row if cells.rows > 1 else 0, column if cells.columns > 1 else 0
     return cells.values.get((row, column)) if row < cells.rows and column < cells.columns else NA
@@ -191,6 +200,8 @@ def _called(evaluation: Evaluation, node: Call) -> Cells:
     if not lifted:
         return single(function(evaluation, node.arguments))
     if name in ADD_IN and any(_is_range(node.arguments[number]) for number in lifted):
+        if name in ("IMSUM", "IMPRODUCT"):
+            raise UnsureError  # they take ranges
         evaluation.converted = True
         return single(VALUE)
     parts = [array_of(evaluation, node.arguments[number]) for number in lifted]
@@ -231,7 +242,7 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
     values: list[Scalar] = []
     for argument in arguments:
         if is_reference(argument):
-            cells = evaluation.values.cells(reference_of(evaluation, argument))
+            cells = referred(evaluation, argument)
         else:
             cells = array_of(evaluation, argument)
             if cells.size == 1 and not isinstance(argument, ArrayConstant):
@@ -311,6 +322,20 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     return joined
 
 
+def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """PERCENTOF: the share of a sum in another one."""
+    if len(arguments) != 2:
+        raise UnsureError
+    sums: list[float] = []
+    for argument in arguments:
+        numbers = numbers_of(gathered(evaluation, (argument,)))
+        if isinstance(numbers, ErrorValue):
+            raise UnsureError
+        sums.append(math.fsum(numbers))
+    evaluation.converted = True
+    return sums[0] / sums[1] if sums[1] else DIV0
+
+
 # -- LET, LAMBDA and what calls it -----------------------------------------------------------------
 
 
@@ -328,7 +353,9 @@ def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 
 def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
-    """What a LAMBDA with some parameters computes."""
+    """What a LAMBDA with some parameters computes, or a function in place of one."""
+    if isinstance(node, Parameter) and node.name.startswith(_ETA):
+        return _of_function(node.name.removeprefix(_ETA), parameters)
     if not isinstance(node, Call) or node.name != "_XLFN.LAMBDA":
         raise UnsureError
     names = [name.name for name in node.arguments[:-1] if isinstance(name, Parameter)]
@@ -340,6 +367,23 @@ def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells
         evaluation.converted = True
         with evaluation.naming(dict(zip(names, values, strict=True))), evaluation.spreading():
             return array_of(evaluation, node.arguments[-1])
+
+    return call
+
+
+_ETA = "_XLETA."
+
+
+def _of_function(name: str, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
+    nodes = tuple(Parameter(f"_XLPM.{number}") for number in range(parameters))
+
+    def call(evaluation: Evaluation, values: Sequence[Cells]) -> Cells:
+        evaluation.values.spend(1)
+        evaluation.converted = True
+        names = dict(zip((node.name for node in nodes), values, strict=True))
+        prefixed = name if name in evaluation.functions else f"_XLFN.{name}"
+        with evaluation.naming(names), evaluation.spreading():
+            return array_of(evaluation, Call(prefixed, nodes))
 
     return call
 
@@ -474,5 +518,6 @@ def _first(function: ArrayFunction) -> Function:
 FUNCTIONS_OF_ARRAYS: dict[str, Function] = {
     "SUMPRODUCT": _sumproduct,
     "_XLFN.TEXTJOIN": _textjoin,
+    "_XLFN.PERCENTOF": _percentof,
     **{name: _first(function) for name, function in ARRAY_FUNCTIONS.items()},
 }

@@ -12,6 +12,7 @@ from judge.recalc.arrays import (
     gathered,
     is_reference,
     reference_of,
+    referred,
     typed_number,
     values_of,
 )
@@ -92,7 +93,7 @@ def _count(*, filled: bool) -> Function:
             if isinstance(argument, Missing):
                 raise UnsureError
             if is_reference(argument):
-                values = [*_area(evaluation, argument).values.values()]
+                values = [*referred(evaluation, argument).values.values()]
             else:
                 cells = array_of(evaluation, argument)
                 if cells.size == 1 and not filled:
@@ -156,7 +157,7 @@ def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
         values: list[Scalar] = []
         for argument in arguments:
             if is_reference(argument):
-                found: list[Scalar] = [*_area(evaluation, argument).values.values()]
+                found: list[Scalar] = [*referred(evaluation, argument).values.values()]
             else:
                 found = [*array_of(evaluation, argument).values.values()]
             if any(isinstance(value, str) for value in found) and not is_reference(argument):

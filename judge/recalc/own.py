@@ -21,7 +21,7 @@ from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import same_value
-from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of
+from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
@@ -120,6 +120,7 @@ class OwnValues:
         self._index = index
         self._believed = believed or {}
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
+        self._arrays: dict[CellRef, tuple[Cells, bool] | None] = {}
         self._areas: dict[CellRange, Cells | None] = {}
         self._used: dict[str, CellRange | None] = {}
         self._stored: dict[str, Mapping[int, CellValue]] = {}
@@ -186,8 +187,6 @@ class OwnValues:
         if cell.formula is None or self._depth > DEEPEST:
             raise UnsureError
         of_arrays = cell.array_range is not None
-        if of_arrays and not _is_of_one_cell(cell):
-            raise UnsureError
         if self.date_1904 and _may_count_days(cell.formula):
             raise UnsureError
         node: Node | None = tree(cell.formula)
@@ -195,8 +194,23 @@ class OwnValues:
             raise UnsureError
         evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS, of_arrays=of_arrays)
         if of_arrays:
-            return array_of(evaluation, node).values.get((0, 0)), evaluation.converted
+            return self._of_array(ref, cell, node, evaluation)
         return evaluation.scalar(node), evaluation.converted
+
+    def _of_array(
+        self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
+    ) -> tuple[Scalar, bool]:
+        """A value of an array formula, which is computed once for all cells that it fills."""
+        first = CellRef(ref.sheet, cell.row, cell.column)
+        if first not in self._arrays:
+            self._arrays[first] = None
+            with contextlib.suppress(UnsureError):
+                self._arrays[first] = array_of(evaluation, node), evaluation.converted
+        computed = self._arrays[first]
+        if computed is None:
+            raise UnsureError
+        cells, converted = computed
+        return widened(cells, ref.row - cell.row, ref.column - cell.column), converted
 
     def cell_value(self, ref: CellRef) -> Scalar:
         """The value of any cell; raises UnsureError if it is not known."""
@@ -314,12 +328,6 @@ class OwnValues:
             raise UnsureError
         _, top, left, bottom, right = reference
         return CellRange(sheet, top, left, bottom, right)
-
-
-def _is_of_one_cell(cell: Cell) -> bool:
-    """Whether an array formula fills no other cell."""
-    first, _, last = (cell.array_range or "").replace("$", "").partition(":")
-    return last in ("", first)
 
 
 class _Values:

@@ -357,8 +357,13 @@ def _numbervalue(
     text = "".join(evaluation.text(value).split())
     if not text:
         return 0
-    percents = len(text) - len(text.rstrip("%"))
+    percents = text.count("%")
     text = text.rstrip("%")
+    negative = text.startswith("(") and text.endswith(")")
+    text = text[1:-1].rstrip("%") if negative else text
+    if "%" in text or (negative and text.startswith("-")):
+        return VALUE
+    text, exponent, power = text.partition("E" if "E" in text else "e")
     whole, found, part = text.partition(point)
     if found and (comma in part or point in part):
         return VALUE
@@ -366,10 +371,10 @@ def _numbervalue(
     digits = whole.removeprefix("-") + part
     if not digits.isascii() or not digits.isdigit():
         raise UnsureError
-    number = text_number(f"{whole or '0'}.{part}" if found else whole)
+    number = text_number((f"{whole or '0'}.{part}" if found else whole) + exponent + power)
     if number is None:
         return VALUE
-    return number / float(100**percents)
+    return (-number if negative else number) / float(100**percents)
 
 
 def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -423,6 +428,22 @@ def _dollar(evaluation: Evaluation, value: Scalar, places: Scalar = 2) -> Scalar
     text = fixed(abs(number), math.trunc(digits), thousands=True)
     is_zero = not text.strip("0.,")
     return f"(${text})" if number < 0 and not is_zero else f"${text}"
+
+
+def _valuetotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if not 1 <= len(arguments) <= 2:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    form = evaluation.scalar(arguments[1]) if len(arguments) == 2 else 0
+    if isinstance(form, (str, ErrorValue)) or form is None:
+        raise UnsureError
+    evaluation.converted = True
+    if int(form) not in (0, 1):
+        return VALUE
+    if isinstance(value, ErrorValue):
+        return value.code
+    text = evaluation.text(value)
+    return '"' + text.replace('"', '""') + '"' if form and isinstance(value, str) else text
 
 
 def _n(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -764,6 +785,7 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "_XLFN.NUMBERVALUE": _of_values(1, 3, _numbervalue),
     "DATEVALUE": _of_values(1, 1, _datevalue),
     "TIMEVALUE": _of_values(1, 1, _timevalue),
+    "_XLFN.VALUETOTEXT": _valuetotext,
     "FIXED": _of_values(1, 3, _fixed),
     "DOLLAR": _of_values(1, 2, _dollar),
     "N": _of_values(1, 1, _n),
