@@ -328,22 +328,15 @@ class GoldMaker:
             source = GoldSource(CARRIED, data=data, derivation=CARRIED)
             sources.insert(0 if is_certain else len(sources), source)
         if references:
-            with (
-                ProgramRuns(self.sandbox, self._limits)
-                if runs is None
-                else nullcontext(runs) as all_runs
-            ):
+            own_runs = (
+                ProgramRuns(self.sandbox, self._limits) if runs is None else nullcontext(runs)
+            )
+            with own_runs as all_runs:
                 sources += self._by_references(task, references, input_data, carried, all_runs)
         sources, golds = self._with_golds(task, carried, sources)
         sides = self._sides(task, sources, golds)
-        if carried_answer is not None and not is_certain and len(sides) > 1:
-            # A relation that another source does not keep does not hold for this question.
-            sides = [side for side in sides if [sources[at].name for at in side] != [CARRIED]]
-            kept = {number for side in sides for number in side}
-            sources = [
-                source if number in kept or source.name != CARRIED else GoldSource(CARRIED)
-                for number, source in enumerate(sources)
-            ]
+        if not is_certain:
+            sides, sources = _with_kept_relations(sides, sources)
         winner = _winner(sides, sources, decide)
         gold = golds[winner[0]] if winner else None
         if answers:
@@ -556,6 +549,23 @@ def _derivation(task: Task, reference: Submission, output: bytes | None, carried
     except (WorkbookError, PositionError):
         derivation = ""
     return derivation or derivation_of_program(reference)
+
+
+def _with_kept_relations(
+    sides: list[list[int]], sources: list[GoldSource]
+) -> tuple[list[list[int]], list[GoldSource]]:
+    """Sides and sources without a carried answer that no other source agrees with.
+
+    A relation that another source does not keep does not hold for this question.
+    """
+    if len(sides) < 2:
+        return sides, sources
+    sides = [side for side in sides if [sources[at].name for at in side] != [CARRIED]]
+    kept = {number for side in sides for number in side}
+    return sides, [
+        source if number in kept or source.name != CARRIED else GoldSource(CARRIED)
+        for number, source in enumerate(sources)
+    ]
 
 
 def _winner(sides: Sequence[list[int]], sources: Sequence[GoldSource], decide: str) -> list[int]:
