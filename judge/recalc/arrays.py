@@ -256,7 +256,7 @@ def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
 
 
 def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
-    """The number of a single value that is no reference; an error stays one.
+    """The number of a single value that is not a reference; an error stays one.
 
     Raises:
         UnsureError: it is text that is not typed in, which counts in some formulas only.
@@ -267,7 +267,7 @@ def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
 
 
 def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """SUMPRODUCT: what is no number counts as 0, also TRUE and a number as text."""
+    """SUMPRODUCT: what is not a number counts as 0, also TRUE and a number as text."""
     parts = [all_of(evaluation, argument) for argument in arguments]
     first = parts[0] if parts else single(None)
     for value in itertools.chain.from_iterable(part.values.values() for part in parts):
