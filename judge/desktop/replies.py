@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.desktop.contract import Action, ActionSpace, Signal
+from judge.desktop.choices import ActionSpace
+from judge.desktop.contract import Action, Signal
 from judge.files.documents import MalformedError, parse_json
 from judge.replies.blocks import Block, find_blocks
 from judge.replies.extract import MAX_REPLY_CHARS

@@ -203,6 +203,11 @@ class ModelSpec:
     price: Price | None = None
     params: Mapping[str, Any] = field(default_factory=_nothing)
 
+    @property
+    def public_url(self) -> str:
+        """The endpoint without user name, password, query and fragment."""
+        return public_url(self.base_url)
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

@@ -494,7 +494,7 @@ class Package:
             yield chunk
             # The time that the caller spends on a chunk is reading time too. Reading the clock is
             # not free, so it is not read after every chunk.
-            if number % _CHUNKS_BETWEEN_CLOCKS == 0:
+            if number % _CHUNKS_BETWEEN_CLOCKS == _CHUNKS_BETWEEN_CLOCKS - 1:
                 now = time.thread_time()
                 budget.take_seconds(now - started)
                 started = now

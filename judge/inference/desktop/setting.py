@@ -8,9 +8,9 @@ from typing import Any
 
 from judge.core.submission import AnswerForm
 from judge.core.task import CaseInput, FileKind, TaskQuestion
-from judge.desktop.contract import HOME, ActionSpace, DesktopOptions, DesktopTask
+from judge.desktop.choices import OBSERVATION_FORMS, ActionSpace, observation_form
+from judge.desktop.contract import HOME, DesktopOptions, DesktopTask
 from judge.desktop.episodes import options_record
-from judge.desktop.observation_forms import OBSERVATION_FORMS
 from judge.desktop.observations import ObservationForm
 from judge.errors import InferenceError, SuiteError
 from judge.files.documents import MIB, read_regular
@@ -47,7 +47,7 @@ class DesktopSetting(Setting):
     @property
     def form(self) -> ObservationForm:
         """The form of observation."""
-        return OBSERVATION_FORMS[self.observation]
+        return observation_form(self.observation)
 
 
 @dataclass(frozen=True, slots=True)
