@@ -168,6 +168,11 @@ class Proposal:
     decided: str = ""
 
     @property
+    def problems(self) -> list[str]:
+        """Why sources give no answer, each problem after the name of its source."""
+        return [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
+
+    @property
     def agreeing(self) -> tuple[str, ...]:
         """Names of the sources that agree with the gold."""
         return tuple(source.name for source in self.sources if source.agrees)

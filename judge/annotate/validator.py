@@ -85,8 +85,7 @@ def problem_of(
             answer is.
     """
     if proposal.gold is None:
-        told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
-        return "" if kills else f"nothing says what the answer is ({'; '.join(told)})"
+        return "" if kills else f"nothing says what the answer is ({'; '.join(proposal.problems)})"
     gold = open_workbook(proposal.gold)
     if not proposal.moved and not kills:
         return "no cell of the answer moves"

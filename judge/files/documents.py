@@ -350,3 +350,20 @@ def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError
 def utc_now() -> str:
     """The time now in UTC to the second, as ISO 8601 writes it: ``2026-01-02T03:04:05+00:00``."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet program takes for a formula; the wide forms of the four signs as well."""
+
+
+def as_csv_text(text: str) -> str:
+    """Text that a spreadsheet program reads as text, whoever wrote it.
+
+    What it would take for a formula gets an apostrophe in front, as OWASP advises.
+    """
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def of_csv_text(text: str) -> str:
+    """The text that :func:`as_csv_text` was given."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA_STARTS) else text
