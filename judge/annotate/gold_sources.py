@@ -39,6 +39,11 @@ class Side:
     independent: int
 
 
+_WORDS = (Kind.NAME, Kind.FUNCTION)
+
+_LOGICAL = {"TRUE": "1", "FALSE": "0"}
+
+
 def skeleton(formula: str) -> str:
     """A formula's functions, operators and constants, without its references.
 
@@ -59,10 +64,6 @@ def skeleton(formula: str) -> str:
             next(word for word in words if word.kind is Kind.OPEN)
             next((word for word in words if word.kind is Kind.CLOSE), None)
     return "".join(pieces).replace("#:#", "#")
-
-
-_WORDS = (Kind.NAME, Kind.FUNCTION)
-_LOGICAL = {"TRUE": "1", "FALSE": "0"}
 
 
 def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozenset[str]:

@@ -179,6 +179,23 @@ class Progress:
     contradictions: tuple[str, ...]
 
 
+_TIME_IS_UP = "not examined: the time limit was reached"
+
+_NOT_KEPT = "the programs do not keep this relation at other rows either"
+
+_REPEATED = "values that an answer repeats"
+
+_ERRORS = "answers that become errors"
+
+_ERRORS_DISPUTED = "answers that become errors, of ideas on which right solutions may differ"
+
+KILLS_NONE = "it makes none of the programs fail"
+
+_ONE_SOURCE = "right solutions may differ here, and only one source says what is right"
+
+_NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.IW})
+
+
 class Suggester:
     """Examines ideas: makes their golds, tries the programs, and decides which become suggestions.
 
@@ -497,28 +514,12 @@ def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> Values | None:
     return None if answer.unknown else answer.values
 
 
-_TIME_IS_UP = "not examined: the time limit was reached"
-
-_NOT_KEPT = "the programs do not keep this relation at other rows either"
-
-_REPEATED = "values that an answer repeats"
-_ERRORS = "answers that become errors"
-_ERRORS_DISPUTED = "answers that become errors, of ideas on which right solutions may differ"
-
-
 def _gives_a_value(trial: Trial) -> bool:
     """Whether a program gives a value where the gold holds an error."""
     differences = trial.comparison.get("differences", [])
     return any(
         difference["kind"] == DifferenceClass.ERROR_VALUE.value for difference in differences
     )
-
-
-KILLS_NONE = "it makes none of the programs fail"
-
-_ONE_SOURCE = "right solutions may differ here, and only one source says what is right"
-
-_NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.IW})
 
 
 def _batches(ideas: Sequence[Idea]) -> Iterator[list[Idea]]:

@@ -37,6 +37,9 @@ from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.reader import Workbook, open_workbook
 
+_REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
+"""Mutators that write text differently; if the question names the text, that breaks it."""
+
 
 def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
     """Text that the question names and the idea removes, or None."""
@@ -54,10 +57,6 @@ def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
         if isinstance(text, str) and len(text.strip()) > 2 and _is_word(text.strip(), text_):
             return text
     return None
-
-
-_REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
-"""Mutators that write text differently; if the question names the text, that breaks it."""
 
 
 def _is_word(text: str, spoken: str) -> bool:

@@ -48,6 +48,12 @@ class ParsedReply:
     problem: str = ""
 
 
+_NOTHING = {
+    ActionSpace.PYAUTOGUI: "it has no fenced block of code, and is not WAIT, FAIL or DONE",
+    ActionSpace.COMPUTER_13: "it has no JSON object with an action_type",
+}
+
+
 def parse_reply(
     reply: str, space: ActionSpace, *, is_truncated: bool = False, as_published: bool = False
 ) -> ParsedReply:
@@ -75,12 +81,6 @@ def parse_reply(
     if is_truncated:
         return ParsedReply(problem="the reply was cut off before its first action was complete")
     return parsed if parsed.problem else ParsedReply(problem=_NOTHING[space])
-
-
-_NOTHING = {
-    ActionSpace.PYAUTOGUI: "it has no fenced block of code, and is not WAIT, FAIL or DONE",
-    ActionSpace.COMPUTER_13: "it has no JSON object with an action_type",
-}
 
 
 def with_marks(action: Action, positions: Mapping[int, tuple[int, int]]) -> Action:

@@ -133,6 +133,9 @@ def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None
         return None
 
 
+_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+
+
 def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
     """Reads JSON, bounded; NaN and infinities, which JSON does not have, become null.
 
@@ -222,9 +225,6 @@ def written(value: object, most: int = 80) -> str:
     ):  # a key that is no text; a circle; a huge number
         return json_type(value)
     return text if len(text) <= most else json_type(value)
-
-
-_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 
 
 def _nothing(_: str) -> None:

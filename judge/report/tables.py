@@ -205,6 +205,9 @@ def item_rows(data: ReportData) -> list[Row]:
     ]
 
 
+_ITEM_COLUMNS = ("id", "kind", "judged", "group", "points", "earned", "state", "words")
+
+
 def _item_row(task: TaskEntry, case: CaseEntry, item: ItemRecord) -> Row:
     official = item.get("official") or item.get("standard")
     return {
@@ -219,9 +222,6 @@ def _item_row(task: TaskEntry, case: CaseEntry, item: ItemRecord) -> Row:
         "other_reading": None if official is None else official["state"],
         "fault": item.get("fault"),
     }
-
-
-_ITEM_COLUMNS = ("id", "kind", "judged", "group", "points", "earned", "state", "words")
 
 
 def _value_in_words(value: object) -> str | None:

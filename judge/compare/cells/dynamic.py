@@ -443,6 +443,14 @@ def _corners(source: Cell) -> tuple[int, int, int, int]:
     return source.row, source.column, source.row, source.column
 
 
+_BY_WEIGHT = (
+    Reason.MOVED_INPUT,
+    Reason.NOT_COMPUTED,
+    Reason.NOT_REPEATED,
+    Reason.NOTHING_MOVED,
+)
+
+
 def _first_of(problems: Sequence[str]) -> str:
     """The reason that says most of why no change could be made."""
     for reason in _BY_WEIGHT:
@@ -450,14 +458,6 @@ def _first_of(problems: Sequence[str]) -> str:
             if problem.startswith(reason.value):
                 return problem
     return problems[0] if problems else Reason.NO_INPUT
-
-
-_BY_WEIGHT = (
-    Reason.MOVED_INPUT,
-    Reason.NOT_COMPUTED,
-    Reason.NOT_REPEATED,
-    Reason.NOTHING_MOVED,
-)
 
 
 # -- what formulas depend on -----------------------------------------------------------------------
