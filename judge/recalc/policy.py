@@ -31,6 +31,7 @@ from judge.recalc.names import JUDGE, Mode
 from judge.recalc.own import corrected_values, followed_values
 from judge.recalc.reduction import (
     is_ascii_only,
+    last_rows,
     logical_constants,
     nameless_constants,
     of_cells,
@@ -38,6 +39,7 @@ from judge.recalc.reduction import (
     slimmed,
     spills,
     text_beyond_ascii,
+    with_bounded_columns,
     with_known,
     with_sheets,
 )
@@ -509,7 +511,13 @@ class Recalculator:
             known, is_read = followed_values(workbook, index, alone, rests_on.walk)
             if is_read:
                 package = with_known(package, parts, _hidden(known, rests_on))
-        slim = with_sheets(slimmed(package), parts, tables.sheet_written_out)
+        last_row = last_rows(workbook, index)
+
+        def rewritten(xml: bytes, sheet: str) -> bytes:
+            written = tables.sheet_written_out(xml, sheet)
+            return with_bounded_columns(written, functools.partial(last_row, sheet))
+
+        slim = with_sheets(slimmed(package), parts, rewritten)
         question = Question(
             workbook=package,
             formulas={ref: source.formula or "" for ref, source in asked.items()},
