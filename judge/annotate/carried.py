@@ -564,7 +564,7 @@ def _amounts(table: Table) -> list[Column]:
 
 
 def _split(table: Table, source: int, at: int) -> tuple[Edit, ...]:
-    """Half of a record's amounts in a new row, which is like it but for them."""
+    """Splits a record: a copy of its row takes half of its amounts."""
     shifted = source + 1 if source >= at else source
     edits: list[Edit] = [InsertRows(table.sheet, at)]
     amounts = {column.number for column in _amounts(table)}
