@@ -19,6 +19,7 @@ from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
+from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
@@ -28,7 +29,7 @@ from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import JUDGE, Mode
-from judge.recalc.own import corrected_values, followed_values
+from judge.recalc.own import corrected_values, followed_values, is_of_mixed_arrays
 from judge.recalc.reduction import (
     is_ascii_only,
     last_rows,
@@ -96,7 +97,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 10
+RULES = 11
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
@@ -439,10 +440,22 @@ class Recalculator:
         known = {**own, **outcome.values}
         believed = {ref: value for ref, value in known.items() if value is not None}
 
-        def is_suspect(ref: CellRef) -> bool:
-            return isinstance(believed.get(ref, _NO_VALUE), ErrorValue)
+        reads_logical = asked.question.reads_logical
+        sources = {cell.ref: cell.source for cell in cells}
 
-        left = {cell.ref: cell.source for cell in cells if cell.ref not in asked.known}
+        def is_suspect(ref: CellRef) -> bool:
+            if isinstance(believed.get(ref, _NO_VALUE), ErrorValue):
+                return True
+            formula = sources[ref].formula or ""
+            return is_of_mixed_arrays(formula) or (
+                reads_logical is not None
+                and any(
+                    reads_logical(ref.sheet if read.sheet is None else read.sheet, read)
+                    for read in references(formula)
+                )
+            )
+
+        left = {ref: source for ref, source in sources.items() if ref not in asked.known}
         return corrected_values(
             workbook,
             asked.index,
