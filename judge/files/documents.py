@@ -357,7 +357,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\u
 
 
 def as_csv_text(text: str) -> str:
-    """Text that a spreadsheet program reads as text, whoever wrote it.
+    """Text that a spreadsheet program reads as text.
 
     What it would take for a formula gets an apostrophe in front, as OWASP advises.
     """
