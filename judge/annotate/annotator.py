@@ -275,10 +275,7 @@ def record_facts(draft: Draft, proposal: Proposal) -> dict[str, Any]:
 
 
 def _why_no_gold(proposal: Proposal) -> str:
-    told = "; ".join(
-        f"{source.name}: {source.problem}" for source in proposal.sources if source.problem
-    )
-    return f"nothing says what the answer is now ({told})"
+    return f"nothing says what the answer is now ({'; '.join(proposal.problems)})"
 
 
 def refusals(preview: Preview) -> list[str]:
@@ -330,7 +327,7 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
 def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> list[Submission]:
     """References whose names differ: where files have the same name, by as much of their path."""
     names = [reference_name(submission) for submission in submissions]
-    told = []
+    apart = []
     for reference, name, origin in zip(submissions, names, origins, strict=True):
         others = [
             other
@@ -345,5 +342,5 @@ def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> li
                 start += 1
             path = "/".join(origin.parts[-start:])
             label = path if origin.suffix == ".py" else f"{path}: {name}"
-        told.append(replace(reference, label=label) if others else reference)
-    return told
+        apart.append(replace(reference, label=label) if others else reference)
+    return apart

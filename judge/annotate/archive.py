@@ -92,6 +92,10 @@ class Draft:
     answers: tuple[Edit, ...] = ()
 
 
+DRAFT_ID = re.compile(r"[0-9]{1,6}-[0-9a-f]{1,64}")
+"""Number of the case that a draft becomes, and what distinguishes it from others."""
+
+
 class DraftFiles:
     """The files of drafts: one folder for each task, one file for each draft.
 
@@ -204,9 +208,6 @@ def digest(data: bytes) -> str:
     """SHA-256 in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
-
-DRAFT_ID = re.compile(r"[0-9]{1,6}-[0-9a-f]{1,64}")
-"""Number of the case that a draft becomes, and what distinguishes it from others."""
 
 MAX_CASES = 999_999
 

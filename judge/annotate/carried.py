@@ -38,6 +38,12 @@ MIN_PIECE = 3
 """Characters of an answer that may be a piece of a key."""
 
 
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+"""A word of a key by which a question may mean the key."""
+
+_SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
+
+
 @dataclass(frozen=True)
 class Material:
     """What relations are made from.
@@ -150,9 +156,6 @@ class Material:
         )
 
 
-_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-"""A word of a key by which a question may mean the key."""
-
 Relation = Callable[[Material, random.Random], Iterator[Idea]]
 
 
@@ -179,8 +182,6 @@ def _unchanged(answer: Values) -> Values:
 
 
 # -- keys under another name ----------------------------------------------------------------------
-
-_SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
 
 
 def _terms(group: Group) -> list[list[str]]:
@@ -221,6 +222,13 @@ def _is_free(new: str, material: Material) -> bool:
     )
 
 
+MAX_TRIED = 12
+"""Terms of one column that are tried."""
+
+MAX_TERMS = 200
+"""Terms of one column that are compared with each other."""
+
+
 def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, list[str]]]:
     """Keys that occur at least twice, with the terms that they are among; the answer's first.
 
@@ -258,12 +266,6 @@ def _is_key(text: str) -> bool:
 
 _PARTS = re.compile(r"contain|includ|partial|portion|begin|start(?:s|ing) with|end(?:s|ing) with")
 """Words of questions by which a longer key may be meant as well."""
-
-MAX_TRIED = 12
-"""Terms of one column that are tried."""
-
-MAX_TERMS = 200
-"""Terms of one column that are compared with each other."""
 
 
 def _longer(key: str) -> str:
@@ -340,6 +342,9 @@ def _is_sorted(terms: Sequence[str], material: Material) -> bool:
                for values in by_column.values())  # fmt: skip
 
 
+_CODE = re.compile(r"(?P<prefix>[A-Za-z]{1,6})[-_ ]?\d[\w.-]*")
+
+
 def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
     """All codes of a column with other letters before their digits: ca-1004, db-1004."""
     del rng
@@ -378,9 +383,6 @@ def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
             "answer; nothing else changes",
             carried=Carried(carry, is_certain=True),
         )
-
-
-_CODE = re.compile(r"(?P<prefix>[A-Za-z]{1,6})[-_ ]?\d[\w.-]*")
 
 
 def _next_letter(letter: str) -> str:
@@ -537,6 +539,13 @@ MIN_SWAPPED, MAX_SWAPPED = 5, 200
 """Rows of a table whose records change places."""
 
 
+_KEY = re.compile(
+    r"\b(?:id|ids|no|nr|num|number|code|sku|zip|phone|serial|index|invoice|account|year|month|day"
+    r"|rate|price|percent|%)(?:\b|(?<=%))",
+    re.IGNORECASE,
+)
+
+
 def _amounts(table: Table) -> list[Column]:
     """Columns of numbers that can be shared out: no keys, no years, no shares of one."""
     columns = []
@@ -554,15 +563,8 @@ def _amounts(table: Table) -> list[Column]:
     return columns
 
 
-_KEY = re.compile(
-    r"\b(?:id|ids|no|nr|num|number|code|sku|zip|phone|serial|index|invoice|account|year|month|day"
-    r"|rate|price|percent|%)(?:\b|(?<=%))",
-    re.IGNORECASE,
-)
-
-
 def _split(table: Table, source: int, at: int) -> tuple[Edit, ...]:
-    """Half of a record's amounts in a new row, which is like it but for them."""
+    """Splits a record: a copy of its row takes half of its amounts."""
     shifted = source + 1 if source >= at else source
     edits: list[Edit] = [InsertRows(table.sheet, at)]
     amounts = {column.number for column in _amounts(table)}
@@ -685,6 +687,9 @@ def _times(value: CellValue, factor: float) -> CellValue:
     return int(product) if float(product).is_integer() else product
 
 
+_ROUNDED = re.compile(r"round|whole number|integer|decimal|digit|bracket|band|between|limit|%")
+
+
 def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[Idea]:
     """All amounts times ten may be the answer times ten, or the same answer; and so with 1.25."""
     del rng
@@ -706,9 +711,6 @@ def amounts_in_other_units(material: Material, rng: random.Random) -> Iterator[I
                 "amounts times 1.25",
                 carried=Carried(carry(1.25), trial=_scaled(table, 10), trial_answer=carry(10)),
             )
-
-
-_ROUNDED = re.compile(r"round|whole number|integer|decimal|digit|bracket|band|between|limit|%")
 
 
 def _unchanged_by(factor: float) -> Callable[[Values], Values]:

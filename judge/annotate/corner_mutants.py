@@ -90,6 +90,9 @@ def text_shapes(group: Group, subject: Subject, rng: random.Random) -> Iterator[
         yield "a string with one word more", row, f"{text[:middle]}{words[0][0]} {text[middle:]}"
 
 
+_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
+
+
 def times_of_day(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
     """Text with a time: the end of a day as 24:00, an hour of one digit."""
     del subject
@@ -103,9 +106,6 @@ def times_of_day(group: Group, subject: Subject, rng: random.Random) -> Iterator
     row = rng.choice(rows)
     text = _text(group, row)
     yield "an hour of one digit", row, _TIME.sub("9:05", text, count=1)
-
-
-_TIME = re.compile(r"(?<![\d:])\d{1,2}:\d\d(?![\d:])")
 
 
 def _texts(group: Group) -> list[int]:
@@ -179,6 +179,10 @@ def _constant_to_formula(group: Group, subject: Subject, rng: random.Random) -> 
         yield "a constant becomes a formula of the same value", row, formula
 
 
+MIN_IDENTIFIER = 10**5
+"""Whole numbers from here on are taken for identifiers if a column holds no others."""
+
+
 def _are_identifiers(group: Group) -> bool:
     """Whether a column holds numbers that nobody computes: ids, codes, keys of a table."""
     if group.kind is not Kind.NUMBER:
@@ -186,10 +190,6 @@ def _are_identifiers(group: Group) -> bool:
     values = [value for value in group.values() if isinstance(value, int | float)]
     long = all(float(value).is_integer() and abs(value) >= MIN_IDENTIFIER for value in values)
     return bool(_IDENTIFIER.search(group.heading)) or group.is_looked_up or long
-
-
-MIN_IDENTIFIER = 10**5
-"""Whole numbers from here on are taken for identifiers if a column holds no others."""
 
 
 def _formula_of(value: CellValue) -> Formula | None:
@@ -331,6 +331,10 @@ def _other_value(group: Group, subject: Subject, rng: random.Random) -> Iterator
         yield "equal amounts at the top", other, numbers[best]
 
 
+MAX_FEW = 5
+"""Cells up to which a column of numbers is what is looked up, not where."""
+
+
 def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[Change]:
     """Numbers at, just above and just below the limits that decide."""
     numbers = [float(value) for value in group.values() if _is_number(value)]  # type: ignore[arg-type]
@@ -346,10 +350,6 @@ def _at_limits(group: Group, subject: Subject, rng: random.Random) -> Iterator[C
         for value in (limit, limit - step, limit + step):
             if (row := _row(group, rng)) is not None:
                 yield f"a number at the limit {limit:g}", row, _tidy(value)
-
-
-MAX_FEW = 5
-"""Cells up to which a column of numbers is what is looked up, not where."""
 
 
 def _bounds(group: Group, subject: Subject) -> list[float]:

@@ -144,7 +144,7 @@ def _is_same(first: CellValue, second: CellValue) -> bool:
 
 
 def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[CellRef]:
-    """Formula cells that depend on some cells, near or far, and those of these with formulas.
+    """Formula cells that depend on some cells, directly or not; changed formula cells are included.
 
     An array formula brings all cells that it fills.
 

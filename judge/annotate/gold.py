@@ -75,7 +75,7 @@ __all__ = [
 ]
 
 
-class FormulaBelief:
+class FormulaCheck:
     """Whether the formulas of golds are believed; each gold is computed once.
 
     Args:
@@ -247,7 +247,7 @@ class GoldMaker:
         self._sandbox = sandbox
         self._judge = CaseJudge(recalculator, rules or GradingRules(get_profile("standard")))
         self._limits = limits or Limits()
-        self._belief = FormulaBelief(recalculator)
+        self._formulas_checked = FormulaCheck(recalculator)
 
     @property
     def recalculator(self) -> Recalculator:
@@ -262,7 +262,7 @@ class GoldMaker:
 
     def formulas_say_nothing(self, task: Task, base: CaseData) -> str:
         """Why the formulas of a case's gold are not a source for other inputs, or empty."""
-        return self._belief.problem(task, base)
+        return self._formulas_checked.problem(task, base)
 
     def answer_in(self, task: Task, gold: bytes, output: bytes) -> bytes | None:
         """A gold with the answer of an output in it; None if the output has no answer."""
@@ -423,7 +423,7 @@ class GoldMaker:
     def _problem_of_formulas(self, task: Task, base: CaseData, edits: Sequence[Edit]) -> str:
         """Why the formulas of a case's gold are not a source after some edits, or empty."""
         try:
-            return formulas_problem(task, base, edits) or self._belief.untrue(task, base)
+            return formulas_problem(task, base, edits) or self._formulas_checked.untrue(task, base)
         except (WorkbookError, PositionError) as error:
             return error.message
 

@@ -39,6 +39,11 @@ class Side:
     independent: int
 
 
+_WORDS = (Kind.NAME, Kind.FUNCTION)
+
+_LOGICAL = {"TRUE": "1", "FALSE": "0"}
+
+
 def skeleton(formula: str) -> str:
     """A formula's functions, operators and constants, without its references.
 
@@ -59,10 +64,6 @@ def skeleton(formula: str) -> str:
             next(word for word in words if word.kind is Kind.OPEN)
             next((word for word in words if word.kind is Kind.CLOSE), None)
     return "".join(pieces).replace("#:#", "#")
-
-
-_WORDS = (Kind.NAME, Kind.FUNCTION)
-_LOGICAL = {"TRUE": "1", "FALSE": "0"}
 
 
 def skeletons(workbook: Workbook, ranges: Iterable[CellRange | None]) -> frozenset[str]:
@@ -166,6 +167,11 @@ class Proposal:
     notes: tuple[str, ...] = ()
     sides: tuple[Side, ...] = ()
     decided: str = ""
+
+    @property
+    def problems(self) -> list[str]:
+        """Why sources give no answer, each problem after the name of its source."""
+        return [f"{source.name}: {source.problem}" for source in self.sources if source.problem]
 
     @property
     def agreeing(self) -> tuple[str, ...]:

@@ -198,18 +198,16 @@ def accepted_solutions(
 def _unsettled(proposal: Proposal) -> str:
     """Why the answer is not settled; empty if independent sources agree on it."""
     if proposal.gold is None:
-        told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
-        return f"nothing says what the answer is ({'; '.join(told)})"
+        return f"nothing says what the answer is ({'; '.join(proposal.problems)})"
     if proposal.is_open:
         return f"the sources disagree: {proposal.vote}"
     if proposal.independent < MIN_AGREEING:
-        told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
         same = (
             f"{' and '.join(proposal.agreeing)} do the same" if len(proposal.agreeing) > 1 else ""
         )
         return (
             f"two independent references that agree are required, there is {proposal.independent} "
-            f"({'; '.join(filter(None, [same, *told]))})"
+            f"({'; '.join(filter(None, [same, *proposal.problems]))})"
         )
     return ""
 

@@ -191,6 +191,13 @@ def _limits(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[fl
     return tuple(sorted(plain - {1}, reverse=True))
 
 
+_QUOTED = re.compile(
+    r"\"([^\"\n]{1,30})\"|\u201c([^\u201d\n]{1,30})\u201d|(?<!\w)'([^'\n]{1,30})'(?!\w)"
+)
+
+MAX_WORD_LENGTH = 30
+
+
 def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str, ...]:
     """Text that the formulas of the answer compare with and that the question quotes."""
     compared = [text for formula in _formulas(gold, answer) for text in texts_of(formula)]
@@ -205,11 +212,7 @@ def _words(task: Task, gold: Workbook, answer: Sequence[CellRange]) -> tuple[str
     )
 
 
-_QUOTED = re.compile(
-    r"\"([^\"\n]{1,30})\"|\u201c([^\u201d\n]{1,30})\u201d|(?<!\w)'([^'\n]{1,30})'(?!\w)"
-)
-
-MAX_WORD_LENGTH = 30
+MAX_FORMULAS = 20
 
 
 def _formulas(gold: Workbook, answer: Sequence[CellRange]) -> list[str]:
@@ -217,9 +220,6 @@ def _formulas(gold: Workbook, answer: Sequence[CellRange]) -> list[str]:
         cell.formula for area in answer for cell in gold.formula_cells(area) if cell.formula
     }
     return sorted(formulas)[:MAX_FORMULAS]
-
-
-MAX_FORMULAS = 20
 
 
 def _is_data(sheet: str, workbook: Workbook) -> bool:

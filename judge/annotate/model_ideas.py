@@ -172,6 +172,9 @@ def _idea(proposal: Any, before: Workbook, answer: frozenset[CellRef]) -> Idea:
     return Idea(MUTATOR, title, tuple(edits))
 
 
+MAX_ANSWERS = 100_000
+
+
 def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozenset[CellRef]:
     """Cells of the answer that the input leaves blank; what it fills is data to be changed."""
     refs: set[CellRef] = set()
@@ -186,9 +189,6 @@ def _places_of_answers(before: Workbook, answer: Sequence[CellRange]) -> frozens
             if (row, column) not in held or held[row, column].value in {None, ""}
         }
     return frozenset(refs)
-
-
-MAX_ANSWERS = 100_000
 
 
 def _typed(value: Any) -> str:

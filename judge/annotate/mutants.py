@@ -184,6 +184,10 @@ TARGETED_NAMES = (
 """Names of their mutators."""
 
 
+_GROWING = frozenset({"inserted-row", "one-more-row", "ten-times-the-rows", "one-more-column"})
+"""Mutators of cells that are new: nothing can depend on them yet."""
+
+
 def ideas(subject: Subject, seed: str) -> Iterator[Idea]:
     """Corner cases for an input; those of the cells on which the answer depends come first.
 
@@ -194,10 +198,6 @@ def ideas(subject: Subject, seed: str) -> Iterator[Idea]:
     for idea in _all_ideas(subject, seed):
         if idea.mutator in _GROWING or any(_matters(edit, subject) for edit in idea.edits):
             yield replace(idea, disputed=_disputed(idea, subject))
-
-
-_GROWING = frozenset({"inserted-row", "one-more-row", "ten-times-the-rows", "one-more-column"})
-"""Mutators of cells that are new: nothing can depend on them yet."""
 
 
 def _all_ideas(subject: Subject, seed: str) -> Iterator[Idea]:
@@ -224,6 +224,22 @@ def _matters(edit: Edit, subject: Subject) -> bool:
     return not isinstance(edit, SetCell) or subject.support.holds(edit.ref)
 
 
+_MAY_DIFFER = "right solutions may differ here: the question leaves it open"
+
+_REPEATING = frozenset(
+    {"shuffled-rows", "duplicate-rows", "duplicate-keys", "repeated-keys", "ties", "edge-rows"}
+    | {"equal-amounts", "categories", "one-more-row", "ten-times-the-rows", "same-key-record"}
+)
+"""Mutators that repeat or move rows; in a table that keys are looked up in, each key is once."""
+
+CONTESTED = frozenset(
+    {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}
+    | {"renamed-sheet", "no-row", "date-system", "key-as-text", "empty-key", "unknown-label"}
+    | {"minority-kinds", "blank-numbers-of-a-row", "swapped-pair", "text-key"}
+)
+"""Mutators after which right solutions may differ: sources that agree do not settle it."""
+
+
 def _disputed(idea: Idea, subject: Subject) -> str:
     """Why right solutions may differ after an idea, or empty."""
     if idea.mutator in CONTESTED:
@@ -237,15 +253,6 @@ def _disputed(idea: Idea, subject: Subject) -> str:
     ):
         return "it repeats or moves rows of a table in which keys are looked up"
     return ""
-
-
-_MAY_DIFFER = "right solutions may differ here: the question leaves it open"
-
-_REPEATING = frozenset(
-    {"shuffled-rows", "duplicate-rows", "duplicate-keys", "repeated-keys", "ties", "edge-rows"}
-    | {"equal-amounts", "categories", "one-more-row", "ten-times-the-rows", "same-key-record"}
-)
-"""Mutators that repeat or move rows; in a table that keys are looked up in, each key is once."""
 
 
 # -- values -------------------------------------------------------------------------------------
@@ -477,12 +484,6 @@ MUTATORS: dict[str, Mutator] = {
 }
 """Mutators of one table, by name; more rows, sheets and date systems are separate."""
 
-CONTESTED = frozenset(
-    {"numbers-as-text", "text-as-numbers", "spaces", "nbsp", "case", "merged-cells"}
-    | {"renamed-sheet", "no-row", "date-system", "key-as-text", "empty-key", "unknown-label"}
-    | {"minority-kinds", "blank-numbers-of-a-row", "swapped-pair", "text-key"}
-)
-"""Mutators after which right solutions may differ: sources that agree do not settle it."""
 
 NAMES = (
     *CORNER_NAMES,

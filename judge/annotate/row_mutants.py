@@ -147,6 +147,9 @@ def _grown_row(table: Table, source: int, target: int, rng: random.Random) -> li
     return edits
 
 
+MAX_INSERTED = 4
+
+
 def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
     """A row inserted before the last one of a table: what refers to the table grows with it.
 
@@ -165,9 +168,6 @@ def inserted_rows(subject: Subject, rng: random.Random) -> Iterator[Idea]:
         if len(edits) > 1:
             title = f"a row inserted before the last one ({table.sheet!r})"
             yield Idea("inserted-row", title, tuple(edits))
-
-
-MAX_INSERTED = 4
 
 
 def may_insert(subject: Subject, table: Table, row: int) -> bool:
@@ -489,6 +489,9 @@ def _times_ten(values: Mapping[CellRef, int | float]) -> dict[CellRef, int | flo
     }
 
 
+MAX_TRIED = 150
+
+
 def short_sum(limit: float) -> tuple[float, float, float] | None:
     """Three numbers with one decimal whose sum is a limit, but less than it as binary fractions."""
     tenths = round(limit * _SCALE)
@@ -500,9 +503,6 @@ def short_sum(limit: float) -> tuple[float, float, float] | None:
             if parts[0] + parts[1] + parts[2] < limit:
                 return parts
     return None
-
-
-MAX_TRIED = 150
 
 
 RECORDS = {"text-keys": text_keys, "records": same_key_records, "sums": sums_at_a_limit}

@@ -378,8 +378,8 @@ def _recorded(
             )
         if base is None or base is case or record.get("structural"):
             continue
-        told = set(record.get("changed", ()))
-        unnamed = sorted(set(map(address, changed_cells(base.input, case.input))) - told)
+        named = set(record.get("changed", ()))
+        unnamed = sorted(set(map(address, changed_cells(base.input, case.input))) - named)
         if unnamed and not record.get("replaces"):
             yield BrokenRule(
                 task.id,

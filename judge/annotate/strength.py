@@ -55,6 +55,18 @@ Change = Callable[[ast.AST], "ast.AST | None"]
 """Gives another node for one at which the mistake can be made; None elsewhere."""
 
 
+_CHANGEABLE = (
+    ast.Assign,
+    ast.Attribute,
+    ast.Break,
+    ast.Call,
+    ast.Compare,
+    ast.Constant,
+    ast.Expr,
+)
+"""Kinds of nodes at which a mistake can be made; none of them holds a whole block."""
+
+
 def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     """Mutants of a program that compile and read differently.
 
@@ -113,18 +125,6 @@ class _Replace(ast.NodeTransformer):
             self.detail = ast.unparse(ast.fix_missing_locations(new))[:200]
             return new
         return self.generic_visit(node)
-
-
-_CHANGEABLE = (
-    ast.Assign,
-    ast.Attribute,
-    ast.Break,
-    ast.Call,
-    ast.Compare,
-    ast.Constant,
-    ast.Expr,
-)
-"""Kinds of nodes at which a mistake can be made; none of them holds a whole block."""
 
 
 def _mutate(
@@ -329,6 +329,9 @@ def _not_rounded(node: ast.AST) -> ast.AST | None:
 # -- formulas that a program writes -------------------------------------------------------------
 
 
+_FORMULA = re.compile(r"^=|[A-Z]{2,}\(|\$?[A-Z]{1,2}\$?\d+:\$?[A-Z]{1,2}\$?\d+|[,(]\s*$|^\s*[,)]")
+
+
 def _in_formula(
     node: ast.AST, pattern: re.Pattern[str], new: Callable[[str], str]
 ) -> ast.AST | None:
@@ -342,7 +345,6 @@ def _in_formula(
     return None if changed == text else ast.Constant(changed)
 
 
-_FORMULA = re.compile(r"^=|[A-Z]{2,}\(|\$?[A-Z]{1,2}\$?\d+:\$?[A-Z]{1,2}\$?\d+|[,(]\s*$|^\s*[,)]")
 _COMPARISON = re.compile(r"<=|>=|<(?!>)|(?<!<)>")
 _FORMULA_RANGE = re.compile(r"\$?[A-Z]{1,3}\$?\d+:\$?[A-Z]{1,3}\$?\d+")
 _EXACT = re.compile(r",\s*(?:FALSE|0)\s*\)")
@@ -618,6 +620,10 @@ def killed(trials: Iterable[Trial]) -> list[Trial]:
 # -- a whole suite --------------------------------------------------------------------------------
 
 
+FIRST_MUTANT = 1_000
+"""Sample number of the first mutant of sample 0; those of sample 1 begin at twice that."""
+
+
 def measure(
     pairs: Sequence[tuple[Task, Submission]],
     settings: Settings,
@@ -670,10 +676,6 @@ def measure(
             strength_of(task, solutions, verdicts.get(task.id, {}), untouched_passes=untouched)
         )
     return measured
-
-
-FIRST_MUTANT = 1_000
-"""Sample number of the first mutant of sample 0; those of sample 1 begin at twice that."""
 
 
 def solution_name(submission: Submission) -> str:

@@ -185,6 +185,25 @@ class Progress:
     contradictions: tuple[str, ...]
 
 
+_TIME_IS_UP = "not examined: the time limit was reached"
+
+_NOT_KEPT = "the programs do not keep this relation at other rows either"
+
+_REPEATED = "values that an answer repeats"
+
+_ERRORS = "answers that become errors"
+
+_ERRORS_DISPUTED = "answers that become errors, of ideas on which right solutions may differ"
+
+_ENOUGH_ERRORS = {_ERRORS: ENOUGH_KILLS, _ERRORS_DISPUTED: 1}
+
+KILLS_NONE = "it makes none of the programs fail"
+
+_ONE_SOURCE = "right solutions may differ here, and only one source says what is right"
+
+_NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.IW})
+
+
 class Suggester(Closable):
     """Examines ideas: makes their golds, tries the programs, and decides which become suggestions.
 
@@ -599,16 +618,6 @@ def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> GoldAnswer | Non
         return None
 
 
-_TIME_IS_UP = "not examined: the time limit was reached"
-
-_NOT_KEPT = "the programs do not keep this relation at other rows either"
-
-_REPEATED = "values that an answer repeats"
-_ERRORS = "answers that become errors"
-_ERRORS_DISPUTED = "answers that become errors, of ideas on which right solutions may differ"
-_ENOUGH_ERRORS = {_ERRORS: ENOUGH_KILLS, _ERRORS_DISPUTED: 1}
-
-
 def _differs_in_errors_alone(trial: Trial) -> bool:
     """Whether all differences of a program are recorded, and all are errors of the gold."""
     differences = trial.comparison.get("differences", [])
@@ -625,13 +634,6 @@ def _gives_a_value(trial: Trial) -> bool:
     return any(
         difference["kind"] == DifferenceClass.ERROR_VALUE.value for difference in differences
     )
-
-
-KILLS_NONE = "it makes none of the programs fail"
-
-_ONE_SOURCE = "right solutions may differ here, and only one source says what is right"
-
-_NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.IW})
 
 
 @dataclass

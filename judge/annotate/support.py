@@ -352,6 +352,9 @@ def _is_below(ref: CellRef, heads: Mapping[tuple[str, int], int], support: Suppo
     return ref.row > head or (ref.row < head and support.by_formulas(ref))
 
 
+MAX_COVERED = 100_000
+
+
 def _covered(workbook: Workbook, sheet: str) -> set[tuple[int, int]]:
     """Cells that cannot be set on their own: covered by a merged range, filled by an array."""
     windows = [*workbook.sheet(sheet).tail.merges]
@@ -371,9 +374,6 @@ def _covered(workbook: Workbook, sheet: str) -> set[tuple[int, int]]:
         for column in range(window.min_column, window.max_column + 1)
         if (row, column) != (window.min_row, window.min_column)
     }
-
-
-MAX_COVERED = 100_000
 
 
 def _group(

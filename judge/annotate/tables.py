@@ -134,6 +134,10 @@ def _column_blocks(cells: Mapping[tuple[int, int], Cell]) -> list[tuple[int, int
     return blocks
 
 
+MAX_GAP = 3
+"""Blank rows that may be within a table."""
+
+
 def _table_of(
     sheet: str,
     cells: Mapping[tuple[int, int], Cell],
@@ -174,6 +178,9 @@ def _table_of(
     return Table(sheet, head, start, end, tuple(columns), free, covered, headings)
 
 
+MAX_HEAD_ROWS = 12
+
+
 def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
     """The first row of headings: only text, with data below."""
     for row in sorted(rows)[:MAX_HEAD_ROWS]:
@@ -183,12 +190,6 @@ def _head_row(rows: Mapping[int, Mapping[int, Cell]]) -> int | None:
         if len(rows[row]) > 1 or not all(map(_is_text, rows[row + 1].values())):
             return row
     return None
-
-
-MAX_HEAD_ROWS = 12
-
-MAX_GAP = 3
-"""Blank rows that may be within a table."""
 
 
 def _is_text(cell: Cell) -> bool:

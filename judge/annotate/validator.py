@@ -36,6 +36,9 @@ from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.editing.cells import set_cells
 from judge.workbook.reader import Workbook, open_workbook
 
+_REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
+"""Mutators that write text differently; if the question names the text, that breaks it."""
+
 
 def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
     """Text that the question names and the idea removes, or None."""
@@ -53,10 +56,6 @@ def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
         if isinstance(text, str) and len(text.strip()) > 2 and _is_word(text.strip(), text_):
             return text
     return None
-
-
-_REPLACING = frozenset({"unicode", "case", "spaces", "nbsp", "renamed-sheet", "text-as-numbers"})
-"""Mutators that write text differently; if the question names the text, that breaks it."""
 
 
 def _is_word(text: str, spoken: str) -> bool:
@@ -84,8 +83,7 @@ def problem_of(
             answer is.
     """
     if proposal.gold is None:
-        told = [f"{source.name}: {source.problem}" for source in proposal.sources if source.problem]
-        return "" if kills else f"nothing says what the answer is ({'; '.join(told)})"
+        return "" if kills else f"nothing says what the answer is ({'; '.join(proposal.problems)})"
     gold = open_workbook(proposal.gold)
     if not proposal.moved and not kills:
         return "no cell of the answer moves"

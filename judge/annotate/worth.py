@@ -216,12 +216,12 @@ def _is_zero(value: object) -> bool:
     return value == 0 and not isinstance(value, bool)
 
 
+_NONE = frozenset({"", "-", "n/a", "na", "none", "not found"})
+
+
 def _is_nothing(value: object) -> bool:
     says_none = isinstance(value, str) and value.strip().casefold() in _NONE
     return value is None or says_none or _is_zero(value) or _error(value) == _NOT_FOUND
-
-
-_NONE = frozenset({"", "-", "n/a", "na", "none", "not found"})
 
 
 def ranked(

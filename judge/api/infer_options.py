@@ -296,7 +296,7 @@ class InferOptions:
         Remembered(
             "What desktop shows: screen, tree, both, marks [screenshot].",
             Section.DESKTOP,
-            choices="judge.desktop.observation_forms:OBSERVATION_FORMS",
+            choices="judge.desktop.choices:OBSERVATION_FORMS",
         ),
     ] = None
     action_space: Annotated[

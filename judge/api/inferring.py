@@ -22,19 +22,26 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from judge.api.infer_options import InferOptions
 from judge.api.options import cores
 from judge.api.planning import Resumed, check_batch, plan_of, request_params, resume
+from judge.desktop.sandboxed import open_desktops
 from judge.errors import InferenceError, UsageError, did_you_mean
 from judge.files.paths import as_path, cache_folder
 from judge.grading.store import RunDirectory
+from judge.inference.batches.ahead import BulkClient, RequestsFile, ResultsFile
+from judge.inference.batches.log import BatchLog
+from judge.inference.batches.server import BatchClient, BatchEndpoint
+from judge.inference.calls import ReplyCache
+from judge.inference.client import OpenAIChatModel, RetryPolicy
 from judge.inference.config import ModelSpec, Price, check_key, find_model, load_models
+from judge.inference.pacing import Budget, Pacer, RateLimits
 from judge.inference.plan import InferencePlan
+from judge.inference.run import Resources, run_inference
 from judge.inference.run_records import BatchEvent, InferenceEvent, InferenceSummary, Listeners
 from judge.inference.started import StartedRuns
+from judge.sandbox import open_sandbox
+from judge.tools.sets import SharedCalculator
 
 if TYPE_CHECKING:
-    from judge.inference.batches.ahead import BulkClient
     from judge.inference.chat import ChatModel
-    from judge.inference.client import OpenAIChatModel
-    from judge.inference.run import Resources
 
 
 def read_key(key_env: str | None) -> str | None:
@@ -200,8 +207,6 @@ async def ask(
 
     ``on_batch`` is called when the server has said how a batch is getting on.
     """
-    from judge.inference.run import run_inference  # noqa: PLC0415  a dry run needs no HTTP client
-
     check_ready(planned)
     plan = planned.plan
     async with contextlib.AsyncExitStack() as stack:
@@ -217,12 +222,6 @@ async def _open_resources(
     planned: PlannedRun, store: RunDirectory, stack: contextlib.AsyncExitStack
 ) -> tuple[Resources, InferencePlan]:
     """Client, sandbox, budget, cache; and the plan with the model's name on its server."""
-    from judge.inference.calls import ReplyCache  # noqa: PLC0415
-    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
-    from judge.inference.pacing import Budget, Pacer, RateLimits  # noqa: PLC0415
-    from judge.inference.run import Resources  # noqa: PLC0415
-    from judge.sandbox import open_sandbox  # noqa: PLC0415
-
     plan, options = planned.plan, planned.options
     jobs = options.jobs or cores()
     chat_model = OpenAIChatModel(
@@ -243,13 +242,9 @@ async def _open_resources(
         sandbox = stack.enter_context(contextlib.closing(open_sandbox(options.sandbox, jobs=jobs)))
     desktops = None
     if plan.desktop is not None:
-        from judge.desktop.sandboxed import open_desktops  # noqa: PLC0415
-
         desktops = open_desktops(options.sandbox, jobs, stack)
     calculator = None
     if plan.tools is not None:
-        from judge.tools.sets import SharedCalculator  # noqa: PLC0415
-
         calculator = stack.enter_context(contextlib.closing(SharedCalculator(options.sandbox)))
     resources = Resources(
         chat_model=chat_model,
@@ -270,18 +265,11 @@ def _bulk_client(
 ) -> BulkClient | None:
     """How requests are answered before the conversations, if they are."""
     if options.batch_file is not None:
-        from judge.inference.batches.ahead import RequestsFile  # noqa: PLC0415
-
         return RequestsFile(as_path(options.batch_file))
     if options.batch_results is not None:
-        from judge.inference.batches.ahead import ResultsFile  # noqa: PLC0415
-
         return ResultsFile(as_path(options.batch_results))
     if not options.batch:
         return None
-    from judge.inference.batches.log import BatchLog  # noqa: PLC0415
-    from judge.inference.batches.server import BatchClient, BatchEndpoint  # noqa: PLC0415
-
     return BatchClient(BatchEndpoint(chat_model), BatchLog(store), chat_model.policy)
 
 
@@ -370,8 +358,6 @@ def ask_model(
             belong to.
         InferenceError: the key is not set, or the models file is broken.
     """
-    from judge.inference.client import OpenAIChatModel, RetryPolicy  # noqa: PLC0415
-
     spec = find_spec(options, key_said=bool(options.base_url and options.api_key_env))
     params = {**spec.params, **request_params(options)}
     for name in ("temperature", "top_p"):

@@ -20,7 +20,8 @@ from judge.api.tools import named_set
 from judge.core.option import Section, options_in
 from judge.core.records.runs import InferenceIdentity, RunDocument
 from judge.core.task import Task, split_ids
-from judge.desktop.contract import ActionSpace, DesktopOptions, WindowBounds
+from judge.desktop.choices import ActionSpace
+from judge.desktop.contract import DesktopOptions, WindowBounds
 from judge.errors import StoreError, UsageError
 from judge.files.paths import as_path
 from judge.grading.store import RUN_FILE, RunDirectory

@@ -19,6 +19,7 @@ from judge.core.records.tool_episodes import ToolTurn
 from judge.core.submission import KeptOutput
 from judge.core.task import Task, TestCase
 from judge.core.verdict import Verdict
+from judge.desktop.choices import OBSERVATION_FORMS
 from judge.desktop.contract import Desktop, DesktopHost, Signal
 from judge.desktop.episodes import (
     Episode,
@@ -28,7 +29,6 @@ from judge.desktop.episodes import (
     options_of,
     read_episodes,
 )
-from judge.desktop.observation_forms import OBSERVATION_FORMS
 from judge.desktop.sandboxed import open_desktops
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError
 from judge.files.documents import MalformedError

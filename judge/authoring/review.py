@@ -78,10 +78,10 @@ def review_status_of(events: Iterable[Mapping[str, Any]], digest: str) -> Review
 
 
 def check_review(status: ReviewStatus, state: State, by: str) -> None:
-    """Whether somebody may bring a task into a state.
+    """Checks that somebody may bring a task into a state.
 
     Raises:
-        UsageError: they wrote it, checked it already, or a step is left out.
+        UsageError: they wrote the task, they have checked it already, or a step is left out.
     """
     if state is State.DRAFT:
         return

@@ -29,7 +29,7 @@ from judge.authoring.posts import (
     propose,
 )
 from judge.errors import InferenceError, UsageError
-from judge.files.documents import utc_now
+from judge.files.documents import as_csv_text, of_csv_text, utc_now
 from judge.grading.store import RunDirectory
 from judge.inference.chat import CallError, ChatModel, ChatRequest
 from judge.inference.prompt import Template
@@ -38,7 +38,6 @@ JUDGEMENTS_FILE = "judgements.jsonl"
 DECISIONS_FILE = "decisions.jsonl"
 SHEET_COLUMNS = ("id", "proposal", "decision", "note", "title", *QUESTIONS, "url")
 _DECISIONS = {"keep": "keep", "k": "keep", "yes": "keep", "drop": "drop", "d": "drop", "no": "drop"}
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +184,7 @@ def write_sheet(triaged: Iterable[TriagedPost]) -> str:
             *(f"{reason.answer.value}: {reason.why} ({reason.source})" for reason in reasons),
             post.post.url or "",
         )
-        writer.writerow([_harmless(value) for value in row])
+        writer.writerow([as_csv_text(value) for value in row])
     return text.getvalue()
 
 
@@ -218,22 +217,13 @@ def read_sheet(text: str, name: str) -> dict[str, tuple[str, str]]:
         if filled not in _DECISIONS:
             wrong.append(f"row {number}: {row['decision']!r}")
             continue
-        plain = _plain(row["id"])
-        decisions[plain] = (_DECISIONS[filled], _plain(row.get("note") or "").strip())
+        plain = of_csv_text(row["id"])
+        decisions[plain] = (_DECISIONS[filled], of_csv_text(row.get("note") or "").strip())
     if wrong:
         raise UsageError(
             f"{name}: not a decision: {'; '.join(wrong[:10])}", hint="Write keep or drop."
         )
     return decisions
-
-
-def _harmless(value: str) -> str:
-    """Text that a spreadsheet program reads as text, whatever a stranger wrote in a post."""
-    return f"'{value}" if value.startswith(_FORMULA_STARTS) else value
-
-
-def _plain(value: str) -> str:
-    return value[1:] if value.startswith("'") and value[1:].startswith(_FORMULA_STARTS) else value
 
 
 _MAX_POST_LENGTH = 6000

@@ -148,6 +148,9 @@ def add(
         _change(annotator, draft, assignments, options)
 
 
+_NUMBER = re.compile(r"[0-9]{1,9}")
+
+
 @click.command(
     "set", cls=HelpCommand, examples=("annotate set mysuite/ 1 2 B3=0 --reference right.py",)
 )
@@ -233,9 +236,6 @@ def _read_edits(
     edits += [annotation.parse_assignment(text, home) for text in assignments]
     gold_home = api.open_workbook(draft.base.gold).sheet_names[0]
     return edits, [annotation.parse_assignment(text, gold_home) for text in options["gold"]]
-
-
-_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 def _rows(text: str, home: str) -> tuple[str, int, int]:

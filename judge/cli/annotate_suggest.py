@@ -14,6 +14,8 @@ import click
 
 from judge import annotate as annotation
 from judge import api
+from judge.annotate import suggest as suggestions
+from judge.annotate.suggest import Progress, Suggestion
 from judge.api.infer_options import InferOptions
 from judge.cli.annotate import (
     author_option,
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from judge.annotate.annotator import Annotator, Preview
     from judge.annotate.casebook import CaseData
     from judge.annotate.idea import Idea
-    from judge.annotate.suggest import Progress, Suggestion
     from judge.core.submission import Submission
     from judge.inference.chat import ChatModel
 
@@ -274,8 +275,6 @@ def _show_all(suggestions: Sequence[Suggestion], options: dict[str, Any], search
 def _suggestions(
     annotator: Annotator, task: str, options: dict[str, Any], search: _Search
 ) -> Iterator[Suggestion]:
-    from judge.annotate import suggest as suggestions  # noqa: PLC0415  `--help` needs none of it
-
     cases = annotator.cases(task)
     number = options["base"] or cases[0].number
     base = next((case for case in cases if case.number == number), None)

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from judge.authoring.rewardkit import read_rewardkit, rewardkit_files
 from judge.cli.help import HelpCommand
 from judge.cli.options import option
 from judge.compare.checklists.items import NAME as CHECKLIST
@@ -34,8 +35,6 @@ def export_rewardkit(source: str, target: Path, task_id: str | None) -> None:
     Items that rewardkit can judge become calls of its criteria. All others ask `judge compare`,
     which has to be installed where the folder is used. Items for people stay in checklist.json.
     """
-    from judge.authoring.rewardkit import rewardkit_files  # noqa: PLC0415  for a quick --help
-
     options = _of_task(source, task_id) if task_id is not None else _of_file(Path(source))
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UsageError(f"{target} exists already", hint="Name a folder that does not exist.")
@@ -83,8 +82,6 @@ def import_rewardkit(folder: Path, out: Path | None) -> None:
     A Python file that does more than call criteria with literal arguments is one item, which is
     not judged.
     """
-    from judge.authoring.rewardkit import read_rewardkit  # noqa: PLC0415  as above
-
     read = read_rewardkit(folder)
     for note in read.notes:
         click.echo(f"note: {note}", err=True)

@@ -20,6 +20,15 @@ from rich import progress
 
 from judge import api
 from judge.api.infer_options import InferOptions
+from judge.authoring.posts import read_posts
+from judge.authoring.triage import (
+    ModelChoice,
+    TriagedPost,
+    TriageState,
+    ask_about,
+    read_sheet,
+    write_sheet,
+)
 from judge.cli.help import HelpCommand
 from judge.cli.options import (
     by_option,
@@ -36,6 +45,7 @@ from judge.errors import SuiteError, UsageError, did_you_mean
 from judge.files.documents import read_text
 from judge.files.json_lines import read_lines
 from judge.files.writing import naming_what_is_written
+from judge.inference.prompt import load_template
 from judge.suites import load_suite
 from judge.suites.corrections import corrected_suite
 from judge.suites.fetch import OnProgress, fetch_suite
@@ -44,7 +54,6 @@ from judge.suites.stats import compute_stats
 from judge.suites.validate import Severity, findings_of_corrections, validate_suite
 
 if TYPE_CHECKING:
-    from judge.authoring.triage import TriagedPost, TriageState
     from judge.inference.chat import ChatModel
 
 
@@ -363,19 +372,16 @@ def triage(posts: Path, **options: Any) -> None:
     if --model names one, and a person decides: --sheet writes a file to fill, --decide takes it
     back. Answers and decisions are kept, and nothing is asked twice.
     """
-    from judge.authoring import triage as triages  # noqa: PLC0415  for a quick --help
-    from judge.authoring.posts import read_posts  # noqa: PLC0415
-
     lines = list(read_lines(posts, UsageError))
     read = read_posts(lines, posts.name)
     decide: Path | None = options["decide"]
-    decisions = triages.read_sheet(_read(decide), decide.name) if decide else {}
+    decisions = read_sheet(_read(decide), decide.name) if decide else {}
     for target in (options["sheet"], options["kept"]):
         # Somebody may be filling it just now.
         if target is not None and target.exists():
             raise UsageError(f"{target} already exists", hint="Name another file.")
     folder = options["folder"] or posts.with_suffix(".triage")
-    with contextlib.closing(triages.TriageState(folder)) as state:
+    with contextlib.closing(TriageState(folder)) as state:
         if options["model"]:
             _ask(state, state.triage(read), options)
         if decide:
@@ -393,9 +399,6 @@ def triage(posts: Path, **options: Any) -> None:
 
 
 def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, Any]) -> None:
-    from judge.authoring.triage import ModelChoice, ask_about  # noqa: PLC0415  as above
-    from judge.inference.prompt import load_template  # noqa: PLC0415
-
     asked = InferOptions(
         model=options["model"], base_url=options["base_url"], api_key_env=options["api_key_env"]
     )
@@ -419,8 +422,6 @@ def _ask(state: TriageState, triaged: Sequence[TriagedPost], options: dict[str, 
 def _write(
     triaged: Sequence[TriagedPost], options: dict[str, Any], lines: Sequence[tuple[int, bytes]]
 ) -> None:
-    from judge.authoring.triage import write_sheet  # noqa: PLC0415  for a quick --help
-
     if options["sheet"]:
         # With the mark by which spreadsheet programs know UTF-8.
         with naming_what_is_written(options["sheet"]):

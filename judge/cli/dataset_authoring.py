@@ -10,14 +10,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from judge import api
+from judge.authoring import card
+from judge.authoring.codabench import eval_yaml, export_codabench
 from judge.authoring.draft import SuiteDraft
-from judge.authoring.export import choose, export_suite
+from judge.authoring.export import choose, export_corrected, export_suite
+from judge.authoring.harbor import HarborImages, export_harbor
 from judge.authoring.kinds import PROPOSED, DraftTask, given_options, kind_named, kind_names
+from judge.authoring.proposals.propose import Proposal, Proposals, text_of
 from judge.authoring.review import ReviewStatus, State
 from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
@@ -39,10 +43,6 @@ from judge.suites.corrections import corrected_suite
 from judge.suites.locate import SHIPPED, data_folder, load_sources
 from judge.suites.validate import SuiteFinding
 
-if TYPE_CHECKING:
-    from judge.authoring.proposals.propose import Proposal, Proposals
-
-
 harbor_options = together(
     option("--agent-image", help="With harbor: image in which agents work, used as it is."),
     option(
@@ -58,8 +58,6 @@ def export_tasks(
     suite: str, target: Path, agent_image: str | None, verifier_image: str | None
 ) -> None:
     """Writes a suite as tasks of Harbor, and says what was written."""
-    from judge.authoring.harbor import HarborImages, export_harbor  # noqa: PLC0415  for a quick --help
-
     if verifier_image is None:
         verifier_image = api.verifier_tag()
     made = export_harbor(load_suite(suite), HarborImages(verifier_image, agent_image), target)
@@ -129,8 +127,6 @@ class Choice:
                 hint="State the rules with --rules FILE.",
             )
         if self.propose is not None:
-            from judge.authoring.proposals.propose import text_of  # noqa: PLC0415  for a quick --help
-
             text = text_of(proposals, len(listed[0].rules))
             with naming_what_is_written(self.propose):
                 write_whole(self.propose, text.encode(), mode=0o644)
@@ -543,8 +539,6 @@ def _refuse_others(form: str, *given: object) -> None:
 
 
 def _export_codabench(suite: str, target: Path, image: str | None, licence: str | None) -> None:
-    from judge.authoring.codabench import export_codabench  # noqa: PLC0415  for a quick --help
-
     image = image or api.verifier_tag()
     made = export_codabench(load_suite(suite), image, target, licence=licence)
     click.echo(f"{target}: {made.tasks} tasks, {made.cases} cases; scored in {image}")
@@ -552,8 +546,6 @@ def _export_codabench(suite: str, target: Path, image: str | None, licence: str 
 
 
 def _export_eval_yaml(suite: str, target: Path) -> None:
-    from judge.authoring.codabench import eval_yaml  # noqa: PLC0415  for a quick --help
-
     text = eval_yaml(load_suite(suite))
     if target.exists():
         raise UsageError(f"{target} already exists", hint="Name another one, or move it away.")
@@ -563,8 +555,6 @@ def _export_eval_yaml(suite: str, target: Path) -> None:
 
 
 def _export_card(suite: str, target: Path, licence: str | None, source: str | None) -> None:
-    from judge.authoring import card  # noqa: PLC0415  for a quick --help
-
     loaded = load_suite(suite)
     published = {load_source.name: load_source for load_source in load_sources(data_folder())}.get(
         suite
@@ -596,8 +586,6 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
             "finished one",
             hint="Give one of the two.",
         )
-
-    from judge.authoring.export import export_corrected  # noqa: PLC0415  for a quick --help
 
     loaded = load_suite(suite)
     corrected = corrected_suite(loaded, corrections)

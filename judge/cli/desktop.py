@@ -114,10 +114,10 @@ def _by_steps(options: TrialOptions, path: Path) -> Result:
 
 
 def _telling(count: int) -> Callable[[int, Played], None]:
-    def told(number: int, played: Played) -> None:
+    def show(number: int, played: Played) -> None:
         click.echo(f"{number}/{count} {played.step}: {played.outcome.seconds:.1f} s", err=True)
 
-    return told
+    return show
 
 
 def _print(result: Result) -> None:

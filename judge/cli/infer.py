@@ -31,7 +31,6 @@ from judge.console import make_console, visible
 from judge.core.option import Section
 from judge.core.task import split_ids
 from judge.errors import IncompleteRunError, InferenceError, StoreError, UsageError
-from judge.inference.config import public_url
 
 if TYPE_CHECKING:
     from judge.api.inferring import PlannedRun
@@ -324,7 +323,7 @@ def show_start(plan: InferencePlan, out: str, pace: str) -> None:
     tasks = len(plan.assignments)
     key = f" with the key in {model.key_env}" if model.key_env else ""
     click.echo(
-        f"asking {name} at {public_url(model.base_url)}{key} about {tasks} task{'s'[: tasks != 1]}"
+        f"asking {name} at {model.public_url}{key} about {tasks} task{'s'[: tasks != 1]}"
         f"{samples} of {plan.suite.name}: {how}, {pace}",
         err=True,
     )
@@ -544,7 +543,7 @@ def _lines(resumed: Resumed, *, asks_model: bool) -> list[str]:
             "model": spec.name
             if spec.model in {None, spec.name}
             else f"{spec.name} = {spec.model}",
-            "base_url": public_url(spec.base_url),
+            "base_url": spec.public_url,
             "api_key_env": f"the one in {spec.key_env}" if spec.key_env else "none is sent",
             "param": {**spec.params, **_pairs(options)} or None,
         }

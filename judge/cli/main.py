@@ -174,7 +174,7 @@ def _leave_quietly() -> int:
 
 
 def _print_error(error: JudgeError) -> int:
-    drop_output()  # what was said before the error stands before it, where anybody takes it
+    drop_output()  # so that the output so far comes before the error
     print_label("error:", "red", error.message)
     if isinstance(error, SuiteError):
         for fault in error.faults:

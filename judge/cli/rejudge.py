@@ -217,12 +217,12 @@ def _lines(done: Rejudgement) -> list[str]:
     ]
     if wrong := sum(case.contradicted for case in done.cases):
         lines.append(f"  {wrong} records are wrong: by the same rules, the verdict is another one")
-    told = [case for case in done.cases if case.changed or case.unproven]
+    listed = [case for case in done.cases if case.changed or case.unproven]
     # What speaks against the records comes first.
-    told.sort(key=lambda case: not (case.contradicted or case.unproven))
-    lines += [f"  {_about(case)}" for case in told[:_MAX_CASES]]
-    if len(told) > _MAX_CASES:
-        lines.append(f"  and {len(told) - _MAX_CASES} more (--json lists all)")
+    listed.sort(key=lambda case: not (case.contradicted or case.unproven))
+    lines += [f"  {_about(case)}" for case in listed[:_MAX_CASES]]
+    if len(listed) > _MAX_CASES:
+        lines.append(f"  and {len(listed) - _MAX_CASES} more (--json lists all)")
     if by_hand := done.manual:
         lines.append(f"  {by_hand} verdicts were changed by hand, and count so before and after")
     if done.automatic is not None:

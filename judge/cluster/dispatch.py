@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from judge.cluster.messages import Check, Identity, Introduction, Question, Reply, Request
-from judge.cluster.worker import RETURN_S, hello_request, work_request
+from judge.cluster.worker import RETURN_S, greeting_request, work_request
 from judge.core.verdict import Verdict
 from judge.errors import ClusterError, JudgeError
 from judge.files.documents import MIB, MalformedError
@@ -342,10 +342,10 @@ class Dispatcher:
             if facts.threads != 1:
                 self._refuse(address, f"it has {facts.threads} threads; start it with one")
                 continue
-            key = self._key("hello")
+            key = self._key("greeting")
             self._greeted[key] = address
-            hello = hello_request(self._terms.recipe, self._terms.question)
-            self._cluster.send(address, key, hello)
+            greeting = greeting_request(self._terms.recipe, self._terms.question)
+            self._cluster.send(address, key, greeting)
 
     def _take_introduction(self, answered: Answered) -> None:
         address = self._greeted.pop(answered.key, None)

@@ -117,7 +117,7 @@ def _probe(folder: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSeats:
-    """A cluster's :attr:`judge.grading.batch.Settings.executor_of`.
+    """Makes executors on a cluster, for :attr:`judge.grading.batch.Settings.executor_of`.
 
     Attributes:
         session: the cluster.

@@ -189,7 +189,7 @@ def workplace() -> Workplace:
     return _WORKPLACE
 
 
-def hello_request(recipe: WorkerRecipe, question: Question) -> bytes:
+def greeting_request(recipe: WorkerRecipe, question: Question) -> bytes:
     """The handshake, as it is sent: what any version can read, then what only the same one can."""
     return _HELLO + question.to_bytes() + b"\n" + pickle.dumps(recipe)
 

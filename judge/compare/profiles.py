@@ -111,6 +111,10 @@ class Profile:
         return _identity(self)
 
 
+RELATIVE_RULES_VERSION = 3
+"""Version of the rules with a relative tolerance, which once applied to dates."""
+
+
 @functools.lru_cache(maxsize=64)
 def _identity(profile: Profile) -> str:
     """Written once for each profile: every case of a run has it in its key."""
@@ -120,9 +124,6 @@ def _identity(profile: Profile) -> str:
     version = RELATIVE_RULES_VERSION if profile.relative_tolerance else 2
     return json.dumps({"rules_version": version, **rules}, sort_keys=True)
 
-
-RELATIVE_RULES_VERSION = 3
-"""Version of the rules with a relative tolerance, which once applied to dates."""
 
 PROFILES: dict[str, Profile] = {
     # The benchmark's value rules without the faults of its script.

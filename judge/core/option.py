@@ -241,7 +241,7 @@ def check_names(checker: str, options: Iterable[str], known: Collection[str]) ->
 
 
 def check_at_least(name: str, value: float | None, least: float) -> None:
-    """Checks a number that has a lower bound; None stands for no number.
+    """Checks a number against its lower bound; None, an option that is not given, passes.
 
     Raises:
         UsageError: it is below the bound, or no number.

@@ -205,6 +205,11 @@ class PairedDifference:
     sd: float | None
 
 
+MAX_DRAWN_TASKS = 5_000
+"""With more tasks, kinds of differences are drawn instead of tasks: the same distribution, in less
+time and memory, but not one draw for many pairs."""
+
+
 def paired_bootstrap(
     first: Sequence[float],
     second: Sequence[float],
@@ -252,9 +257,6 @@ def paired_bootstrap(
 
 
 _NOTHING = 1e-12
-MAX_DRAWN_TASKS = 5_000
-"""With more tasks, kinds of differences are drawn instead of tasks: the same distribution, in less
-time and memory, but not one draw for many pairs."""
 
 _DRAWN_AT_ONCE = 1_000
 

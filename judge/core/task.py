@@ -157,6 +157,26 @@ class CaseInput:
         """
         return first_input(self.files, f"case {self.number}")
 
+    @property
+    def opened(self) -> str | None:
+        """The name of the file that an agent begins with: the first workbook, or else table."""
+        for kind in (FileKind.WORKBOOK, FileKind.TABLE):
+            for file in self.files:
+                if file.kind is kind:
+                    return file.path.name
+        return None
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why no agent can be given the files; None if one can."""
+        if self.absent:
+            return f"the files are not there: {', '.join(file.name for file in self.absent)}"
+        if self.opened is None:
+            return "it has no workbook that could be opened"
+        if len({file.path.name for file in self.files}) < len(self.files):
+            return "two of its files have one name"
+        return None
+
 
 def first_input(files: tuple[InputFile, ...], named: str) -> Path:
     """The input file whose path a program is given.

@@ -141,9 +141,9 @@ def cause_without_golds(result: CaseResult) -> str:
 def _differences(result: CaseResult) -> str:
     comparison = result.comparison
     counts = comparison.get("difference_counts") or {}
-    told = [f"{number} {kind.replace('_', ' ')}" for kind, number in sorted(counts.items())]
+    parts = [f"{number} {kind.replace('_', ' ')}" for kind, number in sorted(counts.items())]
     if (cells := comparison.get("cells")) and (differing := comparison.get("differing_cells")):
-        told.insert(0, f"{differing} of {cells} differ")
+        parts.insert(0, f"{differing} of {cells} differ")
     first = next(
         (
             difference["cell"]
@@ -153,5 +153,5 @@ def _differences(result: CaseResult) -> str:
         "",
     )
     if first:
-        told.append(f"first at {first}")
-    return ", ".join(told) or result.verdict.description
+        parts.append(f"first at {first}")
+    return ", ".join(parts) or result.verdict.description

@@ -19,15 +19,6 @@ HOME = "/home/user"
 """Where the files of a task are on a desktop, as in the published suites."""
 
 
-class ActionSpace(enum.StrEnum):
-    """The language of actions."""
-
-    PYAUTOGUI = "pyautogui"
-    """Python code that uses PyAutoGUI."""
-    COMPUTER_13 = "computer_13"
-    """Thirteen kinds of action with their parameters, as JSON."""
-
-
 class Signal(enum.StrEnum):
     """A word that a model replies instead of an action, in either language."""
 

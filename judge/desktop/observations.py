@@ -1,12 +1,12 @@
 """Observations for a chat model: the contract of observation forms, and their tables.
 
-A form of observation is a subclass of :class:`ObservationForm` in a module of its own, and a line
-in :mod:`judge.desktop.observation_forms`. This module has what forms are made of: the accessibility
-tree as a table, with a line for each element. The table has the same kinds of elements as the
-published table: those that are shown, can be used, have a name or show text, and have a position.
-It differs from the published table in two ways, unless it is chosen as published: it has the tabs
-of sheets, and it does not have empty cells far from all content. (For a sheet with little content,
-the published table has a thousand of those.)
+A form of observation is a subclass of :class:`ObservationForm`, here or in a module of its own, and
+a line of :data:`judge.desktop.choices.OBSERVATION_FORMS`. Forms are made of the accessibility tree
+as a table, with a line for each element. The table has the same kinds of elements as the published
+table: those that are shown, can be used, have a name or show text, and have a position. It differs
+from the published table in two ways, unless it is chosen as published: it has the tabs of sheets,
+and it does not have empty cells far from all content. (For a sheet with little content, the
+published table has a thousand of those.)
 """
 
 from __future__ import annotations
@@ -212,3 +212,54 @@ def _table(
             return TreeTable("\n".join([*kept, _CUT]), cut=True)
         kept.append(line)
     return TreeTable("\n".join(kept), cut=False)
+
+
+# -- the forms of the published suites ------------------------------------------------------------
+
+
+class Screenshot(ObservationForm):
+    """A picture of the screen."""
+
+    name = "screenshot"
+    entry = "screenshot"
+    shows_table = False
+
+
+class Tree(ObservationForm):
+    """The accessibility tree as a table."""
+
+    name = "tree"
+    entry = "tree"
+    shows_screenshot = False
+
+
+class ScreenshotAndTree(ObservationForm):
+    """Both."""
+
+    name = "screenshot+tree"
+    entry = "both"
+
+
+class SetOfMark(ObservationForm):
+    """A screenshot on which elements are numbered, and the table of the numbers."""
+
+    name = "som"
+    entry = "som"
+    has_marks = True
+
+    def table(
+        self,
+        observation: Observation,
+        *,
+        as_published: Collection[str] = (),
+        most_tokens: int | None = None,
+        tokens_of: Callable[[str], int] = len,
+    ) -> TreeTable:
+        """The elements that are marked, by their numbers."""
+        del as_published
+        return marks_table(
+            observation.elements or (),
+            observation.marks or {},
+            most_tokens=most_tokens,
+            tokens_of=tokens_of,
+        )

@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.desktop.contract import Action, ActionSpace, Signal
+from judge.desktop.choices import ActionSpace
+from judge.desktop.contract import Action, Signal
 from judge.files.documents import MalformedError, parse_json
 from judge.replies.blocks import Block, find_blocks
 from judge.replies.extract import MAX_REPLY_CHARS
@@ -47,6 +48,12 @@ class ParsedReply:
     problem: str = ""
 
 
+_NOTHING = {
+    ActionSpace.PYAUTOGUI: "it has no fenced block of code, and is not WAIT, FAIL or DONE",
+    ActionSpace.COMPUTER_13: "it has no JSON object with an action_type",
+}
+
+
 def parse_reply(
     reply: str, space: ActionSpace, *, is_truncated: bool = False, as_published: bool = False
 ) -> ParsedReply:
@@ -74,12 +81,6 @@ def parse_reply(
     if is_truncated:
         return ParsedReply(problem="the reply was cut off before its first action was complete")
     return parsed if parsed.problem else ParsedReply(problem=_NOTHING[space])
-
-
-_NOTHING = {
-    ActionSpace.PYAUTOGUI: "it has no fenced block of code, and is not WAIT, FAIL or DONE",
-    ActionSpace.COMPUTER_13: "it has no JSON object with an action_type",
-}
 
 
 def with_marks(action: Action, positions: Mapping[int, tuple[int, int]]) -> Action:

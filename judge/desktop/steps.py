@@ -191,6 +191,9 @@ def _step(record: Any) -> Step:
     return _KINDS[kind](value)
 
 
+_PLACE = ("cell", "role", "name", "text", "number", "offset")
+
+
 def _click(value: Any) -> Click:
     fields = _object("click", value, *_PLACE, "times", "button", "hold")
     times, button = _whole("times", fields.get("times", 1)), fields.get("button", "left")
@@ -255,7 +258,6 @@ _KINDS: Mapping[str, Callable[[Any], Step]] = {
     "wait": _wait,
     "say": _say,
 }
-_PLACE = ("cell", "role", "name", "text", "number", "offset")
 
 
 def _place(fields: Mapping[str, Any]) -> Target:

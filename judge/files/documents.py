@@ -133,6 +133,9 @@ def read_kept(path: Path, *, most_bytes: int = MAX_DOCUMENT_BYTES) -> Any | None
         return None
 
 
+_DEEP = f"nested more than {MAX_DEPTH} levels deep"
+
+
 def parse_json(text: bytes | str, *, most_values: int | None = None) -> Any:
     """Reads JSON, bounded; NaN and infinities, which JSON does not have, become null.
 
@@ -222,9 +225,6 @@ def written(value: object, most: int = 80) -> str:
     ):  # a key that is no text; a circle; a huge number
         return json_type(value)
     return text if len(text) <= most else json_type(value)
-
-
-_DEEP = f"nested more than {MAX_DEPTH} levels deep"
 
 
 def _nothing(_: str) -> None:
@@ -350,3 +350,20 @@ def too_long(path: Path, error: type[JudgeError], most_bytes: int) -> JudgeError
 def utc_now() -> str:
     """The time now in UTC to the second, as ISO 8601 writes it: ``2026-01-02T03:04:05+00:00``."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a spreadsheet program takes for a formula; the wide forms of the four signs as well."""
+
+
+def as_csv_text(text: str) -> str:
+    """Text that a spreadsheet program reads as text.
+
+    What it would take for a formula gets an apostrophe in front, as OWASP advises.
+    """
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+
+
+def of_csv_text(text: str) -> str:
+    """The text that :func:`as_csv_text` was given."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA_STARTS) else text

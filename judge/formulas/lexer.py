@@ -61,6 +61,9 @@ class Token(NamedTuple):
         return self.start + len(self.text)
 
 
+_KINDS: dict[str | None, Kind] = {kind.value: kind for kind in Kind}
+
+
 def tokens(formula: str) -> list[Token]:
     """The tokens of a formula in order; joined, they are the formula.
 
@@ -75,8 +78,6 @@ def tokens(formula: str) -> list[Token]:
         for match in _token().finditer(formula)
     ]
 
-
-_KINDS: dict[str | None, Kind] = {kind.value: kind for kind in Kind}
 
 _WORD = r"""[^\s\x00-\x1f!"#%&'()*+,\-/:;<=>@\[\]^`{|}~\x7f]"""
 """The characters of names: letters, digits, ``_.$?\\``, and all characters beyond ASCII."""

@@ -51,6 +51,9 @@ class Area(NamedTuple):
         return self.last.end
 
 
+_AREAS = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+
+
 def areas(formula: str) -> Iterator[Area]:
     """The rectangles that a formula writes out, in order, wherever they lie."""
     words = tokens(formula)
@@ -79,9 +82,6 @@ def with_areas(formula: str, change: Callable[[Area], str]) -> str:
         pieces += (formula[copied : area.start], change(area))
         copied = area.end
     return "".join((*pieces, formula[copied:]))
-
-
-_AREAS = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
 
 
 def corner(cell: Token) -> tuple[str, str]:
@@ -137,6 +137,14 @@ class FormulaForm(NamedTuple):
     rows_only: bool = False
 
 
+_TOO_LONG = FormulaForm("", NEVER_READ, None)
+
+_ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
+"""What may be a row number, outside names of sheets."""
+
+_ROW_DIGITS = 7
+
+
 def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
     """What a formula has in common with others, and the rectangles that it names outright."""
     if is_too_long(formula):
@@ -155,14 +163,6 @@ def with_form(formula: str) -> tuple[FormulaForm, Sequence[Reference]]:
             low, high = high, low
         references.append(Reference(at.sheet, low, at.min_column, high, at.max_column))
     return form, references
-
-
-_TOO_LONG = FormulaForm("", NEVER_READ, None)
-
-_ROWS = re.compile(r"(?<=[A-Za-z$])(\d++)(?![\w.(!])")
-"""What may be a row number, outside names of sheets."""
-
-_ROW_DIGITS = 7
 
 
 @functools.lru_cache(maxsize=4096)

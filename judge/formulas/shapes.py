@@ -73,6 +73,9 @@ class Call(NamedTuple):
         return "(_" in self.shape or ",_" in self.shape
 
 
+_DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
+
+
 def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> tuple[Call, ...]:
     """The calls of a formula; never empty.
 
@@ -82,9 +85,6 @@ def calls(formula: str, *, is_array: bool = False, intersects: bool = False) -> 
         intersects: whether it takes a range where Excel expects one value.
     """
     return _calls(_DIGITS.sub("1", formula.removeprefix("=")), is_array, intersects)
-
-
-_DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 
 _FALLS_BACK = re.compile(r"[=\s]*(?:_[a-z]+\.)*IF(?:ERROR|NA)\b", re.IGNORECASE)
@@ -115,6 +115,9 @@ def fallback(formula: str) -> str | float | None:
     return float(text) if kind == "number" else None
 
 
+_MINUS = "minus"
+
+
 class _Frame:
     """An open bracket: the arguments that are complete, and what the current one holds so far."""
 
@@ -139,9 +142,6 @@ class _Frame:
         return "X" if any(operand in _SEVERAL for operand in self.operands) else "x"
 
 
-_MINUS = "minus"
-
-
 @functools.lru_cache(maxsize=8192)
 def _calls(formula: str, is_array: bool, intersects: bool) -> tuple[Call, ...]:
     reading = _Reading()
@@ -154,6 +154,16 @@ def _calls(formula: str, is_array: bool, intersects: bool) -> tuple[Call, ...]:
     if intersects:
         calls = calls | {Call(INTERSECTS, INTERSECTS)}
     return tuple(sorted(calls))
+
+
+_OPERANDS = {
+    "error": "e",
+    "cell": "c",
+    "array": "k",
+    "range": "r",
+    "columns": "r",
+    "rows": "r",
+}
 
 
 class _Reading:
@@ -237,16 +247,6 @@ class _Reading:
 def _takes_one(function: str, argument: int) -> bool:
     """Whether a function takes one value in an argument."""
     return function not in TAKES_RANGES or argument in SINGLE_VALUES.get(function, ())
-
-
-_OPERANDS = {
-    "error": "e",
-    "cell": "c",
-    "array": "k",
-    "range": "r",
-    "columns": "r",
-    "rows": "r",
-}
 
 
 def _of_text(text: str) -> str:

@@ -75,6 +75,9 @@ def formula_shape(formula: str) -> str:
 _AS_WRITTEN = (Kind.TEXT, Kind.QUOTED, Kind.BRACKETS)
 
 
+_REFERENCES = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
+
+
 def shape_of(token: Token) -> str:
     """A token's part in the shape of its formula: ``#`` for a reference."""
     if token.kind in _AS_WRITTEN:
@@ -85,9 +88,6 @@ def shape_of(token: Token) -> str:
     if token.kind in _REFERENCES:
         return "#" if _is_on_sheet(token) else token.text
     return "".join(token.text.upper().split())
-
-
-_REFERENCES = (Kind.CELL, Kind.COLUMNS, Kind.ROWS)
 
 
 def _is_on_sheet(token: Token) -> bool:

@@ -65,6 +65,9 @@ class FormulaTraits:
     valueless: str = ""
 
 
+_DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
+
+
 def traits(formula: str) -> FormulaTraits:
     """Derives the traits of a formula's text.
 
@@ -80,7 +83,6 @@ def traits(formula: str) -> FormulaTraits:
 ESCAPED_LETTER = re.compile(r"_x[0-9A-Fa-f]{4}_")
 """How Excel writes some letters in a file; engines read them or not."""
 
-_DIGITS = re.compile(r"(?<=[A-Za-z$])\d++(?![\w.(])")
 
 TOO_LONG = f"a formula of more than {MAX_FORMULA_LENGTH:,} characters"
 """The unknown function that is reported for a formula that is too long."""
@@ -101,6 +103,15 @@ NEVER_READ = FormulaTraits(
     beyond_ascii=True,
 )
 """What such a formula says."""
+
+
+_OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
+
+_INTERNAL = frozenset(("SINGLE", "ANCHORARRAY"))
+
+_EXTENDING = frozenset(("SUMIF", "AVERAGEIF", "LOOKUP"))
+
+_UNBOUNDED = frozenset(("TABLE", "CELL", "INFO", "ANCHORARRAY", "SHEETS", "CALL"))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -153,11 +164,6 @@ _OF_CELLS = frozenset(
 NEAREST_OF_COMPUTED = "MATCH(computed, nearest)"
 """``MATCH`` for the nearest of computed values, such as ``MATCH(2,1/(A1:A9="x"))``."""
 
-_OPAQUE = frozenset(("INDIRECT", "OFFSET", "GETPIVOTDATA", "CUBEVALUE", "RTD", "WEBSERVICE"))
-_INTERNAL = frozenset(("SINGLE", "ANCHORARRAY"))
-_EXTENDING = frozenset(("SUMIF", "AVERAGEIF", "LOOKUP"))
-_UNBOUNDED = frozenset(("TABLE", "CELL", "INFO", "ANCHORARRAY", "SHEETS", "CALL"))
-
 
 @dataclass(slots=True)
 class _Frame:
@@ -182,6 +188,9 @@ class _Frame:
     def call(self) -> _Frame | None:
         """The nearest call, itself included."""
         return self if self.function is not None else self.around
+
+
+_COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))
 
 
 class _Reading:
@@ -416,6 +425,3 @@ def units(formula: str) -> Iterator[tuple[str, str]]:
         kind, end = _whole(words, index, last_brace)
         yield kind, words[index].text
         index = end
-
-
-_COMPARISONS = frozenset(("=", "<", ">", "<=", ">=", "<>"))

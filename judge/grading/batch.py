@@ -323,9 +323,9 @@ class _Cases:
                     yield result
 
     def jobs(self) -> Iterator[Job]:
-        """The cases that are not done, those first that take long.
+        """The cases that are not done, the longest first.
 
-        Submissions, and outputs on record, are read one at a time, when their turn has come.
+        Submissions, and outputs on record, are read one at a time, when it is their turn.
         """
         cost = ExpectedCost()
         order = longest_first(

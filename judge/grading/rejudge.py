@@ -133,6 +133,9 @@ def _with_decided(
         yield decided.popleft()
 
 
+_OF_OUTPUTS = frozenset({Verdict.AC, Verdict.WA, Verdict.NC})
+
+
 class _Rejudging:
     """Judges what is on record again.
 
@@ -227,9 +230,6 @@ def _compared(
 
 def _says_the_same(before: CaseResult, after: CaseResult) -> bool:
     return (before.verdict, before.cause) == (after.verdict, after.cause)
-
-
-_OF_OUTPUTS = frozenset({Verdict.AC, Verdict.WA, Verdict.NC})
 
 
 def _unproven(before: CaseResult, why: str) -> tuple[CaseResult, str]:

@@ -90,7 +90,7 @@ def run_case(
         if inside
         else posixpath.dirname(submission.input_path)
     )
-    # What else a task hands out lies beside the first file, under its own name.
+    # Further input files are in the folder of the first one, under their own names.
     files |= {posixpath.join(folder, file.name): file.path.read_bytes() for file in others}
     return run_program(session, submission, files, limits, form)
 

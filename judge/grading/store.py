@@ -399,7 +399,7 @@ class RunDirectory(Closable):
         return any(path.exists() for path in _workbook_places(self.path, digest))
 
     def workbook_path(self, digest: str) -> Path:
-        """Where an output workbook is, or will be, kept under the hash of its content."""
+        """The path of an output workbook, which is named by the hash of its content."""
         new, old = _workbook_places(self.path, digest)
         return old if old.exists() and not new.exists() else new
 

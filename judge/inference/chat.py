@@ -196,26 +196,6 @@ class ChatReply:
 _REPLY_FIELDS = tuple(one.name for one in fields(ChatReply))
 
 
-def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
-    """A reply on record.
-
-    Raises:
-        TypeError: it was not written by the judge.
-    """
-    values = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
-    values["faults"] = tuple(map(str, values.get("faults") or ()))
-    calls = values.get("calls") or ()
-    values["calls"] = tuple(
-        ToolCall(*(str(call.get(name, "")) for name in ("id", "name", "arguments")))
-        for call in calls
-        if isinstance(call, dict)
-    )
-    for name, value in values.items():
-        if type(value) not in _REPLY_TYPES[name]:
-            raise TypeError(f"{name} of a reply is {str(value)[:80]!r}")
-    return ChatReply(**values)
-
-
 _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
     {
         "text": (str,),
@@ -234,6 +214,26 @@ _REPLY_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
         "reasoning_field": (str,),
     }
 )
+
+
+def reply_of_json(document: Mapping[str, Any], **changes: Any) -> ChatReply:
+    """A reply on record.
+
+    Raises:
+        TypeError: it was not written by the judge.
+    """
+    values = {name: document[name] for name in _REPLY_FIELDS if name in document} | changes
+    values["faults"] = tuple(map(str, values.get("faults") or ()))
+    calls = values.get("calls") or ()
+    values["calls"] = tuple(
+        ToolCall(*(str(call.get(name, "")) for name in ("id", "name", "arguments")))
+        for call in calls
+        if isinstance(call, dict)
+    )
+    for name, value in values.items():
+        if type(value) not in _REPLY_TYPES[name]:
+            raise TypeError(f"{name} of a reply is {str(value)[:80]!r}")
+    return ChatReply(**values)
 
 
 class ChatModel(Protocol):

@@ -203,6 +203,11 @@ class ModelSpec:
     price: Price | None = None
     params: Mapping[str, Any] = field(default_factory=_nothing)
 
+    @property
+    def public_url(self) -> str:
+        """The endpoint without user name, password, query and fragment."""
+        return public_url(self.base_url)
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:
@@ -443,6 +448,20 @@ def check_one_of(path: Path, name: str, field: str, value: object, choices: Sequ
         raise InferenceError(f"{path}, {name}: {field} is {value!r}; known: {', '.join(choices)}")
 
 
+_FIELD_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
+    {
+        "base_url": (str,),
+        "model": (str,),
+        "key_env": (str,),
+        "context_length": (int,),
+        "price": (dict,),
+        "params": (dict,),
+        "also": (list,),
+        "note": (str,),
+    }
+)
+
+
 def _model_spec(path: Path, name: str, entry: dict[str, Any]) -> ModelSpec:
     unknown = sorted(map(str, entry.keys() - _FIELD_TYPES.keys()))
     if unknown:
@@ -470,20 +489,6 @@ def _model_spec(path: Path, name: str, entry: dict[str, Any]) -> ModelSpec:
         price=_price(path, name, entry.get("price")),
         params=MappingProxyType(dict(entry.get("params") or {})),
     )
-
-
-_FIELD_TYPES: Mapping[str, tuple[type, ...]] = MappingProxyType(
-    {
-        "base_url": (str,),
-        "model": (str,),
-        "key_env": (str,),
-        "context_length": (int,),
-        "price": (dict,),
-        "params": (dict,),
-        "also": (list,),
-        "note": (str,),
-    }
-)
 
 
 def _price(path: Path, name: str, value: Any) -> Price | None:

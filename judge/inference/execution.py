@@ -181,7 +181,7 @@ class FreshProcessRunner:
         return execution
 
     def execute_alone(self, code: str) -> Execution:
-        """The same, since nothing of earlier rounds ever remains; no program is run twice."""
+        """Runs a program, or returns what it did before: rounds share nothing."""
         return self._executions.get(code) or self.execute(code)
 
     def close(self) -> None:

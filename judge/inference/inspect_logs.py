@@ -648,7 +648,7 @@ class _Messages:
 
 
 def _resolved(text: str, attachments: Mapping[str, str]) -> str:
-    """A string, or the attachment that it refers to, as Inspect resolves it: once."""
+    """A string, or the attachment that it refers to; resolved once, as Inspect does."""
     for protocol in _REFERENCES:
         if text.startswith(protocol):
             return attachments.get(text.removeprefix(protocol), text)

@@ -162,6 +162,13 @@ def _nothing() -> Mapping[str, Any]:
     return MappingProxyType({})
 
 
+_SOMETIMES = (
+    *("typed", "desktop", "tools", "execution_feedback", "oracle_plan", "plans_sha256"),
+    *("documents", "documents_sha256", "background_sha256"),
+)
+"""Fields of the identity that some runs do not have; that is a difference as well."""
+
+
 @dataclass(frozen=True, slots=True)
 class InferencePlan:
     """Everything that determines the requests of a run.
@@ -354,13 +361,6 @@ class InferencePlan:
                 f"{path}: holds a run with other settings ({'; '.join(different)})",
                 hint="Give another --out, or leave those options away: a run remembers them.",
             )
-
-
-_SOMETIMES = (
-    *("typed", "desktop", "tools", "execution_feedback", "oracle_plan", "plans_sha256"),
-    *("documents", "documents_sha256", "background_sha256"),
-)
-"""Fields of the identity that some runs do not have; that is a difference as well."""
 
 
 def _differences(name: str, before: object, now: object) -> Iterator[str]:

@@ -133,6 +133,14 @@ def _check_batches(store: RunDirectory, bulk_client: BulkClient | None) -> None:
         )
 
 
+_WITHOUT_PICTURES = {
+    "tools": "--tool-pictures none, with another --out, keeps pictures of results from the model.",
+    "text": "--pictures none, with another --out, asks in text: pictures are named, and in --mode "
+    "multi programs can open them.",
+    "desktop": "--observation tree, with another --out, shows the accessibility tree alone.",
+}
+
+
 class _Runner:
     def __init__(
         self,
@@ -422,14 +430,6 @@ class _Runner:
                 cost=budget.cost if self._plan.model.price else None,
             )
         )
-
-
-_WITHOUT_PICTURES = {
-    "tools": "--tool-pictures none, with another --out, keeps pictures of results from the model.",
-    "text": "--pictures none, with another --out, asks in text: pictures are named, and in --mode "
-    "multi programs can open them.",
-    "desktop": "--observation tree, with another --out, shows the accessibility tree alone.",
-}
 
 
 def _first(errors: BaseExceptionGroup[JudgeError]) -> JudgeError:

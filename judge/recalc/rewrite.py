@@ -180,7 +180,7 @@ _ANY_CELL = re.compile(
     rb"""(?:<f>[^<]*+</f>|<f t="(?:array|dataTable)"(?:[^<>/"]|"[^<>"]*+")*+(?:/>|>[^<]*+</f>))"""
     rb"""(?:<v>[^<]*+</v>|<v ?/>)?+</c>"""
 )
-"""The same, or one that fills others as well."""
+"""A cell with a formula of its own, or with one that fills other cells as well."""
 
 
 def without_values(package: bytes) -> bytes:

@@ -100,6 +100,10 @@ def _percent(share: float | None) -> str:
     return "none" if share is None else f"{100 * share:.2f} %"
 
 
+MAX_NAMED = 20
+"""Tasks that lose something and are named."""
+
+
 class ScopeTally:
     """Results of the options of scope and of figures, counted case by case.
 
@@ -197,10 +201,6 @@ def scope_lines(scope: ScopeReport | None) -> Iterator[str]:
         yield from collateral_lines(collateral)
     if (dynamic := scope.get("dynamic")) is not None:
         yield from dynamic_lines(dynamic)
-
-
-MAX_NAMED = 20
-"""Tasks that lose something and are named."""
 
 
 def _named_tasks(kept: KeptReport) -> str:

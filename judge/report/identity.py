@@ -37,7 +37,7 @@ def departures(run: RunDocument, *, by_hand: int = 0) -> tuple[str, ...]:
 
 
 def trusted_values(run: RunDocument) -> bool:
-    """Whether values of formulas in outputs were trusted, for a folder once the default."""
+    """Whether stored values of formulas counted; they did in older runs of a folder."""
     usual = "stored" if run.get("outputs") is not None else "computed"
     return (run.get("values") or usual) == "stored"
 

@@ -312,22 +312,12 @@ async def ask_about(
 
 
 def _mark(item: OpenItem, votes: Votes, by: str, cost_usd: float | None) -> MarkRecord:
-    task, sample, case, name = item.key
-    return MarkRecord(
-        task=task,
-        sample=sample,
-        case=case,
-        item=name,
-        judged=item.record["judged"],
-        by=by,
-        at=utc_now(),
-        score=votes.median,
-        output_sha256=item.output_sha256,
-        why=votes.why,
-        votes=votes.scores,
-        agreement=votes.agreement,
-        prompt=votes.prompt,
-        prompt_tokens=votes.prompt_tokens,
-        completion_tokens=votes.completion_tokens,
-        cost_usd=cost_usd,
-    )
+    return {
+        **item.mark(by, votes.median, utc_now(), votes.why),
+        "votes": votes.scores,
+        "agreement": votes.agreement,
+        "prompt": votes.prompt,
+        "prompt_tokens": votes.prompt_tokens,
+        "completion_tokens": votes.completion_tokens,
+        "cost_usd": cost_usd,
+    }

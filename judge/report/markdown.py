@@ -1,4 +1,4 @@
-"""A report as Markdown, and a comparison of runs as Markdown or as lines of text. Pure."""
+"""A report, and an audit of golds, as Markdown. Pure."""
 
 from __future__ import annotations
 
@@ -10,29 +10,22 @@ from urllib.parse import quote
 
 from judge.core.statistics import Estimate, PairedDifference
 from judge.report.desktop.counts import differing, plan_in_words
-from judge.report.desktop.episodes import EpisodeBin, EpisodePair, EpisodesSummary, SettingRow
+from judge.report.desktop.episodes import EpisodeBin, EpisodesSummary, SettingRow
 from judge.report.identity import DEPARTS, identity_lines
 from judge.report.model import (
     Breakdown,
     Group,
     PhrasingComparison,
     ReportData,
-    RunPair,
     Scores,
     TableOfScores,
 )
-from judge.report.pairing import FIGURES, RunComparison, RunScores
 from judge.report.tools import (
     GROUP_HEADINGS,
     USE_HEADINGS,
     USE_REMARK,
     ToolsSummary,
-    cost_in_words,
-    counts_in_words,
     group_cells,
-    percent_in_words,
-    seconds_in_words,
-    tokens_in_words,
     use_cells,
 )
 from judge.suites.certified import Grade
@@ -574,186 +567,3 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> s
     lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
-
-
-_MAX_TASKS = 12
-
-
-def comparison_markdown(comparison: RunComparison) -> str:
-    """The comparison as Markdown: scores, desktop episodes by setting, a list for each pair."""
-    named = " and ".join(escape(run.name) for run in comparison.runs)
-    scores = markdown_table(
-        (
-            *("run", "model", "profile", "recalc", "soft % [interval]", "hard % [interval]"),
-            *(f"{heading} % [interval]" for heading in figure_headings(comparison)),
-        ),
-        [
-            (
-                *(escape(name or "-") for name in (run.name, run.model, run.profile, run.recalc)),
-                with_interval(run.soft_restriction),
-                with_interval(run.hard_restriction),
-                *figure_cells(comparison, run),
-            )
-            for run in comparison.runs
-        ],
-    )
-    head = markdown_list(map(escape, head_lines(comparison)))
-    parts = [
-        f"# {named}",
-        *([head] if head else []),
-        f"## Scores on {comparison.tasks} common tasks",
-        scores,
-    ]
-    if (by_tools := tools_table(comparison)) is not None:
-        headings, rows = by_tools
-        shown = markdown_table([*map(escape, headings)], [[*map(escape, row)] for row in rows])
-        parts += ["## By tool set", shown]
-    if comparison.settings:
-        how = (
-            "Solved tasks, % [interval]; turns, actions and seconds are means of the episodes that "
-            "ended."
-        )
-        parts += ["## Desktop episodes", settings_table(comparison.settings), how]
-    for pair in comparison.pairs:
-        heading, *lines = pair_lines(comparison, pair)
-        parts += [f"## {escape(heading)}", markdown_list(escape(line) for line in lines)]
-    parts += ["## Method", markdown_list(escape(line) for line in closing_lines(comparison))]
-    return "\n\n".join(parts) + "\n"
-
-
-def figure_headings(comparison: RunComparison) -> list[str]:
-    """The headings of the two figures that some run has, none without one."""
-    return [FIGURES[name] for name in comparison.figures]
-
-
-def figure_cells(comparison: RunComparison, run: RunScores) -> list[str]:
-    """The two figures of a run, with their intervals, under :func:`figure_headings`."""
-    shares = (getattr(run, name) for name in comparison.figures)
-    return ["-" if share is None else with_interval(share) for share in shares]
-
-
-def tools_table(comparison: RunComparison) -> tuple[list[str], list[list[str]]] | None:
-    """Headings and rows of a comparison by tool set, a row for each run; None if none has tools.
-
-    Differences are those from the first run, on the soft score, in points.
-    """
-    if not any(run.tools is not None for run in comparison.runs):
-        return None
-    headings = [
-        *("tools", "run", "model", "soft % [interval]", "hard % [interval]"),
-        *(f"soft, against {comparison.runs[0].name} [interval]", "calls of an episode", "errors"),
-        *("errors by kind", "tokens: requests + replies", "dollars", "seconds"),
-        *(f"{heading} % [interval]" for heading in figure_headings(comparison)),
-    ]
-    return headings, [_tools_row(comparison, run) for run in comparison.runs]
-
-
-def _tools_row(comparison: RunComparison, run: RunScores) -> list[str]:
-    first = comparison.runs[0].name
-    pairs = {(pair.first, pair.second): pair for pair in comparison.pairs}
-    pair = pairs.get((first, run.name))
-    took = ["-"] * 6
-    if run.tools is not None:
-        figures = run.tools.overall
-        took = [
-            f"{figures.calls_median:g} (median), {figures.calls_p90:g} (90 %)",
-            percent_in_words(figures.error_share),
-            counts_in_words(figures.errors),
-            tokens_in_words(figures),
-            cost_in_words(figures),
-            seconds_in_words(figures),
-        ]
-    return [
-        "-" if run.tools is None else f"{run.tools.tools} ({run.tools.answer})",
-        run.name,
-        run.model or "-",
-        with_interval(run.soft_restriction),
-        with_interval(run.hard_restriction),
-        "-" if pair is None else points(pair.soft_difference),
-        *took,
-        *figure_cells(comparison, run),
-    ]
-
-
-def pair_lines(comparison: RunComparison, pair: RunPair) -> list[str]:
-    """The comparison of two runs: a heading, then a line for each number or two.
-
-    Args:
-        comparison: all of it.
-        pair: one of its pairs.
-    """
-    hard = f"p = {_p(pair.p_hard)} (McNemar, exact)"
-    soft = f"p = {_p(pair.soft_difference.p)} (paired cluster bootstrap)"
-    if len(comparison.pairs) > 1:
-        hard += f", {_p(pair.p_hard_holm)} after Holm"
-        soft += f", {_p(pair.p_soft_holm)} after Holm"
-    smallest = f"hard {_points(pair.smallest_hard)}, soft {_points(pair.smallest_soft)}"
-    return [
-        f"{pair.second} against {pair.first}, {pair.tasks} tasks",
-        f"hard {points(pair.hard_difference)}, {hard}",
-        f"soft {points(pair.soft_difference)}, {soft}",
-        f"solved by {pair.second} alone: {_tasks(pair.won)}",
-        f"solved by {pair.first} alone: {_tasks(pair.lost)}",
-        f"soft score higher on {len(pair.better)}, lower on {len(pair.worse)}",
-        f"smallest difference that would be found: {smallest}",
-        *(
-            line
-            for episode in comparison.episodes
-            if (episode.first, episode.second) == (pair.first, pair.second)
-            for line in _episode_lines(episode)
-        ),
-    ]
-
-
-def head_lines(comparison: RunComparison) -> list[str]:
-    """Settings that decided verdicts and depart from the suite as published; often none."""
-    return [
-        f"{run.name} {DEPARTS}: {departure}"
-        for run in comparison.runs
-        for departure in run.departures
-    ]
-
-
-def closing_lines(comparison: RunComparison) -> list[str]:
-    """How a comparison was made, and what a reader has to know."""
-    method = comparison.method
-    how = (
-        f"{method.confidence:.0%} intervals, {method.resamples:,} resamples, seed {method.seed}; "
-        f"smallest differences at a power of {comparison.power:.0%}, as many tasks differing as "
-        f"here. McNemar's test cannot find a difference below {comparison.fewest_one_sided} tasks "
-        "that only one run solved."
-    )
-    lines = [how]
-    if comparison.left_out:
-        lines.append(f"{comparison.left_out} tasks are left out: not every run has a score there.")
-    return [*lines, *comparison.notes]
-
-
-def _episode_lines(pair: EpisodePair) -> list[str]:
-    lines = []
-    for mean in pair.means:
-        interval = ""
-        if mean.low is not None and mean.high is not None:
-            interval = f" [{mean.low:+.2f}, {mean.high:+.2f}]"
-        what = {"steps": "actions"}.get(mean.key, mean.key)
-        lines.append(
-            f"{what} of an episode: {mean.second:.2f} against {mean.first:.2f}, "
-            f"{mean.difference:+.2f}{interval}, {mean.tasks} tasks"
-        )
-    return lines
-
-
-def _points(share: float | None) -> str:
-    return "none" if share is None else f"{100 * share:.1f} points"
-
-
-def _p(p: float) -> str:
-    return f"{p:.2g}" if p < 0.001 else f"{p:.3f}"
-
-
-def _tasks(tasks: tuple[str, ...]) -> str:
-    if not tasks:
-        return "none"
-    shown = ", ".join(tasks[:_MAX_TASKS])
-    more = f" and {len(tasks) - _MAX_TASKS} more" if len(tasks) > _MAX_TASKS else ""
-    return f"{len(tasks)} ({shown}{more})"

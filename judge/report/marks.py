@@ -42,6 +42,29 @@ class OpenItem:
         """What a mark names it by."""
         return self.submission.task_id, self.submission.sample, self.case, self.record["id"]
 
+    def mark(self, by: str, score: float, at: str, why: str = "") -> MarkRecord:
+        """A mark for the item.
+
+        Args:
+            by: the rater.
+            score: from 0 to 1.
+            at: when it was given.
+            why: the rater's reason.
+        """
+        task, sample, case, name = self.key
+        return MarkRecord(
+            task=task,
+            sample=sample,
+            case=case,
+            item=name,
+            judged=self.record["judged"],
+            by=by,
+            at=at,
+            score=score,
+            output_sha256=self.output_sha256,
+            why=why,
+        )
+
 
 def every_item(run: LoadedRun) -> Iterator[OpenItem]:
     """All items of a run, those that are judged included, in suite order."""
@@ -142,20 +165,8 @@ def marks_of_sheet(
             raise UsageError(f"row {number}: this run has no item {key[3]!r} of task {key[0]!r}")
         if row.get("output_sha256") != item.output_sha256:
             raise UsageError(f"row {number}: the output of task {key[0]} is another one by now")
-        marks.append(
-            MarkRecord(
-                task=key[0],
-                sample=item.submission.sample,
-                case=item.case,
-                item=key[3],
-                judged=item.record["judged"],
-                by=by,
-                at=at,
-                score=check_score(row["score"], f"row {number}"),
-                output_sha256=item.output_sha256,
-                why=str(row.get("why") or "")[:500],
-            )
-        )
+        score = check_score(row["score"], f"row {number}")
+        marks.append(item.mark(by, score, at, str(row.get("why") or "")[:500]))
     return marks
 
 
@@ -208,20 +219,8 @@ def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[Mark
                 continue
             people = criterion["type"] == "human_judge"
             by = "people" if people else str(document.get("judge") or "a model")
-            marks.append(
-                MarkRecord(
-                    task=item.key[0],
-                    sample=item.key[1],
-                    case=item.case,
-                    item=item.key[3],
-                    judged=item.record["judged"],
-                    by=f"published {by}"[:200],
-                    at=at,
-                    score=score,
-                    output_sha256=item.output_sha256,
-                    why=_SCORE.sub("", str(criterion.get("details") or ""))[:500],
-                )
-            )
+            why = _SCORE.sub("", str(criterion.get("details") or ""))[:500]
+            marks.append(item.mark(f"published {by}"[:200], score, at, why))
     return marks, notes
 
 

@@ -105,20 +105,8 @@ def run_item(
     score = score_of(result)
     if isinstance(score, str):
         return score
-    task, sample, case, name = item.key
-    return MarkRecord(
-        task=task,
-        sample=sample,
-        case=case,
-        item=name,
-        judged=item.record["judged"],
-        by=RATER,
-        at=utc_now(),
-        score=score,
-        output_sha256=item.output_sha256,
-        why="" if result.status is RunStatus.OK else last_error_line(result.stderr),
-        prompt=program.digest,
-    )
+    why = "" if result.status is RunStatus.OK else last_error_line(result.stderr)
+    return {**item.mark(RATER, score, utc_now(), why), "prompt": program.digest}
 
 
 def score_of(result: RunResult) -> float | str:

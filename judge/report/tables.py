@@ -12,6 +12,7 @@ from dataclasses import asdict
 from judge.core.finding import in_words
 from judge.core.records.cases import ItemRecord
 from judge.core.statistics import Estimate
+from judge.files.documents import as_csv_text
 from judge.report.model import CaseEntry, Group, ReportData, Scores, TaskEntry
 
 Row = dict[str, object]
@@ -204,6 +205,9 @@ def item_rows(data: ReportData) -> list[Row]:
     ]
 
 
+_ITEM_COLUMNS = ("id", "kind", "judged", "group", "points", "earned", "state", "words")
+
+
 def _item_row(task: TaskEntry, case: CaseEntry, item: ItemRecord) -> Row:
     official = item.get("official") or item.get("standard")
     return {
@@ -218,9 +222,6 @@ def _item_row(task: TaskEntry, case: CaseEntry, item: ItemRecord) -> Row:
         "other_reading": None if official is None else official["state"],
         "fault": item.get("fault"),
     }
-
-
-_ITEM_COLUMNS = ("id", "kind", "judged", "group", "points", "earned", "state", "words")
 
 
 def _value_in_words(value: object) -> str | None:
@@ -290,15 +291,11 @@ TABLES: Mapping[str, Callable[[ReportData], list[Row]]] = {
 }
 """Name of a table -> its rows."""
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What a spreadsheet program takes for a formula; the wide forms of the four signs as well."""
-
 
 def to_csv(rows: Sequence[Row]) -> str:
     """Rows as CSV with a header; blank where nothing is known.
 
-    Text comes from solutions and workbooks: what a spreadsheet would take for a formula gets an
-    apostrophe in front, as OWASP advises.
+    Text comes from solutions and workbooks, so none of it is left as a formula.
     """
     if not rows:
         return ""
@@ -313,8 +310,7 @@ def _csv_value(value: object) -> object:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        shown = value.replace("\0", "\N{REPLACEMENT CHARACTER}")
-        return f"'{shown}" if shown.startswith(_FORMULA_STARTS) else shown
+        return as_csv_text(value.replace("\0", "\N{REPLACEMENT CHARACTER}"))
     return value
 
 

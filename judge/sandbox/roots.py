@@ -368,7 +368,7 @@ def _server_root(name: str) -> ServiceRoot:
 
 
 def root_named(name: str) -> ServiceRoot:
-    """The root of a name.
+    """The root with a name.
 
     Raises:
         SandboxError: there is none.

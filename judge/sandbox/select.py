@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge.errors import SandboxError, UsageError
-from judge.sandbox.contract import Backend, BackendFinding, Sandbox
+
+if TYPE_CHECKING:
+    from judge.sandbox.contract import Backend, BackendFinding, Sandbox
 
 AUTO = "auto"
 """Takes the first backend that works on this machine."""

@@ -168,6 +168,9 @@ def _unpack_into(archive: Path, scratch: Path, target: Path) -> None:
         ) from error
 
 
+MAGIC = b"PK\x03\x04"
+
+
 def _extract(archive: Path, scratch: Path) -> None:
     with ExitStack() as stack:
         file = stack.enter_context(archive.open("rb"))
@@ -238,6 +241,12 @@ def _problem(member: tarfile.TarInfo) -> str | None:
     return None
 
 
+_MAX_NAME_BYTES = 255
+
+_MAX_DEPTH = 100
+"""Folders around a member; making more of them reaches the bounds of Python and of paths."""
+
+
 def _problem_of_path(path: PurePosixPath) -> str | None:
     """Why a file cannot have this path on every file system, or None."""
     if len(path.parts) > _MAX_DEPTH:
@@ -290,7 +299,6 @@ def _digest(archive: Path) -> str:
 
 # -- zip files -------------------------------------------------------------------------------------
 
-MAGIC = b"PK\x03\x04"
 _END = struct.Struct("<4s4H2LH")
 _END_MAGIC = b"PK\x05\x06"
 _END_64 = struct.Struct("<4sQ2H2L4Q")
@@ -302,9 +310,6 @@ _MAX_DIRECTORY = 32 << 20
 """A list of members takes eight times as much memory; 200,000 with long names have 30 MB."""
 _ENCRYPTED = 0x1
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-_MAX_NAME_BYTES = 255
-_MAX_DEPTH = 100
-"""Folders around a member; making more of them reaches the bounds of Python and of paths."""
 _MAX_FOLDERS = 400_000
 
 

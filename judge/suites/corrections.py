@@ -280,6 +280,12 @@ def as_recorded(suite: Suite, run: RunDocument) -> Suite:
 # -- reading one correction ------------------------------------------------------------------------
 
 
+_ENTRY_FIELDS = {
+    *("task", "field", "was", "now", "reason", "source", "evidence", "by", "at"),
+    *("case", "gold_sha256", "input_sha256", "cells"),
+}
+
+
 def correction_of(suite_format: str, entry: object) -> Correction:
     """Reads one correction, as YAML or JSON has it.
 
@@ -321,12 +327,6 @@ def correction_of(suite_format: str, entry: object) -> Correction:
         at=at,
     )
     return _of_case(made, entry) if field == "gold" or "case" in entry else _whole(made, entry)
-
-
-_ENTRY_FIELDS = {
-    *("task", "field", "was", "now", "reason", "source", "evidence", "by", "at"),
-    *("case", "gold_sha256", "input_sha256", "cells"),
-}
 
 
 def _whole(made: Correction, entry: Mapping[object, object]) -> Correction:

@@ -73,6 +73,9 @@ class LineError(Exception):
     """A line is faulty."""
 
 
+FIELD = "outputs"
+
+
 class LineReader:
     """Makes submissions of the lines of one file.
 
@@ -356,8 +359,6 @@ def _expected(record: Mapping[str, object], task_id: str, suite: Suite) -> tuple
 
 
 # -- files that episodes on a desktop left ---------------------------------------------------------
-
-FIELD = "outputs"
 
 
 def read_outputs(

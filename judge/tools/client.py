@@ -285,10 +285,10 @@ class McpClient:
     # -- tools ------------------------------------------------------------------------------------
 
     def list_tools(self, limit_s: float = LIST_S) -> list[ListedTool]:
-        """The tools that it has; those that cannot be offered are on record with the reason.
+        """The tools of the server; those that cannot be offered are on record with the reason.
 
         Raises:
-            ServerError: it does not answer, or with more than is read.
+            ServerError: it does not answer, or its answer is longer than the bound.
         """
         deadline = self.clock() + limit_s
         listed: list[ListedTool] = []

@@ -295,7 +295,7 @@ class _Running:
 
     @property
     def runs(self) -> bool:
-        """Whether it was started and has not been ended since."""
+        """Whether the server was started and has not been ended since."""
         return self._client is not None
 
     def start(self) -> list[ListedTool]:

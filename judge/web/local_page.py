@@ -56,7 +56,7 @@ MAX_WAITING = 64
 """Requests that wait or are worked on; further ones are refused."""
 
 INLINE_POLICY = "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
-"""Of a page with style and script inside the document, which names their hashes itself."""
+"""The policy of a page whose style and script are inside the document, which lists their hashes."""
 
 _FETCHED_BY = frozenset({"same-origin", "none"})
 """Accepted values of ``Sec-Fetch-Site``, unless a person follows a link."""

@@ -32,7 +32,7 @@ _INDEX = re.compile(r"[0-9]{1,9}")
 _CLOCK = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,3})?Z?"
 _DATE_TIME = re.compile(rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?:T{_CLOCK})?|{_CLOCK}")
 _FIRST_DAY = "1900-03-01"
-"""Before that, programs differ in which day it is: for Excel, 1900-02-29 existed."""
+"""Programs disagree about earlier days, since Excel counts a 1900-02-29."""
 _ESCAPE = re.compile("_x([0-9A-Fa-f]{4})_")
 _ESCAPE_AHEAD = re.compile(
     "_(?=x(?!(?:00(?:0[0-8bBcCeEfF]|1[0-9A-Fa-f])|[dD][89A-Fa-f]..|[fF]{3}[eEfF])_)[0-9A-Fa-f]{4}_)"

@@ -121,6 +121,9 @@ class Dependencies:
     walk: Walk | None = field(default=None, repr=False, compare=False)
 
 
+KINDS_KNOWN = 4096
+
+
 class _Sum:
     """What formulas say in total; each kind of formula is added once."""
 
@@ -176,9 +179,6 @@ class _Sum:
         )
 
 
-KINDS_KNOWN = 4096
-
-
 @dataclass(frozen=True, slots=True)
 class SheetFormulas:
     """The formula cells of a sheet.
@@ -209,6 +209,9 @@ class SheetFormulas:
                 and reference.min_column <= filled.max_column
             ):
                 yield cell
+
+
+_NO_CELLS: tuple[list[int], list[Cell]] = ([], [])
 
 
 class FormulaIndex:
@@ -289,9 +292,6 @@ class FormulaIndex:
                 total.add(cell, traits(cell.formula or ""))
             self._everything = total.dependencies(complete=False)
         return self._everything
-
-
-_NO_CELLS: tuple[list[int], list[Cell]] = ([], [])
 
 
 class Search:

@@ -164,8 +164,8 @@ def _directory(data: bytes) -> tuple[int, int, int]:
         _, _, start, _ = _LOCATOR_64.unpack_from(data, locator)
         ones = (_IN_EXTRA_16, _IN_EXTRA_16, _IN_EXTRA_32, _IN_EXTRA_32)
         wide = (here, count, size, offset)
-        told = zip(narrow, ones, wide, strict=True)
-        if start != end_64 or any(short not in {all_ones, long} for short, all_ones, long in told):
+        sizes = zip(narrow, ones, wide, strict=True)
+        if start != end_64 or any(short not in {all_ones, long} for short, all_ones, long in sizes):
             raise _ambiguous("its two end records disagree")
         stop = end_64
     if disk or first_disk or here != count:
@@ -343,15 +343,15 @@ def _end_of(data: bytes, entry: Entry) -> int:
         _check_other_name(extra, entry.encoded_name, entry.name)
     checksum, packed_bytes, plain_bytes = sizes
     plain_bytes, packed_bytes = _wide_fields(extra, plain_bytes, packed_bytes)
-    told = (checksum, packed_bytes, plain_bytes)
+    described = (checksum, packed_bytes, plain_bytes)
     listed = (entry.checksum, entry.packed_bytes, entry.bytes)
     if flags & _DESCRIPTOR_FLAG:
         # In an entry that is written as a stream, values not known yet are 0 and follow its data.
         agree = all(
-            one in {0, _IN_EXTRA_32, other} for one, other in zip(told, listed, strict=True)
+            one in {0, _IN_EXTRA_32, other} for one, other in zip(described, listed, strict=True)
         )
     else:
-        agree = told == listed
+        agree = described == listed
     if (
         not agree
         or method != entry.method
@@ -494,7 +494,7 @@ class Package:
             yield chunk
             # The time that the caller spends on a chunk is reading time too. Reading the clock is
             # not free, so it is not read after every chunk.
-            if number % _CHUNKS_BETWEEN_CLOCKS == 0:
+            if number % _CHUNKS_BETWEEN_CLOCKS == _CHUNKS_BETWEEN_CLOCKS - 1:
                 now = time.thread_time()
                 budget.take_seconds(now - started)
                 started = now

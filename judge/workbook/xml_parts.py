@@ -82,6 +82,9 @@ _DRAWING_NAMES = frozenset(
 """Elements of DrawingML within drawings and charts, which have no elements of these names."""
 
 
+_MAX_NAMES = 10_000
+
+
 class Names(dict[str, str]):
     """The short name of everything that a parser names, made when it is first met.
 
@@ -126,9 +129,6 @@ class Names(dict[str, str]):
                 f"read different ones: {', '.join(sorted(made))[:100]}"
             )
         return made
-
-
-_MAX_NAMES = 10_000
 
 
 def _attribute(expanded: str) -> str:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.desktop.contract import ActionSpace, DesktopOptions
+from judge.desktop.choices import ActionSpace
+from judge.desktop.contract import DesktopOptions
 from judge.grading.store import SUBMISSIONS_FILE, RunDirectory
 from judge.inference.desktop.setting import (
     DesktopMode,

@@ -40,6 +40,9 @@ NO_PAGES = "127.0.0.1:0"
 _QUIET = logging.CRITICAL + 1
 
 
+_LEVEL = "DASK_LOGGING__DISTRIBUTED"
+
+
 def settle(level: int = _QUIET) -> None:
     """Sets Dask, in this process and in those that it starts, to what the judge needs.
 
@@ -50,9 +53,6 @@ def settle(level: int = _QUIET) -> None:
     for name in ("distributed", "tornado", "asyncio"):
         logging.getLogger(name).setLevel(level)
     os.environ[_LEVEL] = logging.getLevelName(level) if level < _QUIET else "CRITICAL"
-
-
-_LEVEL = "DASK_LOGGING__DISTRIBUTED"
 
 
 def security_of(certificates: Certificates | None) -> Security | None:

@@ -88,9 +88,9 @@ def aggregate(rule: ConditionalRule, values: Mapping[int, CellValue]) -> Holds |
 
 
 def _repeated(values: Mapping[int, CellValue], *, unique: bool) -> Holds:
-    told = {key: _likeness(value) for key, value in values.items() if value not in {None, ""}}
-    counts = Counter(told.values())
-    return lambda key: key in told and (counts[told[key]] == 1) is unique
+    likeness = {key: _likeness(value) for key, value in values.items() if value not in {None, ""}}
+    counts = Counter(likeness.values())
+    return lambda key: key in likeness and (counts[likeness[key]] == 1) is unique
 
 
 def _likeness(value: CellValue) -> object:
@@ -225,8 +225,8 @@ def _mixed(first: str, last: str, share: float) -> str:
 # -- what they show, cell by cell ------------------------------------------------------------------
 # What conditional formats show, cell by cell, if they are written differently.
 #
-# All questions are collected first and answered later: :class:`RuleAsker` collects what has to be
-# known about a workbook, :class:`RuleEvaluator` derives the look of a cell from the answers.
+# All questions are collected first and answered later: :class:`RuleQuestions` collects what has to
+# be known about a workbook, :class:`RuleEvaluator` derives the look of a cell from the answers.
 
 MAX_EVALUATED = 200_000
 """How many conditions (cells times rules) of a comparison are evaluated."""
@@ -263,7 +263,7 @@ def _key(sheet: str, rule: SpokenRule, row: int, column: int) -> ConditionKey | 
     return _OFF_THE_SHEET if text is None else (sheet, text)
 
 
-class RuleAsker:
+class RuleQuestions:
     """Notes what has to be known about a workbook.
 
     Args:
@@ -467,17 +467,17 @@ class RuleComparison:
     def notes(self) -> list[str]:
         """How rules with different text were compared, after :meth:`differing`."""
         where = f"{self._gold.sheet!r}"
-        told = []
+        notes = []
         if self._as_shown:
-            told.append(
+            notes.append(
                 f"conditional formats of {where} that are written differently were compared by "
                 f"what they show in {self._as_shown:,} cells"
             )
         for reason, cells in self._as_text.items():
-            told.append(
+            notes.append(
                 f"conditional formats of {where} were compared as text in {cells:,} cells: {reason}"
             )
-        return told + self._undrawn()
+        return notes + self._undrawn()
 
     def _undrawn(self) -> list[str]:
         drawn = [
@@ -500,8 +500,8 @@ class RuleComparison:
         Raises:
             WorkbookError: there are too many rules.
         """
-        gold = RuleAsker(self._gold.sheet, questions.gold)
-        output = RuleAsker(self._output.sheet, questions.output)
+        gold = RuleQuestions(self._gold.sheet, questions.gold)
+        output = RuleQuestions(self._output.sheet, questions.output)
         for unlike in self._unlike():
             if unlike.reason:
                 continue

@@ -148,7 +148,7 @@ class _Measure:
 
     def finding(self) -> DynamicFinding:
         """The class of the output."""
-        cells, rests_on = self._formulas()
+        cells, precedents = self._formulas()
         first, last = self._computed(self._gold, own=True), self._computed(self._output, own=False)
         known = [c for c in cells if c not in first.unknown and c not in last.unknown]
         if not known:
@@ -159,8 +159,8 @@ class _Measure:
         problems: list[str] = []
         trials = list(self._case_trials(eligible, first, last, problems))
         if not trials:
-            trials = list(self._value_trials(eligible, first, last, rests_on, problems))
-            trials += self._further_trials(trials, eligible, first, last, rests_on, problems)
+            trials = list(self._value_trials(eligible, first, last, precedents, problems))
+            trials += self._further_trials(trials, eligible, first, last, precedents, problems)
         if not trials:
             raise _NotMeasurable(_first_of(problems))
         return DynamicFinding(kind_of(trials), "", self._asked, len(eligible), tuple(trials))
@@ -170,7 +170,7 @@ class _Measure:
     def _formulas(self) -> tuple[list[_Place], Ground]:
         """Cells of the answer with a formula that the input lacks, and what they depend on."""
         grounds = Grounds(self._gold)
-        rests_on: list[Ground] = []
+        precedents: list[Ground] = []
         cells: dict[_Place, None] = {}
         problems: list[str] = []
         for number, area in enumerate(self._answer):
@@ -178,17 +178,17 @@ class _Measure:
             together = grounds.of(list(sources.values()))
             keys = set(sources)
             if together.problem is None:
-                rests_on.append(together)
+                precedents.append(together)
             else:
                 # One formula may spoil it for the others.
                 alone = {key: grounds.of([sources[key]]) for key in sorted(sources)[:_MAX_ALONE]}
                 keys = {key for key, ground in alone.items() if ground.problem is None}
-                rests_on += [alone[key] for key in sorted(keys)]
+                precedents += [alone[key] for key in sorted(keys)]
                 problems.append(together.problem)
             cells |= {(number, key): None for key in self._with_filled(area, keys)}
         if not cells:
             raise _NotMeasurable(problems[0] if problems else Reason.STATIC)
-        return list(cells), Ground.of_all(rests_on)
+        return list(cells), Ground.of_all(precedents)
 
     def _sources(self, area: CellRange) -> dict[int, tuple[str, Cell]]:
         """Formula cells that the gold has for a rectangle, and the input lacks, with their sheet.
@@ -280,7 +280,7 @@ class _Measure:
         cells: Sequence[_Place],
         first: _Values,
         last: _Values,
-        rests_on: Ground,
+        precedents: Ground,
         problems: list[str],
         besides: Sequence[CellRange] = (),
     ) -> Iterator[Trial]:
@@ -288,7 +288,7 @@ class _Measure:
         moved = 0
         holders = (self._gold, self._output)
         reads: dict[str, list[Window]] = {}
-        for name, windows in rests_on.reads.items():
+        for name, windows in precedents.reads.items():
             sheet = same_sheet(name, self._before.sheet_names)
             if sheet is not None:
                 reads.setdefault(sheet, []).extend(windows)
@@ -310,7 +310,7 @@ class _Measure:
         cells: Sequence[_Place],
         first: _Values,
         last: _Values,
-        rests_on: Ground,
+        precedents: Ground,
         problems: list[str],
     ) -> Iterator[Trial]:
         """Changes of what only the gold depends on, if the output has followed all others.
@@ -336,7 +336,7 @@ class _Measure:
         ]
         read = Grounds(self._output).of(formulas).reads.items()
         known = [CellRange.of(name, window) for name, windows in read for window in windows]
-        grounds = ((Grounds(self._gold).of(behind[:_MAX_ALONE]), ()), (rests_on, known))
+        grounds = ((Grounds(self._gold).of(behind[:_MAX_ALONE]), ()), (precedents, known))
         for ground, left_out in grounds:
             taken = [*besides, *left_out]
             for trial in self._value_trials(cells, first, last, ground, problems, taken):
@@ -443,6 +443,14 @@ def _corners(source: Cell) -> tuple[int, int, int, int]:
     return source.row, source.column, source.row, source.column
 
 
+_BY_WEIGHT = (
+    Reason.MOVED_INPUT,
+    Reason.NOT_COMPUTED,
+    Reason.NOT_REPEATED,
+    Reason.NOTHING_MOVED,
+)
+
+
 def _first_of(problems: Sequence[str]) -> str:
     """The reason that says most of why no change could be made."""
     for reason in _BY_WEIGHT:
@@ -450,14 +458,6 @@ def _first_of(problems: Sequence[str]) -> str:
             if problem.startswith(reason.value):
                 return problem
     return problems[0] if problems else Reason.NO_INPUT
-
-
-_BY_WEIGHT = (
-    Reason.MOVED_INPUT,
-    Reason.NOT_COMPUTED,
-    Reason.NOT_REPEATED,
-    Reason.NOTHING_MOVED,
-)
 
 
 # -- what formulas depend on -----------------------------------------------------------------------

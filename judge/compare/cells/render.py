@@ -330,8 +330,8 @@ def _lead(differences: Sequence[Difference]) -> Difference:
     """
 
     def alike(difference: Difference) -> tuple[DifferenceClass, bool]:
-        told = difference.actual if difference.expected is None else difference.expected
-        return difference.kind, isinstance(told, str) and text_as_number(told) is None
+        value = difference.actual if difference.expected is None else difference.expected
+        return difference.kind, isinstance(value, str) and text_as_number(value) is None
 
     groups: dict[tuple[DifferenceClass, bool], list[Difference]] = {}
     for entry in differences:
@@ -443,8 +443,8 @@ def _line(difference: Mapping[str, Any]) -> str:
         )
     erased = difference.get("erased")
     if kind == DifferenceClass.MISSING and erased is not None:
-        words, told = "erased", f"the input holds {shown(erased, width=None)}"
-        detail = f"{told}; {detail}" if detail else told
+        words, erasure = "erased", f"the input holds {shown(erased, width=None)}"
+        detail = f"{erasure}; {detail}" if detail else erasure
     expected, actual = (_with_formula(difference, side) for side in ("expected", "actual"))
     return f"{position}: {words}: expected {expected}, found {actual}" + (
         f" ({detail})" if detail else ""

@@ -473,13 +473,6 @@ def _format_words(item: Item) -> str:
     return f"{spots} is {', '.join(parts)}"
 
 
-def _format_faults(item: Item) -> Iterator[str]:
-    if not any(name in item.fields for name in _LOOK_FORMS):
-        yield f"item {item.id} (format): one of {', '.join(_LOOK_FORMS)} is needed"
-    elif "convention" not in item.fields and "cells" not in item.fields:
-        yield f"item {item.id} (format): cells is missing"
-
-
 _LOOK_FORMS = {
     "bold": TRUTH,
     "italic": TRUTH,
@@ -490,6 +483,13 @@ _LOOK_FORMS = {
     "alignment": TEXT,
     "convention": one_of("banker"),
 }
+
+
+def _format_faults(item: Item) -> Iterator[str]:
+    if not any(name in item.fields for name in _LOOK_FORMS):
+        yield f"item {item.id} (format): one of {', '.join(_LOOK_FORMS)} is needed"
+    elif "convention" not in item.fields and "cells" not in item.fields:
+        yield f"item {item.id} (format): cells is missing"
 
 
 def _spot(item: Item, area: str) -> str:

@@ -103,11 +103,11 @@ class ChecklistOptions:
     Attributes:
         items: the items, in order.
         groups: name of a group -> its weight; empty if the plain sum of points counts.
-        evaluator: whose published list it is, such as ``ib-bench``; empty for one's own.
+        evaluator: the evaluator that published the list, such as ``ib-bench``; empty for others.
         profile: the profile that this task is judged by, whatever the command says; None for that
             of the command.
-        pass_share: from which share of all points on the suite counts an answer as passed; None
-            without one.
+        pass_share: the share of all points from which the suite counts an answer as passed; None
+            if it has no such share.
     """
 
     items: tuple[Item, ...]

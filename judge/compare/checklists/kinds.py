@@ -61,7 +61,7 @@ _WAITING = {
 
 
 def waiting(judged: Judged) -> Outcome:
-    """The outcome of an item that nobody here judges."""
+    """The outcome of an item that is left to a model, a person or a program."""
     return not_judged(_WAITING[judged])
 
 

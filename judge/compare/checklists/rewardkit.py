@@ -61,6 +61,9 @@ def _words(check: object) -> str:
     return f"{name.replace('_', ' ')}: {listed}"
 
 
+_STRINGS = ("path", "path1", "path2", "text", "pattern", "key", "json_path", "cell")
+
+
 def _faults(check: object) -> tuple[str, ...]:
     if not isinstance(check, Mapping) or not isinstance(check.get("arguments"), Mapping):
         return ("a check of rewardkit is an object with criterion and arguments",)
@@ -76,7 +79,5 @@ def _faults(check: object) -> tuple[str, ...]:
     others = [parameter for parameter in arguments if parameter not in parameters]
     return (f"{name} has no parameter {others[0]!r}",) if others else ()
 
-
-_STRINGS = ("path", "path1", "path2", "text", "pattern", "key", "json_path", "cell")
 
 SUITE = PublishedSuite(_official, _standard, _words, _faults)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 class Side(enum.StrEnum):
-    """Whose fault a raise is."""
+    """The document that is at fault when the published evaluator raises."""
 
     ANSWER = "answer"
     GOLD = "gold"
@@ -45,5 +45,5 @@ def blaming(side: Side) -> Iterator[None]:
 
 
 def no_attribute(of: str, name: str) -> PublishedError:
-    """The raise where an object has no such attribute."""
+    """The error of the published evaluator for an object without such an attribute."""
     return PublishedError("AttributeError", f"{of!r} object has no attribute {name!r}")

@@ -270,6 +270,9 @@ def _list_in(text: str) -> object:
     return listed if end == len(stripped) else None
 
 
+_TEXT = VariableRule(AnswerType.TEXT)
+
+
 def _same(answer: object, gold: object, tolerance: float, profile: Profile) -> bool:
     """Whether an item of a list agrees; lists in it keep their order."""
     if isinstance(gold, list):
@@ -289,9 +292,6 @@ def _same(answer: object, gold: object, tolerance: float, profile: Profile) -> b
     if isinstance(gold, str):
         return _of_text(_TEXT, gold, answer, profile).agrees
     return answer == gold
-
-
-_TEXT = VariableRule(AnswerType.TEXT)
 
 
 def _is_permutation(

@@ -16,11 +16,11 @@ from typing import Any
 
 from judge.core.conversation import Content, Picture, content_of, estimate_tokens
 from judge.core.task import CaseInput, TaskQuestion
+from judge.desktop.choices import ActionSpace
 from judge.desktop.contract import (
     HOME,
     Action,
     ActionOutcome,
-    ActionSpace,
     Desktop,
     DesktopHost,
     DesktopTask,

@@ -7,10 +7,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from judge.core.submission import AnswerForm
-from judge.core.task import CaseInput, FileKind, TaskQuestion
-from judge.desktop.contract import HOME, ActionSpace, DesktopOptions, DesktopTask
+from judge.core.task import CaseInput, TaskQuestion
+from judge.desktop.choices import OBSERVATION_FORMS, ActionSpace, observation_form
+from judge.desktop.contract import HOME, DesktopOptions, DesktopTask
 from judge.desktop.episodes import options_record
-from judge.desktop.observation_forms import OBSERVATION_FORMS
 from judge.desktop.observations import ObservationForm
 from judge.errors import InferenceError, SuiteError
 from judge.files.documents import MIB, read_regular
@@ -47,7 +47,7 @@ class DesktopSetting(Setting):
     @property
     def form(self) -> ObservationForm:
         """The form of observation."""
-        return OBSERVATION_FORMS[self.observation]
+        return observation_form(self.observation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
     Raises:
         SuiteError: no desktop can be opened for it, or a file cannot be read.
     """
-    if (problem := why_not(case)) is not None:
+    if (problem := case.obstacle) is not None:
         raise SuiteError(f"task {question.id}, case {case.number}: {problem}")
     folder = question.details.get(DESKTOP_FOLDER)
     home = f"{HOME}/{PurePosixPath(folder).name}" if folder else HOME
@@ -155,36 +155,16 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
         if data is None:
             raise SuiteError(f"{file.path}: the file is missing")
         files[f"{home}/{file.path.name}"] = data
-    opened = f"{home}/{_workbook(case)}"
+    opened = f"{home}/{case.opened}"
     if folder:
         return DesktopTask(files, opened, f"{home}/")
     asked = question.details.get(ASKED_FILE)
     return DesktopTask(files, opened, f"{HOME}/{PurePosixPath(asked).name}" if asked else opened)
 
 
-def why_not(case: CaseInput) -> str | None:
-    """Why no desktop can be opened for a case; None if one can."""
-    if case.absent:
-        return f"the files are not there: {', '.join(file.name for file in case.absent)}"
-    if _workbook(case) is None:
-        return "it has no workbook that could be opened"
-    if len({file.path.name for file in case.files}) < len(case.files):
-        return "two of its files have one name"
-    return None
-
-
 def why_not_asked(question: TaskQuestion) -> str | None:
     """Why a task cannot be asked on a desktop; None if it can."""
     if question.answer is AnswerForm.TEXT and not question.signals:
         return "its answer is typed, which nobody can do on a desktop"
-    problems = (why_not(case) for case in question.inputs)
+    problems = (case.obstacle for case in question.inputs)
     return next((problem for problem in problems if problem is not None), None)
-
-
-def _workbook(case: CaseInput) -> str | None:
-    """The name of the file that is opened: the first workbook, or table."""
-    for kind in (FileKind.WORKBOOK, FileKind.TABLE):
-        for file in case.files:
-            if file.kind is kind:
-                return file.path.name
-    return None

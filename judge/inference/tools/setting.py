@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any, Literal, cast
 
 from judge.core.records.tool_episodes import ServerRecord, ToolsIdentity
-from judge.core.task import CaseInput, FileKind, TaskQuestion
+from judge.core.task import CaseInput, TaskQuestion
 from judge.desktop.contract import CORRECTIONS
 from judge.errors import InferenceError, SuiteError, UsageError
 from judge.files.documents import MIB, dump_json, read_regular
@@ -273,14 +273,8 @@ def why_not_asked(question: TaskQuestion) -> str | None:
     """Why a task cannot be asked with tools; None if it can."""
     if not question.answer.is_file:
         return "its answer is typed"
-    for case in question.inputs:
-        if case.absent:
-            return f"the files are not there: {', '.join(file.name for file in case.absent)}"
-        if _workbook(case) is None:
-            return "it has no workbook"
-        if len({file.path.name for file in case.files}) < len(case.files):
-            return "two of its files have one name"
-    return None
+    problems = (case.obstacle for case in question.inputs)
+    return next((problem for problem in problems if problem is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +294,7 @@ class ToolTask:
 
 def tool_paths(question: TaskQuestion, case: CaseInput) -> tuple[str, str]:
     """The paths of the input workbook, and of the one that counts."""
-    opened = _workbook(case)
+    opened = case.opened
     if opened is None:
         raise SuiteError(f"task {question.id}, case {case.number}: it has no workbook")
     asked = question.details.get(ASKED_FILE)
@@ -330,14 +324,6 @@ def tool_task(question: TaskQuestion, case: CaseInput, *, copied: bool) -> ToolT
     if copied:
         files[collected] = files[opened]
     return ToolTask(files, opened, collected)
-
-
-def _workbook(case: CaseInput) -> str | None:
-    for kind in (FileKind.WORKBOOK, FileKind.TABLE):
-        for file in case.files:
-            if file.kind is kind:
-                return file.path.name
-    return None
 
 
 def plain_setting(setting: ToolSetting) -> dict[str, object]:

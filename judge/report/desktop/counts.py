@@ -227,7 +227,7 @@ def setting_row(
 
 
 def classes_of(suite: Suite | None) -> tuple[ScoreColumn, ...]:
-    """The classes of tasks that the tables of a suite tell apart; none if it is not available.
+    """The classes of tasks that the tables of a suite distinguish; none without the suite.
 
     A suite without tables has its divisions instead, unless they have too many groups.
     """

@@ -15,8 +15,7 @@ from judge.report.html.figures import MINUS, Figures
 from judge.report.html.page import Assets, render_page
 from judge.report.html.plots import difference_scale, difference_strip, effect
 from judge.report.html.render import task_anchor
-from judge.report.markdown import tools_table
-from judge.report.pairing import AGREES, FIGURES, NOT_RECORDED, RunComparison
+from judge.report.pairing import AGREES, FIGURES, NOT_RECORDED, RunComparison, tools_table
 
 LIST_KEYS = (
     (("j", "k"), "next or previous row"),

@@ -30,6 +30,10 @@ _MAX_DEPTH = 3
 _OUTPUT = re.compile(r"(?P<id>[\w.-]{1,120}?)_output(?:_1)?\.(?:xlsx|pptx)")
 
 
+ASKED = "file"
+"""Name of the detail of a task that says which file it asks for."""
+
+
 class ChecklistFormat(SuiteFormat):
     """A folder of tasks, each of which is a list of checks with points.
 
@@ -160,9 +164,6 @@ def _entries_of(folder: Path) -> list[Path]:
     except OSError as error:
         raise SubmissionError(f"{folder} cannot be listed: {error.strerror}") from error
 
-
-ASKED = "file"
-"""Name of the detail of a task that says which file it asks for."""
 
 RUBRIC = "rubric"
 """Name of the detail with the hash of the rubric, as published scores name it."""

@@ -17,6 +17,9 @@ _EVALUATOR = "spider2v"
 """Its ``compare_table`` is that of Spider2-V: an older state of OSWorld's."""
 
 
+_EXAMPLES = "examples"
+
+
 class WindowsAgentArena(DesktopFormat):
     """A folder with ``examples/libreoffice_calc``; names of its tasks end with ``-WOS``."""
 
@@ -33,9 +36,6 @@ class WindowsAgentArena(DesktopFormat):
         contents = super().load(root)
         tasks = tuple(map(_as_checklist, contents.tasks))
         return replace(contents, format=NAME, tasks=tasks)
-
-
-_EXAMPLES = "examples"
 
 
 def _as_checklist(task: Task) -> Task:

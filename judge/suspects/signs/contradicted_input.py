@@ -46,6 +46,9 @@ class Contradictions:
         return frozenset((*self.changed, *self.added, *self.emptied))
 
 
+FEW = 20
+
+
 class ContradictedInput:
     """See :mod:`judge.suspects.signs.contradicted_input`."""
 
@@ -132,6 +135,9 @@ class ContradictedInput:
         yield suspect_of_contradiction(self, material, case, traced or own, certainty=certainty)
 
 
+LISTED = 10
+
+
 def suspect_of_contradiction(
     sign: Sign,
     material: TaskMaterial,
@@ -196,8 +202,6 @@ def suspect_of_contradiction(
     )
 
 
-LISTED = 10
-FEW = 20
 HEADING_ROWS = 2
 MIN_LINE = 5
 """Changed cells of a row or column from which on it may have been rewritten."""

@@ -96,6 +96,9 @@ def sheet_ids(package: Package) -> dict[str, str]:
     return parts
 
 
+_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))
+
+
 def attribute(tag: bytes, name: str) -> str | None:
     """An attribute of a tag, entities resolved."""
     match = re.search(rb"(?<![\w:])" + name.encode() + rb"\s*=\s*(?:\"([^\"]*)\"|'([^']*)')", tag)
@@ -134,6 +137,3 @@ def escape_attribute(text: str) -> str:
 def escape_text(text: str) -> str:
     """Text for XML."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-_ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&"))

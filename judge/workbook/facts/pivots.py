@@ -203,7 +203,7 @@ class PivotReader:
 
 
 def refreshed_windows(package: Package, part: str) -> list[Window]:
-    """Where the pivot tables of a worksheet are whose cells Excel replaces as it opens the file.
+    """The rectangles of the pivot tables of a worksheet that Excel refreshes as it opens the file.
 
     It does so if the cache says ``refreshOnLoad``; what the file stores in these cells is not what
     it shows. If a cache of the workbook says so, all pivot tables count as refreshed: which of them

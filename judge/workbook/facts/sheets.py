@@ -286,6 +286,9 @@ def tab_colour_of(root: Element) -> str | None:
     return digits[-6:].upper() if digits else f"theme {element.attributes.get('theme', '?')}"
 
 
+_NOTHING_SAID = (False, None, 0, False)
+
+
 def row_lines_of(rows: Mapping[int, Mapping[str, str]]) -> tuple[Line, ...]:
     """Rows whose height, outline or visibility is not the default."""
     by_attributes: dict[int, tuple[bool, float | None, int, bool]] = {}
@@ -323,9 +326,6 @@ def _said(attributes: Mapping[str, str], size: str) -> tuple[bool, float | None,
         whole(attributes.get("outlineLevel")) or 0,
         is_on(attributes.get("collapsed")),
     )
-
-
-_NOTHING_SAID = (False, None, 0, False)
 
 
 def merges_of(root: Element) -> tuple[str, ...]:

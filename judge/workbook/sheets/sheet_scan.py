@@ -114,8 +114,7 @@ class RowGrammar:
         that is not a row in its plain form.
 
         Returns:
-            Of each row its number, everything in its tag after that, and where it starts and ends
-            among the bytes.
+            For each row: its number, the rest of its tag, and its start and end among the bytes.
 
         Raises:
             NotPlainError: the rows are not in ascending order, or have unusual attributes.

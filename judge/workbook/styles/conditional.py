@@ -109,10 +109,10 @@ class SpokenRule:
         """
         self._work.take(1)
         rule = self.rule
-        told: tuple[object, ...] = (rule.kind, rule.terms, self._drawn, self._read(row, column))
+        traits: tuple[object, ...] = (rule.kind, rule.terms, self._drawn, self._read(row, column))
         if rule.kind in AGGREGATES and (with_ranges or self.is_scale):
-            told += (tuple(sorted(rule.windows)),)
-        return told
+            traits += (tuple(sorted(rule.windows)),)
+        return traits
 
 
 def spoken_rules(
@@ -120,10 +120,10 @@ def spoken_rules(
 ) -> list[SpokenRule]:
     """The rules that matter for some attributes, in their order; none where none sets one."""
     spoken = [SpokenRule(rule, styles, work) for rule in rules if rule.windows]
-    told = [rule for rule in spoken if rule.rule.stops or any(map(rule.sets, names))]
-    if not any(rule.sets(name) for rule in told for name in names):
+    deciding = [rule for rule in spoken if rule.rule.stops or any(map(rule.sets, names))]
+    if not any(rule.sets(name) for rule in deciding for name in names):
         return []
-    return sorted(told, key=lambda rule: rule.rule.priority)
+    return sorted(deciding, key=lambda rule: rule.rule.priority)
 
 
 # -- rectangles -----------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from judge.console import make_console
 from judge.grading.store import CASES_FILE, REPORT_FILE, RUN_FILE, SUBMISSIONS_FILE
 from judge.report.html import report_html
 from judge.report.html.runs import render_comparison
-from judge.report.markdown import comparison_markdown
+from judge.report.pairing import comparison_markdown
 from judge.report.report import Report
 from tests.unit.report.runs import TABLE, Solution, TaskSpec, book, make_run, make_suite
 

@@ -12,7 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from judge.cli.help import FIRST, MAX_FLAT, OTHER, page_of, sections_of
+from judge.cli.groups import account, admin, board, dataset, keys, phase, suite
+from judge.cli.help import FIRST, MAX_FLAT, OTHER, LazyGroup, page_of, sections_of
 from judge.cli.main import COMMANDS_BY_TITLE, judge
 from judge.core.option import Section
 from judge.errors import did_you_mean
@@ -195,3 +196,12 @@ def test_a_misspelt_word_is_answered_with_the_right_one(words: str, meant: str) 
 def test_nothing_is_suggested_for_what_is_near_to_nothing() -> None:
     assert did_you_mean("xylophone", ["score", "run"]) == ""
     assert did_you_mean("SCORE", ["score", "run"], before=" ") == " Did you mean score?"
+
+
+@pytest.mark.parametrize("group", [dataset, admin, account, suite, phase, board, keys])
+def test_a_group_says_of_a_command_what_its_own_help_says_first(group: LazyGroup) -> None:
+    context = click.Context(group)
+    for name, (_, _, line) in group.lazy.items():
+        command = group.get_command(context, name)
+        assert command is not None
+        assert command.get_short_help_str(200) == line

@@ -19,8 +19,8 @@ from judge.compare.cells.options import CheckOptions
 from judge.compare.profiles import PROFILES
 from judge.core.limits import Limits
 from judge.core.option import Option, Section, check_bounds, options_in
-from judge.desktop.contract import ActionSpace, DesktopOptions
-from judge.desktop.observation_forms import OBSERVATION_FORMS
+from judge.desktop.choices import OBSERVATION_FORMS, ActionSpace
+from judge.desktop.contract import DesktopOptions
 from judge.errors import UsageError
 from judge.files.paths import GivenPath, hold_paths
 from judge.grading.batch import WorkerRecipe

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from judge.desktop.contract import Action, ActionSpace, Signal
+from judge.desktop.choices import ActionSpace
+from judge.desktop.contract import Action, Signal
 from judge.desktop.replies import MAX_ACTIONS, parse_reply, with_marks
 
 CODE, CALLS = ActionSpace.PYAUTOGUI, ActionSpace.COMPUTER_13

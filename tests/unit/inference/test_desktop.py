@@ -17,10 +17,9 @@ from judge.api.infer_options import InferOptions
 from judge.core.conversation import pictures_in
 from judge.core.option import options_in
 from judge.core.submission import AnswerForm
+from judge.desktop.choices import OBSERVATION_FORMS
 from judge.desktop.contract import ActionOutcome, DesktopOptions, Observation, Signal
 from judge.desktop.episodes import EpisodeFiles, EpisodeWriter, read_episode, read_episodes
-from judge.desktop.observation_forms import OBSERVATION_FORMS
-from judge.desktop.observations import ObservationForm
 from judge.errors import InferenceError, SandboxError, StoreError
 from judge.grading.store import RunDirectory
 from judge.inference.calls import CALLS_FILE
@@ -136,9 +135,7 @@ def test_the_table_is_cut(make_plan: MakePlan, tmp_path: Path) -> None:
 def test_a_form_of_observation_is_one_file_and_one_line(
     make_plan: MakePlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(
-        cast("dict[str, ObservationForm]", OBSERVATION_FORMS), "windows", WindowList()
-    )
+    monkeypatch.setitem(OBSERVATION_FORMS, "windows", f"{__name__}:WindowList")
     look = Observation(tiny_png(0), ELEMENTS, windows=("a.xlsx - LibreOffice Calc", "Format Cells"))
     plan = desktop_plan(make_plan, observation="windows")
     script = DesktopScript(observations=(look,), left=b"a workbook")

@@ -19,8 +19,9 @@ from judge.report.build import build_report_data
 from judge.report.html.pages import TaskPages
 from judge.report.html.render import json_form
 from judge.report.load import load_run
-from judge.report.markdown import comparison_markdown, render_markdown
+from judge.report.markdown import render_markdown
 from judge.report.model import ReportData
+from judge.report.pairing import comparison_markdown
 from judge.report.shapes import inspect_files
 from judge.tools.episodes import ToolEpisodeWriter, keep_definitions
 from tests.unit.report.runs import (

@@ -16,7 +16,7 @@ from judge.report.build import build_report_data
 from judge.report.counts import ScopeTally, scope_lines
 from judge.report.html.runs import render_comparison
 from judge.report.load import load_run
-from judge.report.markdown import comparison_markdown, figure_cells, figure_headings
+from judge.report.pairing import comparison_markdown, figure_cells, figure_headings
 from judge.report.tables import case_rows
 from judge.suites import Suite
 from tests.unit.report.runs import Solution, TaskSpec, make_run, make_suite

@@ -101,6 +101,18 @@ Meant = Callable[[Computed], str]
 """A test as it is meant: what is wrong, or an empty text."""
 
 
+_COMPUTED: Mapping[str, str] = {
+    "exceltable-in-ppt": "S12",
+    "jpg-ocr-stat": "S13",
+    "powerlifting-coef-calc": "S10",
+    "protein-expression-analysis": "S12",
+    "sales-pivot-analysis": "S5",
+    "weighted-gdp-calc": "S1",
+    "xlsx-recover-data": "S8",
+}
+"""Task -> the fault for which a computed value counts where a stored one did not."""
+
+
 def meant_outcome(
     task: str, name: str, attempt: Computed, workspace: Workspace
 ) -> tuple[TestOutcome, str]:
@@ -112,18 +124,6 @@ def meant_outcome(
     if attempt.output is None:
         return TestOutcome("failure", "there is no output"), "S9"
     return TESTS[task][name].outcome(attempt), _COMPUTED[task]
-
-
-_COMPUTED: Mapping[str, str] = {
-    "exceltable-in-ppt": "S12",
-    "jpg-ocr-stat": "S13",
-    "powerlifting-coef-calc": "S10",
-    "protein-expression-analysis": "S12",
-    "sales-pivot-analysis": "S5",
-    "weighted-gdp-calc": "S1",
-    "xlsx-recover-data": "S8",
-}
-"""Task -> the fault for which a computed value counts where a stored one did not."""
 
 
 # -- values ----------------------------------------------------------------------------------------

@@ -285,6 +285,17 @@ class TestOutcome:
     detail: str = ""
 
 
+_RAISED = (
+    PublishedError,
+    WorkbookError,
+    ArithmeticError,
+    LookupError,
+    TypeError,
+    ValueError,
+)
+"""What the published assertions raise over values of a wrong type."""
+
+
 @dataclass(frozen=True, slots=True)
 class Test:
     """A test with what pytest prepares before it: what is raised there is an error.
@@ -313,17 +324,6 @@ class Test:
         except _RAISED as error:
             return TestOutcome(FAILURE, str(error))
         return TestOutcome(FAILURE, wrong) if wrong else TestOutcome(PASSED)
-
-
-_RAISED = (
-    PublishedError,
-    WorkbookError,
-    ArithmeticError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
-"""What the published assertions raise over values of a wrong type."""
 
 
 def exists(attempt: Attempt) -> str:
