@@ -80,9 +80,9 @@ class Probe:
         return abs(value - expected) <= min(0.51 * 10.0**-decimals, 0.0051)
 
 
-def probes() -> Iterator[Probe]:
-    """Every probe of the battery."""
-    for group in yaml.safe_load(BATTERY.read_text(encoding="utf-8")):
+def probes(path: Path = BATTERY) -> Iterator[Probe]:
+    """Every probe of the battery, or of a file like it."""
+    for group in yaml.safe_load(path.read_text(encoding="utf-8")):
         for formula, expected in group["probes"].items():
             yield Probe(
                 page=group["page"],

@@ -1,6 +1,7 @@
 """The records by which engines are believed, and how right the cascade is with them.
 
     python -m benchmarks.records SUITE --corpus FOLDER --corpus FOLDER --write --folds 10
+    python -m benchmarks.records --probes benchmarks/shapes.yaml
 
 Every formula cell of the golds of a suite, of the battery, and of the workbooks of some folders
 (saved by Excel) is computed by every engine with nothing trusted. The outcome, held against Excel's
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.battery import BATTERY as BATTERY_FILE
 from benchmarks.battery import PLACE, PLACE_RANGE, probes
 from benchmarks.evidence import Sample, fold_of, samples_of, trust_data
 from benchmarks.golds import Gold, agrees, golds, read_gold, stale_golds
@@ -126,9 +128,9 @@ def _as_published(gold: Gold) -> Callable[[CellRef, CellValue], bool]:
     return lambda ref, value: agrees(gold.expected[ref], value)
 
 
-def of_battery() -> Iterator[Measured]:
-    """The formulas of the battery; those of one page are one source."""
-    for number, probe in enumerate(probes()):
+def of_battery(path: Path = BATTERY_FILE) -> Iterator[Measured]:
+    """The formulas of the battery, or of a file like it; those of one page are one source."""
+    for number, probe in enumerate(probes(path)):
         package = probe.workbook()
         workbook = open_workbook(package)
         (sheet,) = workbook.sheet_names
@@ -216,7 +218,7 @@ def main() -> None:
             yield from of_folder(folder)
         if arguments.suite:
             yield from of_suite(arguments.suite)
-        yield from of_battery()
+        yield from of_battery(arguments.probes)
 
     with contextlib.ExitStack() as stack:
         kept_in = arguments.answers or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -345,6 +347,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("suite", type=Path, nargs="?")
     parser.add_argument("--corpus", type=Path, action="append", default=[])
+    parser.add_argument("--probes", type=Path, default=BATTERY_FILE, help="in place of the battery")
     parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--write", action="store_true", help="write judge/recalc/trust.json first")
     parser.add_argument("--folds", type=int, default=0, metavar="N")

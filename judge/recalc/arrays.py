@@ -295,12 +295,13 @@ def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 
 def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """TEXTJOIN, with one separator; text that is typed in counts as that of cells does."""
+    """TEXTJOIN; several separators take turns."""
     if len(arguments) < 3:
         raise UnsureError
-    separator, skips = evaluation.scalar(arguments[0]), evaluation.scalar(arguments[1])
-    if isinstance(separator, ErrorValue) or isinstance(skips, (str, ErrorValue)):
+    between, skips = all_of(evaluation, arguments[0]), evaluation.scalar(arguments[1])
+    if isinstance(skips, (str, ErrorValue)):
         raise UnsureError
+    evaluation.converted = evaluation.converted or between.size > 1
     texts: list[str] = []
     for argument in arguments[2:]:
         cells = (
@@ -316,7 +317,10 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
             # A logical value of an array is a number to LibreOffice.
             evaluation.converted = evaluation.converted or isinstance(value, bool)
             texts.append(evaluation.text(value))
-    joined = evaluation.text(separator).join(text for text in texts if text or not skips)
+    texts = [text for text in texts if text or not skips]
+    separators = itertools.cycle([evaluation.text(value) for value in values_of(between)])
+    pairs = zip(separators, texts[1:], strict=False)
+    joined = "".join([*texts[:1], *itertools.chain.from_iterable(pairs)])
     if len(joined) > LONGEST_TEXT:
         raise UnsureError
     return joined
@@ -413,7 +417,7 @@ def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
 
 def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cells, list[Cells]]:
     """The array of REDUCE or SCAN, and what is accumulated up to each of its values."""
-    if len(arguments) != 3:
+    if len(arguments) != 3 or isinstance(arguments[0], Missing):
         raise UnsureError
     cells, call = all_of(evaluation, arguments[1]), _lambda(arguments[2], 2)
     steps = [all_of(evaluation, arguments[0])]

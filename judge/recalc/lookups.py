@@ -3,7 +3,7 @@
 Microsoft's pages say what is found among values in order, and of others that the result may be
 wrong. What Excel finds there follows from a search by halves, as 390 cells of a workbook show that
 Excel saved (`test/test_files/test.xlsx` of the library `formulas`): MATCH, LOOKUP, VLOOKUP and
-HLOOKUP skip values whose kind is not the one that is sought; to XLOOKUP and XMATCH numbers come
+HLOOKUP skip values that are not of the kind that is sought; to XLOOKUP and XMATCH numbers come
 before text, text before logical values, and these before a blank cell.
 """
 

@@ -83,8 +83,8 @@ def _may_convert(formula: str) -> bool:
 
 
 _MIXED = re.compile(
-    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|POWER|LOG)\s*\(|\bOFFSET\s*\(.*-"
-    r"|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{"
+    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG)\s*\(|\bOFFSET\s*\(.*-"
+    r"|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\(\s*[^\",]*[{:]"
     r"|\bSUMPRODUCT\s*\((?:.*,)?(?![^,]*[-*+/])[^,]*[<>=]",
     re.IGNORECASE,
 )

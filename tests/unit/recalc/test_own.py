@@ -55,6 +55,31 @@ def computed(
     return {cell.row: value for cell, value in result.values.items()}, engine, result.engines
 
 
+def test_what_engines_compute_otherwise_of_arrays_is_computed_here_after_them() -> None:
+    cells = {"A1": "=SUMPRODUCT(B1:B2,B1:B2>1)", "A2": "=SUM(B1:C2)", "A3": "=SUM(B1:B2)"}
+    data = {"B1": 1, "B2": 2, "C1": True}
+    values, _, by = computed({**cells, **data}, {1: 2, 2: 4, 3: 33})
+    assert values == {1: 0, 2: 3, 3: 33}  # nothing says that engines differ about the last one
+    assert "judge" in by
+
+
+@pytest.mark.parametrize(
+    ("formula", "mixed"),
+    [
+        ("SUMPRODUCT(A1:A9,A1:A9>5)", True),
+        ("SUMPRODUCT((A1:A9>5)*(B1:B9=2),C1:C9)", False),
+        ("SUM(OFFSET(A1,0,0,-3))", True),
+        ("SUM(OFFSET(A1,0,0,3))", False),
+        ('LOOKUP(A1,{1,2},{"a","b"})', True),
+        ("VLOOKUP(A1,B:C,2,0)", False),
+        ('TEXTJOIN({",",";"},TRUE,A1:A9)', True),
+        ('TEXTJOIN(",",TRUE,A1:A9)', False),
+    ],
+)
+def test_kinds_of_formulas_that_are_tried_after_engines(formula: str, mixed: bool) -> None:
+    assert own.is_of_mixed_arrays(formula) is mixed
+
+
 def test_a_conversion_needs_no_engine() -> None:
     values, engine, by = computed({"A1": '=B1&""', "B1": 1 / 3}, {})
     assert values == {1: "0.333333333333333"}
