@@ -21,7 +21,7 @@ as examples."""
 
 MIN_IN_ROWS = 10
 SHARE_OF_ROWS = 0.7
-"""The same for whole rows of constants that the gold goes on with below, and how many at least."""
+"""The same for whole rows of constants that the gold continues below, and how many at least."""
 
 MAX_COLUMNS_APART = 1
 MIN_COMPUTED = 3
