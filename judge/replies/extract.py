@@ -18,6 +18,7 @@ order:
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -76,6 +77,7 @@ class Extraction:
     blocks: int = 0
 
 
+@functools.lru_cache(maxsize=8)  # a submission is read when it is handed in, run and reported
 def extract(reply: str) -> Extraction:
     r"""Finds the program in a reply.
 

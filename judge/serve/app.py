@@ -20,6 +20,7 @@ from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.console import print_label
@@ -101,16 +102,27 @@ def make_app(server: Server) -> FastAPI:
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-    for name in API_ROUTES:
-        router = importlib.import_module(name).router
-        app.include_router(router, prefix="/v1", responses=PROBLEMS)
-    for name in PAGE_ROUTES:
-        app.include_router(importlib.import_module(name).router, include_in_schema=False)
+    methods: list[tuple[re.Pattern[str], AbstractSet[str]]] = []
+    for names, prefix in ((API_ROUTES, "/v1"), (PAGE_ROUTES, "")):
+        for name in names:
+            router = importlib.import_module(name).router
+            app.include_router(
+                router,
+                prefix=prefix,
+                responses=PROBLEMS if prefix else None,
+                include_in_schema=bool(prefix),
+            )
+            methods += [
+                (compile_path(prefix + route.path)[0], route.methods) for route in router.routes
+            ]
+    app.state.methods = methods
     return app
 
 
 class _EachRequest:
     """Gives a request its id, and every answer the headers that make it safe; tells no fault.
+
+    ``HEAD`` is answered as ``GET``, without the body; but for streams, which have no end.
 
     Args:
         app: what answers.
@@ -131,9 +143,14 @@ class _EachRequest:
         named = given if _REQUEST_ID.fullmatch(given) else f"req-{secrets.token_hex(10)}"
         request.state.request_id = named
         began, started = time.monotonic(), False
+        is_head = scope["method"] == "HEAD" and not scope["path"].endswith("/events")
+        if is_head:
+            scope = {**scope, "method": "GET"}
 
         async def answer(message: Message) -> None:
             nonlocal started
+            if is_head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 started = True
                 headers = MutableHeaders(scope=message)
@@ -183,7 +200,22 @@ def _on_problem(request: Request, problem: Problem) -> Response:
 def _on_http_exception(request: Request, error: HTTPException) -> Response:
     name = for_status(error.status_code)
     detail = error.detail if name == "malformed" else None
-    return _answer(request, Problem(name, detail, headers=error.headers or {}))
+    headers = dict(error.headers or {})
+    if name == "method-not-allowed":
+        headers["Allow"] = _methods_of(request)
+    return _answer(request, Problem(name, detail, headers=headers))
+
+
+def _methods_of(request: Request) -> str:
+    """The methods of all routes of an address; Starlette names those of the first one alone."""
+    path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
+    methods: set[str] = set()
+    for pattern, of_route in request.app.state.methods:
+        if pattern.match(path):
+            methods |= of_route
+    if "GET" in methods and not path.endswith("/events"):
+        methods.add("HEAD")
+    return ", ".join(sorted(methods))
 
 
 def _on_invalid(request: Request, error: RequestValidationError) -> Response:

@@ -47,6 +47,7 @@ without one."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
+_PAUSES, _MOST_PAUSE_S = 19, 10.0  # after a chore, so many times the processor time that it took
 _STOP_S = 25
 _OPERATOR = "operator"
 
@@ -351,24 +352,33 @@ def tell_service_manager(state: str) -> None:
 
 
 def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CHORES) -> None:
+    """Does the chores when something was committed, and otherwise once in a while.
+
+    A chore that takes much processor time, as large boards do, takes a twentieth of it all.
+    """
     chores: list[Callable[[Server], Any]] = []
     for name in names:
         module, _, function = name.partition(":")
         chores.append(getattr(importlib.import_module(module), function))
     changes, last = server.database.changes(), float("-inf")
+    due = dict.fromkeys(chores, last)
+    waiting: set[Callable[[Server], Any]] = set()
     while not ended.wait(_CHORE_S):
         tell_service_manager("WATCHDOG=1")
         with contextlib.suppress(JudgeError):  # the chores say so
-            if not changes.happened() and time.monotonic() - last < _CHORE_ANYWAY_S:
-                continue
-        last = time.monotonic()
-        for chore in chores:
+            if changes.happened() or time.monotonic() - last >= _CHORE_ANYWAY_S:
+                waiting, last = set(chores), time.monotonic()
+        for chore in [one for one in chores if one in waiting and due[one] <= time.monotonic()]:
+            waiting.discard(chore)
+            began = time.thread_time()
             try:
                 chore(server)
             except JudgeError as error:
                 print_label("warning:", "yellow", error.message)
             except Exception:  # noqa: BLE001  a full disk must not end the server
                 print_label("error:", "red", f"{chore.__name__}: {traceback.format_exc()}")
+            pause = min(_MOST_PAUSE_S, _PAUSES * (time.thread_time() - began))
+            due[chore] = time.monotonic() + pause
 
 
 def _first_operator(database: Database) -> str | None:

@@ -369,6 +369,7 @@ def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput |
         pairs = list(zip(areas.gold, areas.output, strict=True))
         if any(there is None for _, there in pairs):
             return None
+        book.workbook.preload(there for _, there in pairs if there is not None)
         computed = case.tools.recalculator.fill(
             book.workbook, [there for _, there in pairs if there is not None], origin=output.origin
         )
@@ -423,6 +424,8 @@ def open_case(task: Task, case: TestCase, tools: Tools) -> CaseMaterial | None:
     areas = checker_of(task.checker).areas(task, gold.workbook, before.workbook)
     if not areas.gold:
         return None
+    gold.workbook.preload(areas.gold)
+    before.workbook.preload(area for area in areas.output if area is not None)
     return CaseMaterial(case.number, before, gold, areas.gold, areas.output, tools)
 
 

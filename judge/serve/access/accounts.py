@@ -262,24 +262,8 @@ def viewer_of_token(
     if not is_token(text):
         return None
     with database.reading() as connection:
-        row = first_row(
-            connection,
-            sa.select(
-                t.token.c.id,
-                t.token.c.account,
-                t.token.c.scopes,
-                t.account.c.name,
-                t.account.c.roles,
-                (t.token.c.last_used == sa.func.substr(t.Now(), 1, 10)).label("used_today"),
-            )
-            .join(t.account, t.account.c.id == t.token.c.account)
-            .where(
-                t.token.c.sha256 == _sha256(text),
-                t.token.c.revoked.is_(None),
-                t.token.c.expires > t.Now(),
-                t.account.c.state == AccountState.ACTIVE,
-            ),
-        )
+        found = connection.execute(_OF_TOKEN, {"its_sha256": _sha256(text)}).mappings().first()
+        row = None if found is None else dict(found)
         viewer = None if row is None else _viewer(connection, row, address, request)
     if row is not None and not row["used_today"]:
         with database.writing(Viewer().actor()) as transaction:
@@ -289,6 +273,34 @@ def viewer_of_token(
                 .values(last_used=sa.func.substr(t.Now(), 1, 10))
             )
     return viewer
+
+
+_OF_TOKEN = (
+    sa.select(
+        t.token.c.id,
+        t.token.c.account,
+        t.token.c.scopes,
+        t.account.c.name,
+        t.account.c.roles,
+        (t.token.c.last_used == sa.func.substr(t.Now(), 1, 10)).label("used_today"),
+    )
+    .join(t.account, t.account.c.id == t.token.c.account)
+    .where(
+        t.token.c.sha256 == sa.bindparam("its_sha256"),
+        t.token.c.revoked.is_(None),
+        t.token.c.expires > t.Now(),
+        t.account.c.state == AccountState.ACTIVE,
+    )
+)
+_TEAMS = sa.select(t.membership.c.team).where(t.membership.c.person == sa.bindparam("account"))
+_ROLES = sa.union(
+    sa.select(t.suite.c.id, sa.literal(SuiteRole.AUTHOR.value)).where(
+        t.suite.c.owner == sa.bindparam("account")
+    ),
+    sa.select(t.suite_role.c.suite, t.suite_role.c.role).where(
+        t.suite_role.c.account == sa.bindparam("account")
+    ),
+)
 
 
 def session_of_cookie(
@@ -319,16 +331,8 @@ def _viewer(
     connection: sa.Connection, row: dict[str, Any], address: str | None, request: str | None
 ) -> Viewer:
     account = row["account"]
-    teams = connection.scalars(
-        sa.select(t.membership.c.team).where(t.membership.c.person == account)
-    ).all()
-    own = sa.select(t.suite.c.id, sa.literal(SuiteRole.AUTHOR.value)).where(
-        t.suite.c.owner == account
-    )
-    others = sa.select(t.suite_role.c.suite, t.suite_role.c.role).where(
-        t.suite_role.c.account == account
-    )
-    roles = connection.execute(sa.union(own, others)).all()
+    teams = connection.scalars(_TEAMS, {"account": account}).all()
+    roles = connection.execute(_ROLES, {"account": account}).all()
     return Viewer(
         account=account,
         name=row["name"],

@@ -14,11 +14,15 @@ from judge.serve.api.limits import rate
 from judge.serve.context import Caller, ThisServer
 from judge.serve.intake import quota_left
 from judge.serve.problems import Problem
+from judge.serve.queue.leases import lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
 from judge.serve.store.words import PhaseState, Scope
 
 router = APIRouter(tags=["account"])
+
+MAX_TOKENS = 100
+"""Tokens of one account that are valid at a time."""
 
 
 class NewToken(BaseModel):
@@ -109,6 +113,13 @@ def make_token(token: NewToken, caller: Caller, server: ThisServer) -> dict[str,
     if not caller.scopes.issuperset(token.scopes):
         raise Problem("forbidden", "A token can give no scope that it does not have.")
     with server.database.writing(caller.actor()) as transaction:
+        lock_account(transaction, account)
+        valid = sa.and_(
+            t.token.c.account == account, t.token.c.revoked.is_(None), t.token.c.expires > t.Now()
+        )
+        count = transaction.execute(sa.select(sa.func.count()).where(valid)).scalar_one()
+        if count >= MAX_TOKENS:
+            raise Problem("conflict", f"An account has at most {MAX_TOKENS} valid tokens.")
         token_id, text = create_token(
             transaction, account, token.name, token.scopes, days=token.days
         )

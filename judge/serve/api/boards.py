@@ -265,15 +265,16 @@ def stream_board(
         row = find(connection, caller, t.board, board)
         shown_version(connection, caller, row)
 
-    def is_shown(event: Mapping[str, Any]) -> bool:
+    def is_shown(viewer: Viewer, event: Mapping[str, Any]) -> bool:
         """Not what comes after the moment at which the board is frozen."""
         if event["kind"] != "board.changed":
             return True
         with server.database.reading() as connection:
-            last = shown_version(connection, caller, row)
+            last = shown_version(connection, viewer, find(connection, viewer, t.board, row["id"]))
         return int(event["after"]) <= int(last["number"])
 
-    return event_stream(request, server, caller, row["id"], last_event_id, is_shown=is_shown)
+    about = t.board, row["id"]
+    return event_stream(request, server, caller, about, last_event_id, is_shown=is_shown)
 
 
 @router.get("/submissions/{submission}/result", dependencies=[rate("read")], responses=_ENVELOPE)

@@ -33,7 +33,7 @@ from judge.serve.boards.feedback import slot
 from judge.serve.boards.results import scored
 from judge.serve.boards.telling import is_bounded_for, shown_rows
 from judge.serve.boards.versions import boards_of
-from judge.serve.context import Caller, Server, ThisServer
+from judge.serve.context import Caller, Server, ThisServer, viewer_of
 from judge.serve.intake import place_in_queue
 from judge.serve.problems import Problem, not_found
 from judge.serve.queue.conditions import suite_place
@@ -115,6 +115,7 @@ async def get_submission(
                 if left <= 0 or await request.is_disconnected():
                     break
                 if await wait_for(event, min(left, 5.0)):
+                    caller = await viewer_of(request)  # a token can end while somebody waits
                     view = await run_in_threadpool(_view, server, caller, submission)
     headers = {"ETag": _tag(view), **_VARY}
     if matches(if_none_match, _tag(view)):
@@ -167,6 +168,10 @@ def cancel_submission(
 def _cancel(_: Server, transaction: Transaction, row: dict[str, Any]) -> None:
     if row["current_judging"] is None or cancel(transaction, row["current_judging"]) in FINISHED:
         raise Problem("conflict", "The judging has ended.")
+    # A rejudging that is applied in this moment has put another judging in its place.
+    current = sa.select(t.submission.c.current_judging).where(t.submission.c.id == row["id"])
+    if transaction.execute(current).scalar() != row["current_judging"]:
+        raise Problem("conflict", "The submission was judged again meanwhile.")
 
 
 @router.post("/submissions/{submission}:withdraw", dependencies=[rate("change")])
@@ -225,31 +230,37 @@ async def stream_submission(
     require(caller, Scope.READ)
     view = await run_in_threadpool(_view, server, caller, submission)
     ending = "" if is_finished(view) else "submission.judged"
-    return event_stream(request, server, caller, view["id"], last_event_id, ends_with=ending)
+    about = t.submission, view["id"]
+    return event_stream(request, server, caller, about, last_event_id, ends_with=ending)
 
 
 def event_stream(
     request: Request,
     server: Server,
     caller: Viewer,
-    of: str,
+    about: tuple[sa.Table, str],
     last_event_id: str | None,
     *,
     ends_with: str | None = None,
-    is_shown: Callable[[dict[str, Any]], bool] = lambda _: True,
+    is_shown: Callable[[Viewer, dict[str, Any]], bool] = lambda *_: True,
 ) -> StreamingResponse:
     """Events about an object that the caller may see, as server-sent events.
+
+    Whenever there is something to send, it is asked again who listens and whether they still see
+    the object: a token can be revoked, an account blocked and a suite hidden meanwhile. Then the
+    stream ends.
 
     Args:
         request: ends the stream when its client is gone.
         server: this one.
         caller: who listens.
-        of: the object's id.
+        about: table and id of the object.
         last_event_id: the header; events after it are sent.
         ends_with: the kind of event after which the stream ends with ``end``; empty if it ends
             with what has happened already, None if it does not end.
-        is_shown: whether an event is for the caller.
+        is_shown: whether an event is for somebody.
     """
+    table, of = about
     waker = waker_of(server)
     seat = waker.seat(who(caller))
     seat.__enter__()
@@ -261,9 +272,14 @@ def event_stream(
         deadline = time.monotonic() + _STREAM_S
         with waker.listening(of) as event:
             while time.monotonic() < deadline and not await request.is_disconnected():
-                for row in await run_in_threadpool(_news_of, server, of, after):
+                try:
+                    now = await viewer_of(request)
+                    news = await run_in_threadpool(_news_of, server, now, table, of, after)
+                except Problem:
+                    return
+                for row in news:
                     after = row["seq"]
-                    if not is_shown(row):
+                    if not is_shown(now, row):
                         continue
                     data = json.dumps({"kind": row["kind"], "state": row["after"]})
                     yield f"id: {after}\nevent: {row['kind']}\ndata: {data}\n\n"
@@ -310,9 +326,16 @@ def own_row(
     return row
 
 
-def _news_of(server: Server, of: str, after: int) -> list[dict[str, Any]]:
-    """Events about an object and its first judging; what others say may not be applied."""
+def _news_of(
+    server: Server, viewer: Viewer, table: sa.Table, of: str, after: int
+) -> list[dict[str, Any]]:
+    """Events about an object and its first judging; what others say may not be applied.
+
+    Raises:
+        Problem: 404, the viewer does not see the object.
+    """
     with server.database.reading() as connection:
+        find(connection, viewer, table, of)
         first = sa.select(t.judging.c.id).where(
             t.judging.c.submission == of, t.judging.c.rejudging.is_(None)
         )

@@ -144,7 +144,7 @@ def begin_review(transaction: Transaction, viewer: Viewer, dispute: str) -> Grou
     Raises:
         Problem: as :func:`group_of` and :func:`require_reviewer`.
     """
-    group = group_of(transaction.connection, dispute)
+    group = _locked_group(transaction, dispute)
     require_reviewer(transaction.connection, viewer, group)
     for row in group.disputes:
         if row["state"] == DisputeState.OPEN:
@@ -213,9 +213,8 @@ def decide(
     Raises:
         Problem: as :func:`group_of` and :func:`require_reviewer`; 422, something does not fit.
     """
-    group = group_of(transaction.connection, dispute)
+    group = _locked_group(transaction, dispute)
     reviewer = require_reviewer(transaction.connection, viewer, group)
-    _lock_suite(transaction, group)
     decision = _decision(group, viewer.name, opinion, suite)
     leader = group.disputes[0]["id"]
     transaction.execute(
@@ -239,11 +238,25 @@ def decide(
     return outcome_of(transaction.connection, group, suite)
 
 
-def _lock_suite(transaction: Transaction, group: Group) -> None:
-    """Two reviewers who decide at the same time do it one after the other."""
+def _locked_group(transaction: Transaction, dispute: str) -> Group:
+    """The group of a dispute, which nobody withdraws or decides until the transaction ends.
+
+    Raises:
+        Problem: as :func:`group_of`.
+    """
+    group = group_of(transaction.connection, dispute)
+    # Reviewers of a suite come one after the other; who withdraws is kept off by the disputes.
     transaction.execute(
         sa.select(t.suite.c.id).where(t.suite.c.id == group.suite["id"]).with_for_update()
     )
+    ids = [row["id"] for row in group.disputes]
+    transaction.execute(
+        sa.select(t.dispute.c.id)
+        .where(t.dispute.c.id.in_(ids))
+        .order_by(t.dispute.c.id)
+        .with_for_update()
+    )
+    return group_of(transaction.connection, dispute)
 
 
 def _decision(group: Group, by: str, opinion: Opinion, suite: Suite) -> Decision:

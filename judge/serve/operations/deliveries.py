@@ -27,10 +27,11 @@ from judge.serve.operations.sending import (
     new_secret,
 )
 from judge.serve.problems import Problem
+from judge.serve.queue.leases import lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, Transaction, all_rows, first_row
 from judge.serve.store.ids import new_id
-from judge.serve.store.words import Visibility
+from judge.serve.store.words import AccountState, Visibility
 
 KINDS = ("submission.judged", "rejudging.applied", "dispute.decided", "board.changed")
 """Kinds of events that webhooks tell about."""
@@ -79,6 +80,7 @@ def add_webhook(transaction: Transaction, new: NewWebhook) -> tuple[str, str]:
     checked_url(new.url, hosts_of(connection))
     if unknown := [kind for kind in new.kinds if kind not in KINDS]:
         raise UsageError(f"there is no kind {unknown[0]!r}; there are {', '.join(KINDS)}")
+    lock_account(transaction, new.account)
     count = connection.scalar(sa.select(sa.func.count()).where(t.webhook.c.account == new.account))
     if (count or 0) >= MAX_WEBHOOKS:
         raise Problem("conflict", f"An account has at most {MAX_WEBHOOKS} webhooks.")
@@ -147,8 +149,14 @@ def plan(database: Database) -> int:
     """
     with database.reading() as connection:
         last = connection.scalar(sa.select(sa.func.max(t.event.c.seq))) or 0
-        behind = sa.select(t.webhook.c.id).where(
-            t.webhook.c.state == ACTIVE, t.webhook.c.since < last
+        behind = (
+            sa.select(t.webhook.c.id)
+            .join(t.account, t.account.c.id == t.webhook.c.account)
+            .where(
+                t.webhook.c.state == ACTIVE,
+                t.webhook.c.since < last,
+                t.account.c.state == AccountState.ACTIVE,
+            )
         )
         webhooks = list(connection.scalars(behind))
     return sum(_plan(database, webhook) for webhook in webhooks)
@@ -267,16 +275,31 @@ def deliver(database: Database, sender: Sender | None = None, limit: int = 20) -
     return tried
 
 
+def something_waits(database: Database) -> bool:
+    """Whether there is a delivery whose time has come, for a look that locks nothing."""
+    with database.reading() as connection:
+        return connection.scalar(_DUE) is not None
+
+
+_DUE = (
+    sa.select(t.delivery.c.id)
+    .where(t.delivery.c.state == WAITING, t.delivery.c.next <= t.Now())
+    .limit(1)
+)
+
+
 def _take(database: Database) -> tuple[Mapping[str, Any], Message] | None:
     """The delivery that waits longest, which no other process tries meanwhile."""
     with database.writing(_ACTOR) as transaction:
         delivery = transaction.one(
             sa.select(t.delivery)
             .join(t.webhook, t.webhook.c.id == t.delivery.c.webhook)
+            .join(t.account, t.account.c.id == t.webhook.c.account)
             .where(
                 t.delivery.c.state == WAITING,
                 t.delivery.c.next <= t.Now(),
                 t.webhook.c.state == ACTIVE,
+                t.account.c.state == AccountState.ACTIVE,
             )
             .order_by(t.delivery.c.next, t.delivery.c.id)
             .with_for_update(skip_locked=True, of=t.delivery)

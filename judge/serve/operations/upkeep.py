@@ -20,7 +20,7 @@ from judge.serve.access.accounts import Later, create_account
 from judge.serve.catalog import LoadedSuites, revision_of, suite_named
 from judge.serve.context import Server
 from judge.serve.disputes.review import DisputeKind
-from judge.serve.operations.deliveries import deliver, plan
+from judge.serve.operations.deliveries import deliver, plan, something_waits
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows, first_row
 from judge.serve.store.folder import DataFolder
@@ -46,7 +46,7 @@ def send_webhooks(server: Server) -> None:
     """Plans deliveries, and sends them on a thread of their own, since receivers may be slow."""
     plan(server.database)
     running: threading.Thread | None = server.shared.get("webhooks")
-    if running is not None and running.is_alive():
+    if (running is not None and running.is_alive()) or not something_waits(server.database):
         return
     thread = threading.Thread(target=deliver, args=(server.database,), daemon=True)
     server.shared["webhooks"] = thread

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,8 +32,6 @@ _OPTIONS = ("profile", "style", "checker", "recalc", "engine", "lenient_names", 
 
 def digest_of(document: object) -> str:
     """SHA-256 of a document in its one form: sorted keys, no blanks."""
-    import json  # noqa: PLC0415  the house's writer does not sort
-
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -121,18 +121,34 @@ def ensure_conditions(
         options: of suite and phase together: :func:`options_of`.
         environment: see :func:`environment_of`.
     """
-    suite = transaction.one(sa.select(t.suite.c.name).where(t.suite.c.id == revision["suite"]))
-    assert suite is not None, "a foreign key names it"
-    document = document_of(suite["name"], revision, options, environment)
-    digest = digest_of(document)
-    row = transaction.one(sa.select(t.conditions.c.digest).where(t.conditions.c.digest == digest))
-    if row is None:
+    name = transaction.execute(_NAME_OF_SUITE, {"suite": revision["suite"]}).scalar_one()
+    document, digest = _document_with_digest(
+        dump_json([name, revision["number"], revision["digest"], revision["corrections"]]),
+        dump_json(options),
+        dump_json(environment),
+    )
+    if transaction.execute(_KNOWN, {"its_digest": digest}).scalar() is None:
         transaction.execute(
             sa.insert(t.conditions).values(
                 digest=digest, revision=revision["id"], document=document
             )
         )
     return digest
+
+
+_NAME_OF_SUITE = sa.select(t.suite.c.name).where(t.suite.c.id == sa.bindparam("suite"))
+_KNOWN = sa.select(t.conditions.c.digest).where(t.conditions.c.digest == sa.bindparam("its_digest"))
+
+
+@functools.lru_cache(maxsize=64)
+def _document_with_digest(
+    of_suite: str, options: str, environment: str
+) -> tuple[dict[str, Any], str]:
+    """Conditions and their digest, by what they are made of as JSON; not to be changed."""
+    name, number, digest, corrections = json.loads(of_suite)
+    revision = {"number": number, "digest": digest, "corrections": corrections}
+    document = document_of(name, revision, json.loads(options), json.loads(environment))
+    return document, digest_of(document)
 
 
 def options_of(suite: dict[str, Any], phase: dict[str, Any]) -> dict[str, Any]:
@@ -153,11 +169,12 @@ def make_environment(image: str | None, engines: list[str]) -> dict[str, Any]:
 
 def set_setting(transaction: Transaction, name: str, value: Any) -> None:
     """Sets a setting of the whole server."""
-    changed = transaction.execute(
-        sa.update(t.setting).where(t.setting.c.name == name).values(value=value)
-    )
+    changed = transaction.execute(_SET, {"of": name, "value": value})
     if not changed.rowcount:
         transaction.execute(sa.insert(t.setting).values(name=name, value=value))
+
+
+_SET = sa.update(t.setting).where(t.setting.c.name == sa.bindparam("of"))
 
 
 def suite_place(folder: DataFolder, revision: dict[str, Any]) -> Path:

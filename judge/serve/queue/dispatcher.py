@@ -151,8 +151,16 @@ class DispatchOptions:
     telling_s: float = TELLING_S
 
 
-_WAITS = sa.select(t.account.c.id).where(t.account.c.waiting > 0).limit(1)
-_NOTICE = sa.select(t.setting.c.value).where(t.setting.c.name == MAINTENANCE)
+_WAITS = (  # and no maintenance; JSON's null is no SQL NULL
+    sa.select(t.account.c.id)
+    .where(
+        t.account.c.waiting > 0,
+        ~sa.exists().where(
+            t.setting.c.name == MAINTENANCE, sa.cast(t.setting.c.value, sa.String) != "null"
+        ),
+    )
+    .limit(1)
+)
 
 
 @dataclass(slots=True)
@@ -436,9 +444,6 @@ class Dispatcher:
         with self._database.reading() as connection:
             if connection.scalar(_WAITS) is None:
                 return False
-            notice = connection.scalar(_NOTICE)
-        if notice is not None:
-            return False
         if time.monotonic() - self._checked < _LOOK_ANYWAY_S:
             return self._lacks is None
         return not self._is_short()

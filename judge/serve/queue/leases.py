@@ -89,31 +89,42 @@ def enqueue(
     """
     judging = new_id("jdg")
     lock_account(transaction, account)
+    transaction.execute(_WAITS_MORE, {"account": account})
+    transaction.execute(
+        _INSERT,
+        {
+            "id": judging,
+            "submission": submission,
+            "account": account,
+            "conditions": conditions,
+            "rejudging": rejudging,
+            "state": JudgingState.QUEUED,
+            "lane": lane_of(cases, rejudging),
+            "cases": cases,
+        },
+    )
+    _moved(transaction, judging, submission, None, JudgingState.QUEUED)
+    return judging
+
+
+def _waits_more() -> sa.Update:
+    """One more judging of an account waits; who comes back begins with the least that waits."""
+    account: sa.BindParameter[str] = sa.bindparam("account")
     least = (
         sa.select(sa.func.min(_A.vtime))
         .where((_A.waiting > 0) | (_A.running > 0), _A.id != account)
         .scalar_subquery()
     )
     came_back = sa.and_(_A.waiting == 0, _A.running == 0, _A.vtime < sa.func.coalesce(least, 0))
-    transaction.execute(
+    return (
         sa.update(t.account)
         .where(_A.id == account)
         .values(waiting=_A.waiting + 1, vtime=sa.case((came_back, least), else_=_A.vtime))
     )
-    transaction.execute(
-        sa.insert(t.judging).values(
-            id=judging,
-            submission=submission,
-            account=account,
-            conditions=conditions,
-            rejudging=rejudging,
-            state=JudgingState.QUEUED,
-            lane=lane_of(cases, rejudging),
-            cases=cases,
-        )
-    )
-    _moved(transaction, judging, submission, None, JudgingState.QUEUED)
-    return judging
+
+
+_WAITS_MORE = _waits_more()
+_INSERT = sa.insert(t.judging)
 
 
 def lock_account(transaction: Transaction, account: str) -> None:
@@ -429,6 +440,37 @@ def cancel(transaction: Transaction, judging: str) -> JudgingState:
     return state
 
 
+def cancel_all(transaction: Transaction, rejudging: str, account: str) -> None:
+    """Cancels the judgings of a rejudging, as :func:`cancel` does one of them.
+
+    Args:
+        transaction: in which the rejudging is locked.
+        rejudging: its id.
+        account: whose turn they take.
+    """
+    lock_account(transaction, account)
+    of_it = _J.rejudging == rejudging
+    waiting = transaction.execute(
+        sa.update(t.judging)
+        .where(of_it, _J.state == JudgingState.QUEUED)
+        .values(state=JudgingState.CANCELLED, finished=t.Now())
+        .returning(_J.id, _J.submission)
+    ).all()
+    for row in waiting:
+        _moved(transaction, row.id, row.submission, JudgingState.QUEUED, JudgingState.CANCELLED)
+    transaction.execute(
+        sa.update(t.account).where(_A.id == account).values(waiting=_A.waiting - len(waiting))
+    )
+    running = transaction.execute(
+        sa.update(t.judging)
+        .where(of_it, _J.state == JudgingState.RUNNING)
+        .values(cancel=True)
+        .returning(_J.id, _J.state)
+    ).all()
+    for row in running:
+        transaction.event("judging.cancelling", row.id, before=row.state, after=row.state)
+
+
 def held_by(connection: sa.Connection, holder: str) -> list[dict[str, Any]]:
     """The judgings under way of a dispatcher."""
     return all_rows(
@@ -444,20 +486,33 @@ def _end(transaction: Transaction, taken: Claim, state: JudgingState, **values: 
     account = taken.judging["account"]
     lock_account(transaction, account)
     waits_again = state is JudgingState.QUEUED
-    if not waits_again:
-        values["finished"] = t.Now()
-    changed = transaction.execute(
-        sa.update(t.judging)
-        .where(_J.id == taken.id, _J.lease == taken.lease, _J.state == JudgingState.RUNNING)
-        .values(state=state, lease=None, holder=None if waits_again else _J.holder, **values)
-    )
-    if changed.rowcount != 1:
+    known = {"of": taken.id, "its_lease": taken.lease, "state": state}
+    computed = {
+        name: value for name, value in values.items() if isinstance(value, sa.ClauseElement)
+    }
+    plain = {name: value for name, value in values.items() if name not in computed}
+    ending = _REQUEUE if waits_again else _FINISH
+    if computed:
+        ending = ending.values(**computed)
+    if transaction.execute(ending, known | plain).rowcount != 1:  # these set columns as well
         raise FencedError
-    counts: dict[str, Any] = {"running": _A.running - 1}
-    if waits_again:
-        counts |= {"waiting": _A.waiting + 1, "vtime": _A.vtime - taken.judging["cases"]}
-    transaction.execute(sa.update(t.account).where(_A.id == account).values(**counts))
+    served = {"account": account, "cases": taken.judging["cases"]}
+    transaction.execute(_WAITS_AGAIN if waits_again else _ENDED, served)
     _moved(transaction, taken.id, taken.judging["submission"], JudgingState.RUNNING, state)
+
+
+_HELD = sa.update(t.judging).where(
+    _J.id == sa.bindparam("of"),
+    _J.lease == sa.bindparam("its_lease"),
+    _J.state == JudgingState.RUNNING,
+)
+_FINISH = _HELD.values(lease=None, finished=t.Now())
+_REQUEUE = _HELD.values(lease=None, holder=None)
+_OF_ACCOUNT = sa.update(t.account).where(_A.id == sa.bindparam("account"))
+_ENDED = _OF_ACCOUNT.values(running=_A.running - 1)
+_WAITS_AGAIN = _OF_ACCOUNT.values(
+    running=_A.running - 1, waiting=_A.waiting + 1, vtime=_A.vtime - sa.bindparam("cases")
+)
 
 
 def _moved(

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from judge.errors import UsageError
 from judge.serve.problems import Problem
 from judge.serve.queue.conditions import ensure_conditions
-from judge.serve.queue.leases import enqueue
+from judge.serve.queue.leases import cancel_all, enqueue
 from judge.serve.store import tables as t
 from judge.serve.store.database import Transaction, all_rows, first_row
 from judge.serve.store.ids import new_id
@@ -316,12 +316,15 @@ class Progress:
 
     Attributes:
         members: how many there are.
-        done: how many are judged; those that the judge could judge neither before nor now count.
+        done: how many are judged; those that the judge could judge neither before nor now count,
+            and those that were withdrawn or cancelled meanwhile.
+        judged: how many have a judging that would count.
         failed: ids of the submissions that were judged before, and failed now.
     """
 
     members: int
     done: int
+    judged: int
     failed: tuple[str, ...]
 
     @property
@@ -338,6 +341,7 @@ def progress_of(connection: sa.Connection, rejudging: str) -> Progress:
             t.rejudging_member.c.submission,
             t.judging.c.state,
             before.c.state.label("state_before"),
+            t.submission.c.withdrawn,
         )
         .join(t.judging, t.judging.c.id == t.rejudging_member.c.judging)
         .join(t.submission, t.submission.c.id == t.rejudging_member.c.submission)
@@ -345,15 +349,17 @@ def progress_of(connection: sa.Connection, rejudging: str) -> Progress:
         .where(t.rejudging_member.c.rejudging == rejudging)
         .order_by(t.submission.c.seq)
     ).all()
-    done = 0
+    done = judged = 0
     failed = []
     for row in rows:
         hopeless = row.state_before in FINISHED and row.state_before != JudgingState.DONE
-        if row.state == JudgingState.DONE or (row.state in FINISHED and hopeless):
+        left = row.withdrawn is not None or row.state_before == JudgingState.CANCELLED
+        judged += row.state == JudgingState.DONE and row.state_before != JudgingState.CANCELLED
+        if row.state == JudgingState.DONE or (row.state in FINISHED and (hopeless or left)):
             done += 1
         elif row.state in FINISHED:
             failed.append(row.submission)
-    return Progress(len(rows), done, tuple(failed))
+    return Progress(len(rows), done, judged, tuple(failed))
 
 
 def retry_failed(transaction: Transaction, rejudging: str) -> int:
@@ -396,7 +402,7 @@ def make_ready(
         transaction: the transaction.
         rejudging: its id.
         diff: what it would change, see :mod:`judge.serve.rejudging.service`.
-        members: how many members the diff is about.
+        members: how many members the diff is about; not those without a judging that would count.
 
     Returns:
         Whether it is ready.
@@ -405,7 +411,7 @@ def make_ready(
     if row["state"] != RejudgingState.RUNNING or add_members(transaction, row):
         return False
     progress = progress_of(transaction.connection, rejudging)
-    if not progress.is_complete or progress.members != members:
+    if not progress.is_complete or progress.judged != members:
         return False
     transaction.execute(
         sa.update(t.rejudging)
@@ -487,15 +493,27 @@ def _correctors(transaction: Transaction, row: Mapping[str, Any]) -> set[str]:
 
 
 def _exchange(transaction: Transaction, row: Mapping[str, Any]) -> None:
-    """Makes the judgings of the members the current ones."""
+    """Makes the judgings of the members the current ones.
+
+    Not of those that were cancelled meanwhile: their turn was given back.
+    """
     of_this = t.rejudging_member.c.rejudging == row["id"]
-    is_done = (
-        sa.select(t.judging.c.id)
-        .where(
-            t.judging.c.id == t.rejudging_member.c.judging,
-            t.judging.c.state == JudgingState.DONE,
-        )
-        .exists()
+    of_all = sa.select(t.rejudging_member.c.submission).where(of_this)
+    transaction.execute(  # from here on, nobody cancels or withdraws one
+        sa.select(t.submission.c.id)
+        .where(t.submission.c.id.in_(of_all))
+        .order_by(t.submission.c.id)
+        .with_for_update()
+    )
+    done = sa.select(t.judging.c.id).where(t.judging.c.state == JudgingState.DONE)
+    cancelled = (
+        sa.select(t.submission.c.id)
+        .join(t.judging, t.judging.c.id == t.submission.c.current_judging)
+        .where(t.submission.c.id.in_(of_all), t.judging.c.state == JudgingState.CANCELLED)
+    )
+    is_done = sa.and_(
+        t.rejudging_member.c.judging.in_(done.where(t.judging.c.rejudging == row["id"])),
+        t.rejudging_member.c.submission.not_in(cancelled),
     )
     current = (
         sa.select(t.submission.c.current_judging)
@@ -584,22 +602,7 @@ def cancel(transaction: Transaction, rejudging: str, account: str) -> None:
     """
     row = _locked(transaction, rejudging)
     _require_state(row, *OPEN)
-    _lock(transaction, t.account, row["opened_by"])  # the queue locks accounts before judgings
-    waiting = transaction.execute(
-        sa.update(t.judging)
-        .where(t.judging.c.rejudging == rejudging, t.judging.c.state == JudgingState.QUEUED)
-        .values(state=JudgingState.CANCELLED, finished=t.Now())
-    ).rowcount
-    transaction.execute(
-        sa.update(t.account)
-        .where(t.account.c.id == row["opened_by"])
-        .values(waiting=t.account.c.waiting - waiting)
-    )
-    transaction.execute(
-        sa.update(t.judging)
-        .where(t.judging.c.rejudging == rejudging, t.judging.c.state == JudgingState.RUNNING)
-        .values(cancel=True)
-    )
+    cancel_all(transaction, rejudging, row["opened_by"])
     transaction.execute(
         sa.update(t.dispute).where(t.dispute.c.rejudging == rejudging).values(rejudging=None)
     )

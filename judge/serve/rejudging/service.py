@@ -444,6 +444,7 @@ def _members(connection: sa.Connection, rejudging: str) -> list[Mapping[str, Any
         .where(
             t.rejudging_member.c.rejudging == rejudging,
             t.judging.c.state == JudgingState.DONE,
+            before.c.state != JudgingState.CANCELLED,
         )
         .order_by(t.submission.c.seq)
     )

@@ -103,6 +103,24 @@ def test_only_those_whom_it_concerns_are_told(database: Database) -> None:
     assert rows(database, t.delivery.c.webhook, t.delivery.c.state) == [(webhook, "delivered")]
 
 
+def test_a_blocked_account_is_told_nothing(database: Database) -> None:
+    one, _ = account_with_webhook(database, "one")
+    with database.writing(ACTOR) as transaction:
+        decided(transaction, one)
+    assert plan(database) == 1
+
+    def set_state(state: str) -> None:
+        with database.writing(ACTOR) as transaction:
+            transaction.execute(sa.update(t.account).values(state=state))
+
+    set_state("blocked")
+    with database.writing(ACTOR) as transaction:
+        transaction.event("dispute.decided", "dis_none")
+    assert (plan(database), deliver(database, Answers([]).as_sender())) == (0, 0)
+    set_state("active")
+    assert deliver(database, Answers([Outcome.DELIVERED]).as_sender()) == 1
+
+
 def test_it_is_tried_again_with_the_same_id_and_given_up_in_the_end(database: Database) -> None:
     one, _ = account_with_webhook(database, "one")
     with database.writing(ACTOR) as transaction:

@@ -342,6 +342,40 @@ def _die_before(database: Database, place: int) -> None:
     sa.event.listen(database._engine, "commit", lambda _: os._exit(9))
 
 
+def test_what_was_cancelled_or_withdrawn_meanwhile_does_not_come_back(world: World) -> None:
+    """A submission whose turn was given back is not judged by way of a rejudging.
+
+    One that the judge could judge neither before nor now keeps nobody waiting either.
+    """
+    kept, cancelled, withdrawn, hopeless = (world.submit(world.one) for _ in range(4))
+    rejudging = world.started()
+    with world.database.writing(ACTOR) as transaction:
+        of_hopeless = sa.update(t.judging).where(t.judging.c.submission == hopeless)
+        transaction.execute(of_hopeless.values(state=JudgingState.FAILED))
+        first = sa.select(t.submission.c.current_judging).where(t.submission.c.id == cancelled)
+        transaction.execute(
+            sa.update(t.judging)
+            .where(t.judging.c.id == first.scalar_subquery())
+            .values(state=JudgingState.CANCELLED)
+        )
+        transaction.execute(
+            sa.update(t.submission).where(t.submission.c.id == withdrawn).values(withdrawn=t.Now())
+        )
+        of_withdrawn = sa.and_(
+            t.judging.c.submission == withdrawn, t.judging.c.rejudging == rejudging
+        )
+        transaction.execute(
+            sa.update(t.judging).where(of_withdrawn).values(state=JudgingState.FAILED)
+        )
+    before = dict(world.state()["current"])
+    world.judge_members(rejudging)
+    assert world.make_ready(rejudging), "one that was withdrawn need not be judged"
+    assert world.apply(rejudging, world.diff()["changed"]) == 0
+    after = dict(world.state()["current"])
+    assert after[kept] != before[kept]
+    assert (after[cancelled], after[hopeless]) == (before[cancelled], before[hopeless])
+
+
 def test_only_a_whole_suite_moves_to_other_conditions(world: World) -> None:
     submission = world.submit(world.one)
     with pytest.raises(Problem) as problem:

@@ -187,6 +187,32 @@ def test_a_stream_goes_on_after_the_last_event_that_was_seen(small_world: World)
     assert rest == "\n\n".join(whole[2:])
 
 
+def test_every_address_names_its_methods_and_answers_head_as_get(small_world: World) -> None:
+    client, headers = small_world.client(), small_world.headers("contestant")
+    for method in ("PATCH", "OPTIONS", "TRACE", "NONE"):
+        answer = client.request(method, "/v1/tokens", headers=headers)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, POST")
+    assert client.put("/submit").headers["allow"] == "GET, HEAD, POST"
+    for path in ("/", "/v1/me", "/v1/boards/none", "/healthz", "/static/serve.css"):
+        whole, head = client.get(path, headers=headers), client.head(path, headers=headers)
+        assert (head.status_code, head.content) == (whole.status_code, b""), path
+        assert head.headers["content-length"] == whole.headers["content-length"], path
+    stream = client.head("/v1/boards/none/events")
+    assert (stream.status_code, stream.headers["allow"]) == (405, "GET")
+
+
+def test_an_account_has_a_bounded_number_of_tokens(
+    small_world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.serve.api.accounts.MAX_TOKENS", 3)
+    client, headers = small_world.client(), small_world.headers("contestant")
+    body = {"name": "x", "scopes": ["read"]}
+    made = [client.post("/v1/tokens", headers=headers, json=body) for _ in range(3)]
+    assert [answer.status_code for answer in made] == [201, 201, 409]
+    client.delete(f"/v1/tokens/{made[0].json()['id']}", headers=headers)
+    assert client.post("/v1/tokens", headers=headers, json=body).status_code == 201
+
+
 MARKUP = '<img src=x onerror="alert(1)">\u202e\u2066'
 
 

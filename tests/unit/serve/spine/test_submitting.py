@@ -24,8 +24,16 @@ from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
 from judge.serve.store import tables as t
 from judge.serve.store.folder import DataFolder
-from judge.serve.store.words import PhaseState, Scope
-from tests.unit.serve.spine.world import ACTOR, FREE, LINES, World, add_team, typed_lines
+from judge.serve.store.words import PhaseState, Scope, Visibility
+from tests.unit.serve.spine.world import (
+    ACTOR,
+    FREE,
+    LINES,
+    World,
+    add_team,
+    furnish,
+    typed_lines,
+)
 
 SUBMIT = "/v1/submissions?phase=open"
 
@@ -304,6 +312,38 @@ def test_events_resume_and_end(world: World) -> None:
     ids = [line[4:] for line in whole.splitlines() if line.startswith("id: ")]
     rest = client.get(address, headers={**headers, "Last-Event-ID": ids[-2]}).text
     assert [line[4:] for line in rest.splitlines() if line.startswith("id: ")] == ids[-1:]
+
+
+@pytest.mark.parametrize("way", ["events", "wait", "board"])
+def test_who_loses_the_right_while_they_listen_hears_no_more(small_world: World, way: str) -> None:
+    """A token is revoked, or a suite hidden, after a stream or a long poll has begun."""
+    ids, made = furnish(small_world)["open"], handed_in(small_world)
+    database, headers = small_world.server.database, small_world.headers("contestant")
+    address = f"/v1/boards/{ids['board']}/events" if way == "board" else made["links"]["self"]
+    if way == "events":
+        address += "/events"
+    if way == "wait":
+        tag = small_world.client().get(address, headers=headers).headers["etag"]
+        address, headers = address + "?wait=30", {**headers, "If-None-Match": tag}
+
+    def revoke() -> None:
+        with database.writing(ACTOR) as transaction:
+            if way == "board":
+                hidden = sa.update(t.suite).where(t.suite.c.name == "open")
+                transaction.execute(hidden.values(visibility=Visibility.HIDDEN))
+                transaction.event("board.changed", str(small_world.rows(t.board)[0]["id"]))
+            else:
+                own = t.token.c.account == small_world.accounts["contestant"]
+                transaction.execute(sa.update(t.token).where(own).values(revoked=t.Now()))
+        judged(small_world)
+
+    worker = threading.Timer(0.3, revoke)
+    worker.start()
+    answer = small_world.client().get(address, headers={} if way == "board" else headers)
+    worker.join()
+    assert answer.status_code == (401 if way == "wait" else 200)
+    assert "judging.running" not in answer.text
+    assert "event: end" not in answer.text
 
 
 def test_cancelling_and_withdrawing_need_the_version_that_was_seen(world: World) -> None:
