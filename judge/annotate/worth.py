@@ -171,7 +171,7 @@ def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) ->
     if emptied and all(_is_zero(difference["expected"]) for difference in differences):
         return "the gold's formulas take the blank for zero"
     if emptied and all(
-        difference["actual"] in {None, ""}
+        (difference["actual"] is None or difference["actual"] == "")
         and (difference["sheet"], row_of(difference["cell"])) in emptied
         for difference in differences
     ):

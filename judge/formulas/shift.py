@@ -115,7 +115,7 @@ class _Reference(NamedTuple):
     joint: str
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=4096)
 def _pieces(formula: str) -> tuple[str | _Reference, ...]:
     """A formula cut into its references and the rest: many cells share one formula."""
     pieces: list[str | _Reference] = []

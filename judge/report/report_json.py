@@ -215,6 +215,7 @@ class ReportBuilder:
                 "applied": certified.certified["applied"],
                 "grades": dict(certified.grades),
                 "scores": _scores_without(certified.level),
+                "accepted_weak": sorted(certified.accepted_weak),
             }
         if departing := departures(self._run, by_hand=tally.by_hand):
             further["departures"] = list(departing)

@@ -104,12 +104,14 @@ class CertifiedTally:
     Attributes:
         level: the results of certified tasks.
         grades: grade -> tasks that were added; ``ungraded`` are those that nobody graded.
+        accepted_weak: tasks with a weak gold of which an answer is accepted in all cases.
     """
 
     def __init__(self, certified: CertifiedIdentity) -> None:
         self.certified = certified
         self.level = LevelTally()
         self.grades: Counter[str] = Counter()
+        self.accepted_weak: set[str] = set()
         self._added: set[str] = set()
 
     def counts(self, task_id: str) -> bool:
@@ -126,6 +128,8 @@ class CertifiedTally:
             self._added.add(task.id)
             self.grades[self.certified["grades"].get(task.id, "ungraded")] += 1
         self.level.add(score, range(len(task.cases)) if self.counts(task.id) else ())
+        if self.certified["grades"].get(task.id) == Grade.WEAK and score.hard == 1:
+            self.accepted_weak.add(task.id)
 
 
 class SuspectsTally:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from judge.compare.cells.value import comparator
 from judge.compare.profiles import get_profile
+from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, WHOLE_SHEET, cell_name
 from judge.workbook.cell import CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook
@@ -79,6 +81,12 @@ class Book:
         """Names of the sheets that are not shown."""
         return frozenset(tab.name for tab in self.workbook.tabs if tab.state != "visible")
 
+    def read_whole(self) -> None:
+        """Reads all sheets in one pass each; a sign that needs one that is broken says so."""
+        for sheet in self.sheet_names:
+            with contextlib.suppress(WorkbookError):
+                self.workbook.sheet(sheet).load([WHOLE_SHEET])
+
     def values(self, sheet: str) -> Mapping[int, CellValue]:
         """Values of all cells of a sheet that are not blank, by key; none if there is no sheet."""
         if sheet not in self._values:
@@ -124,10 +132,21 @@ def differing(first: Book, second: Book, sheet: str) -> Iterator[CellAddress]:
     """Cells of a sheet in which two workbooks differ, in reading order."""
     old, new = first.values(sheet), second.values(sheet)
     old_formulas, new_formulas = first.formulas(sheet), second.formulas(sheet)
-    for key in sorted(old.keys() | new.keys() | old_formulas.keys() | new_formulas.keys()):
+    keys = _unlike(old, new) | _unlike(old_formulas, new_formulas)
+    for key in sorted(keys):
         was, now = old_formulas.get(key), new_formulas.get(key)
         if was != now or (was is None and not same_constant(old.get(key), new.get(key))):
             yield CellAddress(sheet, key)
+
+
+def _unlike(old: Mapping[int, CellValue], new: Mapping[int, CellValue]) -> set[int]:
+    """Keys at which two mappings do not hold equal values of the same type."""
+    keys = old.keys() ^ new.keys()
+    for key in old.keys() & new.keys():
+        was, now = old[key], new[key]
+        if was is not now and (was != now or type(was) is not type(now)):
+            keys.add(key)
+    return keys
 
 
 def same_looks(first: Book, second: Book) -> bool:

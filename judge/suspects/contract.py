@@ -170,6 +170,8 @@ _HOMES = (
     "judge.suspects.signs.unnamed_label",
     "judge.suspects.signs.blank_as_zero",
     "judge.suspects.signs.leftover",
+    "judge.suspects.signs.swapped_gold",
+    "judge.suspects.signs.omitted_row",
     "judge.suspects.signs.outvoted",
     "judge.suspects.signs.items",
     "judge.suspects.signs.gold_refused",

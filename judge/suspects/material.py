@@ -330,13 +330,17 @@ class TaskMaterial:
 
 def holds(ranges: Collection[CellRange | None], address: CellAddress) -> bool:
     """Whether a cell is within one of some rectangles."""
-    return any(
-        area is not None
-        and area.sheet == address.sheet
-        and area.min_row <= address.row <= area.max_row
-        and area.min_column <= address.column <= area.max_column
-        for area in ranges
-    )
+    row, column = address.row, address.column
+    # A loop, since hundreds of thousands of cells are looked up.
+    for area in ranges:
+        if (
+            area is not None
+            and area.min_row <= row <= area.max_row
+            and area.min_column <= column <= area.max_column
+            and area.sheet == address.sheet
+        ):
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +419,8 @@ def open_case(task: Task, case: TestCase, tools: Tools) -> CaseMaterial | None:
         return None
     before = Book(_bytes(first.path))
     gold = Book(gold_file.data if gold_file.data is not None else _bytes(case.gold_path))
+    for book in (before, gold):
+        book.read_whole()
     areas = checker_of(task.checker).areas(task, gold.workbook, before.workbook)
     if not areas.gold:
         return None

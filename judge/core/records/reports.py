@@ -329,12 +329,14 @@ class CertifiedReport(TypedDict):
 
     ``grades`` counts the tasks of the run by grade; ``ungraded`` are those that nobody read.
     ``applied`` says whether the run was judged with the corrections that follow from the grades.
+    ``accepted_weak`` are the tasks of which an answer is accepted although the gold is weak.
     """
 
     name: str
     applied: bool
     grades: dict[str, Count]
     scores: ScoresWithout
+    accepted_weak: NotRequired[list[str]]
 
 
 class PublishedFigures(TypedDict):

@@ -19,6 +19,14 @@ SHARE = 0.6
 """Share of the constants in the input's answer range that the gold has as well, so that they count
 as examples."""
 
+MIN_IN_ROWS = 10
+SHARE_OF_ROWS = 0.7
+"""The same for whole rows of constants that the gold continues below, and how many at least."""
+
+MAX_COLUMNS_APART = 1
+MIN_COMPUTED = 3
+"""Formulas of the input's answer range whose values the gold has as well."""
+
 
 class ContradictedExample:
     """See :mod:`judge.suspects.signs.contradicted_example`."""
@@ -69,6 +77,32 @@ class ContradictedExample:
                 Certainty.LIKELY,
                 "the same content in another form, and the form is compared: an answer like the "
                 "input's examples is rejected",
+            )
+            return
+        rows = [
+            address
+            for address in _rows_apart(first)
+            if agree(case.input.value(address), first.input.value(address))
+            and agree(case.answer.get(address), first.answer.get(address))
+        ]
+        if rows:
+            yield self._suspect(
+                material,
+                case,
+                rows,
+                Certainty.LIKELY,
+                "the gold has all else in the rows that the input shows as examples, and goes on "
+                "below them",
+            )
+            return
+        computed = _formulas_apart(case)
+        if computed:
+            yield self._suspect(
+                material,
+                case,
+                computed,
+                Certainty.LIKELY,
+                "the gold agrees with the other cells that the input computes as examples",
             )
             return
         same, apart = 0, []
@@ -124,8 +158,44 @@ def _examples(case: CaseMaterial) -> list[CellAddress]:
     return [cell for column, cells in given.items() if column in filled for cell in cells]
 
 
+def _rows_apart(case: CaseMaterial) -> list[CellAddress]:
+    """Cells of a gold of constants that differ from the input's examples, if few columns do."""
+    examples = [address for address in _examples(case) if case.gold.formula(address) is None]
+    apart = [
+        address
+        for address in examples
+        if not agree(case.answer.get(address), case.input.value(address))
+        and not _noise(case.answer.get(address), case.input.value(address))
+        and not _has_both_forms(case, address)
+    ]
+    same = len(examples) - len(apart)
+    if same < MIN_IN_ROWS or same < SHARE_OF_ROWS * len(examples):
+        return []
+    return apart if len({address.column for address in apart}) <= MAX_COLUMNS_APART else []
+
+
+def _formulas_apart(case: CaseMaterial) -> list[CellAddress]:
+    """Cells that the input computes as examples, and in which the gold has another value."""
+    examples = [
+        address
+        for address in case.answer
+        if case.input.formula(address) is not None
+        and case.input.value(address) is not None
+        and not isinstance(case.input.value(address), ErrorValue)
+    ]
+    blank = sum(case.input.value(address) is None for address in case.answer)
+    apart = [
+        address
+        for address in examples
+        if not agree(case.answer.get(address), case.input.value(address))
+    ]
+    same = len(examples) - len(apart)
+    is_shown = same >= MIN_COMPUTED and same >= SHARE * len(examples) and blank >= len(examples)
+    return sorted(apart) if is_shown else []
+
+
 def _has_both_forms(case: CaseMaterial, address: CellAddress) -> bool:
-    """Whether the gold has the form of the input elsewhere in the column, as where rows moved."""
+    """Whether the gold has the input's value elsewhere in the column, as where rows moved."""
     given = case.input.value(address)
     return any(
         (other.sheet, other.column) == (address.sheet, address.column)

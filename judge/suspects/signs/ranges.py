@@ -12,8 +12,8 @@ from judge.suspects.books import Book, CellAddress
 from judge.suspects.contract import address_in, and_more, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, apart_by_rewriting
 from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
-from judge.workbook.address import cell_key
-from judge.workbook.cell import CellValue
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
+from judge.workbook.cell import CellRange, CellValue
 
 MIN_ROWS = 3
 """Rows of a range that count as a table."""
@@ -130,6 +130,7 @@ def _with_fixed_rows(formula: str, area: Area) -> str:
 def _lengthened(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
     """Formulas whose tables end before the data, with the rest of the data in them."""
     seen: dict[Reference, int] = {}
+    runs: dict[tuple[str, int], Mapping[int, int]] = {}
     for address, text in case.answer_formulas.items():
         longer = text
         for reference in references(text):
@@ -139,7 +140,10 @@ def _lengthened(case: CaseMaterial) -> Iterator[tuple[CellAddress, str]]:
             if sheet not in case.gold:
                 continue
             if reference not in seen:
-                seen[reference] = _last_row(case, sheet, reference)
+                column = (sheet, reference.min_column)
+                if column not in runs:
+                    runs[column] = _runs(case.gold, *column)
+                seen[reference] = _last_row(case, sheet, reference, runs[column])
             last = seen[reference]
             if last > reference.max_row:
                 longer = _with_last_row(longer, reference.max_row, last)
@@ -157,14 +161,31 @@ def _with_last_row(formula: str, old: int, new: int) -> str:
     return with_areas(formula, longer)
 
 
-def _last_row(case: CaseMaterial, sheet: str, reference: Reference) -> int:
+def _last_row(case: CaseMaterial, sheet: str, reference: Reference, runs: Mapping[int, int]) -> int:
     """The last row of the table that a range begins in, if it goes on directly below."""
-    last = reference.max_row
-    while last - reference.max_row < MAX_MISSED and goes_on(case.gold, sheet, reference, last + 1):
-        last += 1
-        if case.in_answer(CellAddress(sheet, cell_key(last, reference.min_column))):
-            return reference.max_row
-    return last
+    row = reference.max_row
+    last = min(runs.get(row, row), row + MAX_MISSED)
+    column = reference.min_column
+    added = CellRange(sheet, row + 1, column, last, column) if last > row else None
+    meets_answer = added is not None and any(
+        area.sheet == sheet and area.overlaps(added) for area in case.ranges
+    )
+    return row if meets_answer else last
+
+
+def _runs(book: Book, sheet: str, column: int) -> Mapping[int, int]:
+    """Row of a column -> the last row down to which it holds cells of the same sort."""
+    values, formulas = book.values(sheet), book.formulas(sheet)
+    sorts = {
+        key >> COLUMN_BITS: (key in formulas, isinstance(value, str))
+        for key, value in values.items()
+        if key & COLUMN_MASK == column
+    }
+    ends: dict[int, int] = {}
+    for row in sorted(sorts, reverse=True):
+        goes_down = sorts.get(row + 1) == sorts[row]
+        ends[row] = ends[row + 1] if goes_down else row
+    return ends
 
 
 def goes_on(book: Book, sheet: str, reference: Reference, row: int) -> bool:

@@ -314,7 +314,13 @@ def test_doubtful_suggestions_come_last_whatever_they_change() -> None:
 
 @pytest.mark.parametrize(
     ("cell", "actual", "is_doubtful"),
-    [("B3", None, True), ("B3", "", True), ("B3", 0, False), ("B4", None, False)],
+    [
+        ("B3", None, True),
+        ("B3", "", True),
+        ("B3", 0, False),
+        ("B3", {"error": "#N/A"}, False),
+        ("B4", None, False),
+    ],
 )
 def test_a_row_that_the_program_leaves_blank_because_its_key_is_blank(
     cell: str, actual: object, is_doubtful: bool

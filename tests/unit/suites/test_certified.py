@@ -170,12 +170,24 @@ def test_reports_show_certified_beside_published(
     assert shown["grades"] == {"sound": 1, "weak": 1, "ambiguous": 1, "faulty": 2}
     assert (shown["scores"]["tasks"], shown["scores"]["hard_restriction"]) == (2, 0.5)
     assert not shown["applied"]
+    assert shown["accepted_weak"] == []
     markdown = Report.of_run(tmp_path / "run").to_markdown()
     assert "| certified tasks only | 2 | 2 | 50.00" in markdown
     assert "as published" in markdown
     page = report_html(tmp_path / "run")
     assert "certified tasks only" in page
     assert "ambiguous gold" in page
+
+
+def test_an_accepted_answer_to_a_weak_gold_is_named_in_all_forms(
+    suite: Suite, entries: list[dict[str, Any]], write: Write, tmp_path: Path
+) -> None:
+    entries[0]["grade"] = "weak"
+    write(entries)
+    assert score(suite, tmp_path)["certified"]["accepted_weak"] == ["1"]
+    markdown = Report.of_run(tmp_path / "run").to_markdown()
+    assert "task 1 is accepted, and its gold is weak" in markdown
+    assert "weak gold" in report_html(tmp_path / "run")
 
 
 def test_a_run_with_the_corrections_says_so(

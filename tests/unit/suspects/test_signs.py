@@ -27,10 +27,12 @@ from judge.suspects.signs.lone_value import SIGN as LONE
 from judge.suspects.signs.mixed_verdicts import SIGN as MIXED
 from judge.suspects.signs.odd_formula import SIGN as ODD
 from judge.suspects.signs.odd_total import SIGN as TOTAL
+from judge.suspects.signs.omitted_row import SIGN as OMITTED
 from judge.suspects.signs.outvoted import SIGN as OUTVOTED
 from judge.suspects.signs.ranges import SIGN as RANGES
 from judge.suspects.signs.says_nothing import SIGN as NOTHING
 from judge.suspects.signs.stale import SIGN as STALE
+from judge.suspects.signs.swapped_gold import SIGN as SWAPPED
 from judge.suspects.signs.unnamed_label import SIGN as UNNAMED
 from judge.suspects.signs.volatile import SIGN as VOLATILE
 from judge.suspects.signs.wording import SIGN as WORDING
@@ -787,3 +789,126 @@ def test_a_run_bears_a_suspect_out_or_has_the_gold_s_value(
     (seen,) = [cell for cell in suspect.seen if cell.in_answer]
     assert (seen.gold.formula, seen.gold.value) == ("=A2*2", 12)
     assert seen.outputs["one"].value == answer
+
+
+# -- golds of other cases, rows that are left out, examples in whole rows --------------------------
+
+
+def kept(*rows: tuple[str, int], without: str) -> tuple[bytes, bytes]:
+    """A case whose gold holds the rows of its input without those of one group."""
+    return book(*rows), book(*(row for row in rows if row[0] != without))
+
+
+GROUPS = tuple((group, number) for number, group in enumerate("ABACADABACADAB", start=1))
+MOVED = tuple((group if number != 2 else "A", number) for group, number in GROUPS)
+
+
+def test_a_gold_with_rows_of_another_input_is_likely(tmp_path: Path) -> None:
+    first, second = kept(*GROUPS, without="A"), kept(*MOVED, without="A")
+    task = task_of(tmp_path, "A1:B14", (first[0], second[1]), (second[0], first[1]))
+    (found,) = examined(SWAPPED, task)
+    assert (found.case, found.certainty) == (2, Certainty.LIKELY)
+    assert found.summary == "1 row of the gold not in this input, all 7 in that of case 1"
+    assert [(each.cell, each.found) for each in found.evidence] == [("A1", "B"), ("B1", 2)]
+
+
+def test_golds_of_their_own_inputs_and_computed_rows_are_no_suspects(tmp_path: Path) -> None:
+    first, second = kept(*GROUPS, without="A"), kept(*MOVED, without="A")
+    assert examined(SWAPPED, task_of(tmp_path, "A1:B14", first, second)) == []
+    joined = book(*((f"{group}{number}", number) for group, number in GROUPS))
+    task = task_of(tmp_path, "A1:B14", (first[0], joined), (joined, joined))
+    assert examined(SWAPPED, task) == []
+
+
+def checks(*texts: str, omitted: int | None = None) -> tuple[bytes, bytes]:
+    """A case whose gold writes the length of each text with "check" into column B."""
+    filled = [
+        (text, len(text) if "check" in text.casefold() and row != omitted else None)
+        for row, text in enumerate(texts, start=1)
+    ]
+    return book(*((text, None) for text in texts)), book(*filled)
+
+
+TEXTS = ("Check 1", "cash", "Check 22", "my check 3", "card", "Check 4", "Check5 paid")
+
+
+@pytest.mark.parametrize(
+    ("question", "omitted", "cases"),
+    [
+        ("Find the cells with 'Check' in column A.", 7, [2]),
+        ("Find the cells with 'Check' in column A.", None, []),
+        ("Find the cells with a check in column A.", 7, []),
+    ],
+)
+def test_a_row_with_the_quoted_word_that_one_gold_leaves_out_is_likely(
+    tmp_path: Path, question: str, omitted: int | None, cases: list[int]
+) -> None:
+    task = task_of(
+        tmp_path, "B1:B7", checks(*TEXTS), checks(*TEXTS, omitted=omitted), instruction=question
+    )
+    found = examined(OMITTED, task)
+    assert [each.case for each in found] == cases
+    for each in found:
+        assert each.certainty is Certainty.LIKELY
+        assert each.summary == "the gold leaves B7 as it is, next to 'Check5 paid'"
+
+
+def test_rows_that_no_gold_fills_in_as_the_word_says_are_left_alone(tmp_path: Path) -> None:
+    cases = checks(*TEXTS, omitted=7), checks(*TEXTS, omitted=6)
+    task = task_of(tmp_path, "B1:B7", *cases, instruction="Find 'Check' in column A.")
+    assert examined(OMITTED, task) == []
+
+
+def people(word: str, *, filled: int, moved: bool = False) -> bytes:
+    """A table of ids, names, kinds and years, of which so many rows are filled in."""
+    rows = [(number, f"name {number}", word, 2000 + number) for number in range(1, 9)]
+    held = [*rows[1:filled], rows[0]] if moved else rows[:filled]
+    return book(("id", "name", "kind", "year"), *held, *((None,) for _ in range(8 - filled)))
+
+
+@pytest.mark.parametrize(
+    ("gold", "is_suspect"),
+    [
+        (people("kind", filled=8), True),
+        (people("AMSTER", filled=8), False),
+        (people("kind", filled=4), False),  # nothing is filled in below: not examples
+        (people("AMSTER", filled=8, moved=True), False),
+    ],
+)
+def test_rows_of_examples_with_another_word_in_the_gold_are_likely(
+    tmp_path: Path, gold: bytes, *, is_suspect: bool
+) -> None:
+    task = task_of(tmp_path, "A2:D9", (people("AMSTER", filled=4), gold))
+    found = examined(EXAMPLE, task)
+    assert bool(found) is is_suspect
+    for each in found:
+        assert each.certainty is Certainty.LIKELY
+        assert each.summary == (
+            "the gold's C2 is 'kind', the input shows 'AMSTER' there (and 3 more)"
+        )
+
+
+@pytest.mark.parametrize(("odd", "is_suspect"), [(70, True), (40, False)])
+def test_an_example_that_the_input_computes_and_the_gold_contradicts_is_likely(
+    tmp_path: Path, odd: int, *, is_suspect: bool
+) -> None:
+    examples = {"B2": 10, "B3": 20, "B4": 30, "B5": odd}
+    given = excel_book(
+        HEAD,
+        *((10 * row, f"=A{row + 1}") for row in (1, 2, 3)),
+        (40, "=A5+30" if is_suspect else "=A5"),
+        *((10 * row, None) for row in range(5, 11)),
+        values=examples,
+    )
+    gold = excel_book(
+        HEAD,
+        *((10 * row, f"=A{row + 1}*1") for row in range(1, 11)),
+        values={f"B{row + 1}": 10 * row for row in range(1, 11)},
+    )
+    found = examined(EXAMPLE, task_of(tmp_path, "B2:B11", (given, gold)))
+    assert bool(found) is is_suspect
+    for each in found:
+        assert (each.certainty, each.summary) == (
+            Certainty.LIKELY,
+            "the gold's B5 is 40, the input shows 70 there",
+        )

@@ -1,0 +1,122 @@
+"""Golds whose rows are those of another case's input."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from judge.suspects.books import Book, CellAddress
+from judge.suspects.contract import counted, evidence, suspect
+from judge.suspects.material import CaseMaterial, TaskMaterial
+from judge.suspects.model import About, Certainty, EvidenceFile, Suspect
+from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
+from judge.workbook.cell import CellRange, CellValue
+
+MIN_ROWS = 5
+SHARE = 0.75
+"""Share of the gold's rows that its own input has, so that it is made of the rows of an input."""
+
+MIN_COLUMNS = 2
+
+Row = tuple[tuple[int, CellValue], ...]
+"""Column and value of each cell of a row that is not blank."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The rows of a case's answer, and all rows of its input in the same columns."""
+
+    case: CaseMaterial
+    area: CellRange
+    rows: Mapping[int, Row]
+    gold: Counter[Row]
+    given: Counter[Row]
+
+
+class SwappedGold:
+    """See :mod:`judge.suspects.signs.swapped_gold`."""
+
+    name = "swapped-gold"
+    title = "the rows of the gold are those of another case's input"
+    about = About.GOLD
+    blind_spots = (
+        "answers that compute anything: only golds count whose rows are all in an input",
+        "two cases whose inputs have the same rows",
+        "which of two golds belongs where: the other one may be in the wrong case as well",
+    )
+
+    def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
+        """One suspect for each case whose rows are in another case's input, and not in its own."""
+        tables = [table for case in material.cases if (table := _table(case)) is not None]
+        for own in tables:
+            foreign = own.gold - own.given
+            if not foreign or foreign.total() > (1 - SHARE) * own.gold.total():
+                continue
+            for other in tables:
+                if other is not own and not own.gold - other.given:
+                    yield self._suspect(material, own, other, foreign)
+                    break
+
+    def _suspect(
+        self, material: TaskMaterial, own: _Table, other: _Table, foreign: Counter[Row]
+    ) -> Suspect:
+        number = other.case.number
+        return suspect(
+            material,
+            own.case.number,
+            self,
+            Certainty.LIKELY,
+            f"{counted(foreign.total(), 'row')} of the gold not in this input, all "
+            f"{own.gold.total():,} in that of case {number}",
+            f"the gold seems to belong to another case, such as case {number}",
+            [
+                evidence(
+                    EvidenceFile.GOLD,
+                    CellAddress(own.area.sheet, cell_key(row, column)),
+                    found=value,
+                    note=f"a row of the input of case {number}",
+                )
+                for row, held in own.rows.items()
+                if held in foreign
+                for column, value in held
+            ],
+        )
+
+
+def _table(case: CaseMaterial) -> _Table | None:
+    """The rows of a case whose answer is one table of constants; None if it is anything else."""
+    if len(case.ranges) != 1 or None in case.input_ranges or case.answer_formulas:
+        return None
+    (area,) = case.ranges
+    if area.max_column - area.min_column + 1 < MIN_COLUMNS:
+        return None
+    rows = {
+        row: held
+        for row, held in _rows(case.gold, area.sheet, area).items()
+        if area.min_row <= row <= area.max_row
+    }
+    if len(rows) < MIN_ROWS:
+        return None
+    given = Counter(
+        held for sheet in case.input.sheet_names for held in _rows(case.input, sheet, area).values()
+    )
+    return _Table(case, area, rows, Counter(rows.values()), given)
+
+
+def _rows(book: Book, sheet: str, area: CellRange) -> dict[int, Row]:
+    """The rows of a sheet in the columns of an area, as far as they hold two cells or more."""
+    rows: dict[int, list[tuple[int, CellValue]]] = defaultdict(list)
+    for key, value in book.values(sheet).items():
+        column = key & COLUMN_MASK
+        if area.min_column <= column <= area.max_column:
+            text = value.strip() if isinstance(value, str) else value
+            rows[key >> COLUMN_BITS].append((column, text))
+    return {
+        row: tuple(sorted(cells, key=lambda cell: cell[0]))
+        for row, cells in sorted(rows.items())
+        if len(cells) >= MIN_COLUMNS
+    }
+
+
+SIGN = SwappedGold()
