@@ -88,6 +88,9 @@ class Table:
 
     searched = cells
 
+    def spend(self, cells: int) -> None:
+        """Computes of as many as there are."""
+
 
 def conversions() -> Iterator[Conversion]:
     """Every formula of the table."""

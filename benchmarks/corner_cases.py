@@ -159,6 +159,24 @@ def report_ranks(
         if first_good:
             median, most = statistics.median(first_good), max(first_good)
             print(f"void suggestions before the first good one: median {median}, largest {most}")
+    print_void(readings, records)
+
+
+def print_void(
+    readings: Sequence[Mapping[str, Any]], records: Mapping[str, Mapping[str, Any]]
+) -> None:
+    """How many contested suggestions are void; and without those that are set aside as doubtful."""
+    kills = [
+        (kill, is_good(kill, reading["good"]))
+        for reading in readings
+        for kill in records.get(reading["task"], {"kills": ()})["kills"]
+        if kill["state"] == "contested"
+    ]
+    shown = [(kill, good) for kill, good in kills if not kill["doubtful"]]
+    for name, listed in (("contested", kills), ("contested and not doubtful", shown)):
+        void = sum(not good for _, good in listed)
+        share = f" ({void / len(listed):.0%})" if listed else ""
+        print(f"{name} suggestions: {len(listed)}, void: {void}{share}")
 
 
 def is_good(kill: Mapping[str, Any], patterns: Sequence[Mapping[str, str]]) -> bool:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.annotate.annotator import Annotator
-from judge.annotate.answers import formulas_problem
+from judge.annotate.answers import ProgramRuns, formulas_problem
 from judge.annotate.archive import append_record, read_records
 from judge.annotate.casebook import CaseData
 from judge.annotate.edits import describe
@@ -250,6 +250,17 @@ def _expense(task: Task) -> tuple[bool, int]:
 def search_task(
     tools: Search, task: Task, right: Submission, survivors: dict[str, Submission]
 ) -> dict[str, Any]:
+    with ProgramRuns(tools.sandbox, LIMITS) as runs:
+        return search_with(runs, tools, task, right, survivors)
+
+
+def search_with(
+    runs: ProgramRuns,
+    tools: Search,
+    task: Task,
+    right: Submission,
+    survivors: dict[str, Submission],
+) -> dict[str, Any]:
     maker = GoldMaker(tools.recalculator, tools.sandbox, rules=tools.rules)
     cases = [
         CaseData(each.number, each.input_path.read_bytes(), each.gold_path.read_bytes())
@@ -288,9 +299,7 @@ def search_task(
         assert each.proposal.gold is not None
         new = CaseData(0, each.proposal.input, each.proposal.gold)
         for name, victim in victims.items():
-            trials = try_case(
-                task, new, {name: victim}, tools.sandbox, tools.recalculator, tools.rules, LIMITS
-            )
+            trials = try_case(task, new, {name: victim}, runs, tools.recalculator, tools.rules)
             if killed(trials):
                 record["kills"].append(kill_record(each, trials[0]))
                 return record

@@ -46,6 +46,9 @@ from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 
 MOST_CELLS = 200
+MOST_CALLS = 16
+"""How many calls of a reply are done."""
+
 Rows = list[list[Any]]
 
 
@@ -165,11 +168,27 @@ def calls_of(
                 path: output, "sheet": sheet, "cells": _cells(first, rows)},
             "excel_write_range": lambda sheet, first, rows: {
                 "path": output, "sheet": sheet, "start_cell": first, "data": rows},
+            "spreadsheet_edit": lambda sheet, first, rows: {
+                "path": output, "output_path": output, "overwrite": True, "operations": [
+                    {"type": "set_values", "sheet": sheet, "start": first, "values": rows}]},
         }  # fmt: skip
+        if taken.get("cells", {}).get("type") == "object":
+            by_tool["write_cells"] = lambda sheet, first, rows: {
+                path: output, "sheet_name": sheet,
+                "cells": {one["cell"]: one["value"] for one in _cells(first, rows)}}  # fmt: skip
         tool = next((name for name in by_tool if name in names), None)
-        if tool is None:
+        if tool is not None:
+            turns += [[(tool, by_tool[tool](*part)) for part in answer.parts]]
+        elif "edit_xlsx_cell" in names:
+            calls = [
+                ("edit_xlsx_cell", {"file_path": output, "sheet_name": sheet,
+                                    "cell": one["cell"], "value": str(one["value"])})
+                for sheet, first, rows in answer.parts
+                for one in _cells(first, rows)
+            ]  # fmt: skip
+            turns += [calls[at : at + MOST_CALLS] for at in range(0, len(calls), MOST_CALLS)]
+        else:
             return [[(names[0], {})], [("submit", {})]]
-        turns += [[(tool, by_tool[tool](*part)) for part in answer.parts]]
     return [*turns, [("submit", {})]]
 
 

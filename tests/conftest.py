@@ -74,7 +74,26 @@ def snapshot(pytestconfig: pytest.Config) -> Snapshot:
     return compare
 
 
-def pytest_configure() -> None:
+@pytest.hookimpl(trylast=True)  # what pytest-rerunfailures sets is there by then
+def pytest_configure(config: pytest.Config) -> None:
+    """Prepares signals, and what a worker remembers of its tests."""
+    _restore_signals()
+    if hasattr(config, "workerinput") and getattr(config.option, "reruns", None):
+        _remember_failures_here(config)
+
+
+def _remember_failures_here(config: Any) -> None:
+    """Has a worker count the failures of its own tests.
+
+    pytest-rerunfailures would ask the main process about each test, byte by byte, which costs more
+    than a small test itself. The main process still counts the tests that are tried once more.
+    """
+    counts: dict[tuple[str, str], int] = {}
+    config.failures_db._set = lambda test, kind, count: counts.update({(test, kind): count})
+    config.failures_db._get = lambda test, kind: counts.get((test, kind), 0)
+
+
+def _restore_signals() -> None:
     """Gives signals their usual meaning, which nohup and a shell's ``&`` take away.
 
     What is ignored stays ignored in every program that a test starts, and a test that sends such a

@@ -18,6 +18,7 @@ import pytest
 from judge.serve.store.database import Database, sqlite_url
 
 _USER = "postgres"
+_SQLITE_FILE = "judge.db"
 
 
 def _program(name: str) -> str | None:
@@ -155,46 +156,53 @@ def new_postgresql_name(postgresql: str, template: str = "template1") -> str:
 
 
 @functools.cache
-def _postgresql_template(postgresql: str) -> str:
-    """The name of a database of a server that has the tables and no rows."""
-    name = new_postgresql_name(postgresql)
-    with contextlib.closing(Database(postgresql.format(name=name))) as database:
-        database.migrate()
-    return name
-
-
-@functools.cache
-def _sqlite_template() -> bytes:
-    """A SQLite file that has the tables and no rows."""
+def _empty_template(postgresql: str | None) -> bytes | str:
+    """A database that has the tables and no rows, on SQLite where no server is named."""
     with tempfile.TemporaryDirectory(prefix="judge-sqlite-") as name:
-        path = Path(name) / "judge.db"
-        with contextlib.closing(Database(sqlite_url(path))) as database:
+        if postgresql is None:
+            url = sqlite_url(Path(name) / _SQLITE_FILE)
+        else:
+            url = postgresql.format(name=new_postgresql_name(postgresql))
+        with contextlib.closing(Database(url)) as database:
             database.migrate()
-        assert [file.name for file in Path(name).iterdir()] == [path.name], "no log is left over"
-        return path.read_bytes()
+        return template_of(database, Path(name))
 
 
-def new_sqlite(folder: Path) -> Database:
-    """A SQLite database with the tables of the server, as a new file in a folder."""
-    path = folder / "judge.db"
-    path.write_bytes(_sqlite_template())
+def template_of(database: Database, folder: Path) -> bytes | str:
+    """A closed database to make copies of: a SQLite file, or the name of one on the server."""
+    if not database.is_sqlite:
+        return str(database.url.database)
+    path = folder / _SQLITE_FILE
+    assert list(folder.glob(f"{_SQLITE_FILE}*")) == [path], "no log is left over"
+    return path.read_bytes()
+
+
+def new_sqlite(folder: Path, template: bytes | str | None = None) -> Database:
+    """A new SQLite file in a folder: a copy of a template, or with the server's tables alone."""
+    content = _empty_template(None) if template is None else template
+    assert isinstance(content, bytes)
+    path = folder / _SQLITE_FILE
+    path.write_bytes(content)
     return Database(sqlite_url(path))
 
 
 @contextlib.contextmanager
-def new_database(kind: str, folder: Path, postgresql: str | None) -> Iterator[Database]:
+def new_database(
+    kind: str, folder: Path, postgresql: str | None, template: bytes | str | None = None
+) -> Iterator[Database]:
     """A database with the tables of the server: a copy of one that was made for all tests.
 
     Args:
         kind: ``sqlite`` or ``postgresql``.
         folder: where a SQLite file may be.
         postgresql: what :func:`running_postgresql` gave.
+        template: what it is a copy of (:func:`template_of`); without rows if None.
     """
     if kind == "sqlite":
-        database = new_sqlite(folder)
+        database = new_sqlite(folder, template)
     else:
         assert postgresql is not None
-        template = _postgresql_template(postgresql)
-        database = Database(postgresql.format(name=new_postgresql_name(postgresql, template)))
+        chosen = template or _empty_template(postgresql)
+        database = Database(postgresql.format(name=new_postgresql_name(postgresql, str(chosen))))
     with contextlib.closing(database):
         yield database

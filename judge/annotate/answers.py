@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from judge.annotate.archive import CaseData
 from judge.annotate.edits import Edit, SetCell, address
+from judge.closable import Closable
 from judge.compare.cells.answer_range import prepare
 from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import comparator
@@ -18,7 +21,7 @@ from judge.formulas.references import references
 from judge.grading.case import CaseJudge, Judgement
 from judge.grading.running import RunOutcome, run_program
 from judge.recalc.policy import Recalculator
-from judge.sandbox.contract import SandboxSession
+from judge.sandbox.contract import Sandbox, SandboxSession
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.reader import Workbook, open_workbook
@@ -271,3 +274,67 @@ def run_on_workbook(
         SandboxError: the sandbox failed, not the program.
     """
     return run_program(session, submission, {submission.input_path: input_data}, limits)
+
+
+MAX_SESSIONS = 4
+"""Programs whose sandbox sessions stay open; more would take the memory of as many containers."""
+
+_ProgramKey = tuple[str | None, str, str]
+
+
+class ProgramRuns(Closable):
+    """Runs programs on workbooks in the background: all runs of a program in one session.
+
+    The runs follow each other in the order in which they were started.
+
+    Args:
+        sandbox: runs them.
+        limits: bounds of each run.
+    """
+
+    def __init__(self, sandbox: Sandbox, limits: Limits | None = None) -> None:
+        self.sandbox = sandbox
+        self._limits = limits or Limits()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="program-runs")
+        self._sessions: OrderedDict[_ProgramKey, SandboxSession] = OrderedDict()
+        self._started: dict[tuple[_ProgramKey, bytes], Future[RunOutcome]] = {}
+
+    def start(self, programs: Iterable[Submission], input_data: bytes) -> None:
+        """Starts runs whose outcomes somebody will ask for, or not."""
+        for program in programs:
+            key = (_program_key(program), input_data)
+            if key not in self._started:
+                self._started[key] = self._worker.submit(self._run, program, input_data)
+
+    def outcome(self, program: Submission, input_data: bytes) -> RunOutcome:
+        """The outcome of a run, which is started if it was not; it is forgotten then.
+
+        Raises:
+            SandboxError: the sandbox failed, not the program.
+        """
+        self.start([program], input_data)
+        return self._started.pop((_program_key(program), input_data)).result()
+
+    def close(self) -> None:
+        """Gives up what has not begun, and closes the sessions."""
+        self._worker.shutdown(cancel_futures=True)
+        self._started.clear()
+        while self._sessions:
+            self._sessions.popitem()[1].close()
+
+    def _run(self, program: Submission, input_data: bytes) -> RunOutcome:
+        key = _program_key(program)
+        session = self._sessions.pop(key, None) or self.sandbox.session()
+        if len(self._sessions) == MAX_SESSIONS:
+            self._sessions.popitem(last=False)[1].close()
+        try:
+            outcome = run_on_workbook(session, program, input_data, self._limits)
+        except BaseException:
+            session.close()
+            raise
+        self._sessions[key] = session
+        return outcome
+
+
+def _program_key(program: Submission) -> _ProgramKey:
+    return program.code, program.input_path, program.output_path

@@ -9,21 +9,22 @@ reported, and each cell in which one differs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from judge.annotate.answers import (
     Moved,
+    ProgramRuns,
     StoredCells,
     formulas_problem,
     gold_ranges,
     judge_workbooks,
     moved_cells,
-    run_on_workbook,
     same_content,
     value_of,
 )
 from judge.annotate.archive import CaseData
-from judge.annotate.edit import apply_edits
+from judge.annotate.edit import Edited, apply_edits
 from judge.annotate.edits import Edit, Formula, InsertRows, SetCell, address
 from judge.annotate.gold_sources import (
     BY_HAND,
@@ -51,6 +52,7 @@ from judge.core.verdict import Verdict
 from judge.errors import PositionError, UsageError, WorkbookError
 from judge.formulas.shift import shift_formula
 from judge.grading.case import CaseJudge, GradingRules
+from judge.grading.running import RunOutcome
 from judge.recalc.policy import Recalculator
 from judge.recalc.rewrite import with_values
 from judge.sandbox.contract import Sandbox
@@ -224,7 +226,7 @@ def filled_down(gold: Workbook, edits: Sequence[Edit]) -> list[SetCell]:
 
 
 class GoldMaker:
-    """Makes golds; keeps the sandbox sessions of reference solutions open between calls.
+    """Makes golds.
 
     Args:
         recalculator: computes formulas.
@@ -275,6 +277,8 @@ class GoldMaker:
         references: Sequence[Submission] = (),
         answers: Sequence[SetCell] = (),
         input_data: bytes | None = None,
+        edited: Edited | None = None,
+        runs: ProgramRuns | None = None,
         same_values: bool = False,
         carried_answer: Mapping[CellRef, CellValue] | None = None,
         is_certain: bool = False,
@@ -290,6 +294,8 @@ class GoldMaker:
             answers: cells of the gold that are set by hand, whatever the sources say.
             input_data: the input with these edits, if it was made elsewhere; the references get
                 this file, and it is proposed, byte for byte.
+            edited: the input with these edits, if they were applied already.
+            runs: runs the references; None for sessions of this call alone.
             same_values: whether the edits change only how values are stored; if so, the base gold
                 is a source too.
             carried_answer: the values of the answer that follow from those of the base case, if a
@@ -306,7 +312,8 @@ class GoldMaker:
         """
         notes: tuple[str, ...] = ()
         if input_data is None:
-            edited = apply_edits(base.input, edits, recalculator=self._recalculator)
+            if edited is None:
+                edited = apply_edits(base.input, edits, recalculator=self._recalculator)
             input_data, notes = edited.data, tuple(edited.notes)
         problem = self._problem_of_formulas(task, base, edits)
         if problem and not (references or answers or same_values or carried_answer is not None):
@@ -320,7 +327,13 @@ class GoldMaker:
             data = with_answer(task, carried, carried_answer)
             source = GoldSource(CARRIED, data=data, derivation=CARRIED)
             sources.insert(0 if is_certain else len(sources), source)
-        sources += self._by_references(task, references, input_data, carried)
+        if references:
+            with (
+                ProgramRuns(self.sandbox, self._limits)
+                if runs is None
+                else nullcontext(runs) as all_runs
+            ):
+                sources += self._by_references(task, references, input_data, carried, all_runs)
         sources, golds = self._with_golds(task, carried, sources)
         sides = self._sides(task, sources, golds)
         if carried_answer is not None and not is_certain and len(sides) > 1:
@@ -436,25 +449,23 @@ class GoldMaker:
         return GoldSource(FORMULAS, data=data, derivation=FORMULA_DERIVATION)
 
     def _by_references(
-        self, task: Task, references: Sequence[Submission], input_data: bytes, carried: bytes
+        self,
+        task: Task,
+        references: Sequence[Submission],
+        input_data: bytes,
+        carried: bytes,
+        runs: ProgramRuns,
     ) -> list[GoldSource]:
         names = reference_names(references)
+        runs.start(references, input_data)
         sources = [
-            self._by_reference(reference, name, input_data)
+            _answer_as_source(runs.outcome(reference, input_data), name)
             for reference, name in zip(references, names, strict=True)
         ]
         return [
             replace(source, derivation=_derivation(task, reference, source.data, carried))
             for reference, source in zip(references, sources, strict=True)
         ]
-
-    def _by_reference(self, reference: Submission, name: str, input_data: bytes) -> GoldSource:
-        assert self._sandbox is not None, "references were given without a sandbox"
-        with self._sandbox.session() as session:
-            outcome = run_on_workbook(session, reference, input_data, self._limits)
-        if outcome.answer is None:
-            return GoldSource(name, f"{outcome.verdict}: {outcome.cause}")
-        return GoldSource(name, data=outcome.answer.data)
 
     def _gold_of(self, task: Task, carried: bytes, source: GoldSource) -> tuple[bytes | None, str]:
         """The gold workbook that a source gives, or why there is none."""
@@ -511,6 +522,12 @@ class GoldMaker:
         return replace(
             source, problem=judgement.cause, agrees=False, comparison=judgement.comparison
         )
+
+
+def _answer_as_source(outcome: RunOutcome, name: str) -> GoldSource:
+    if outcome.answer is None:
+        return GoldSource(name, f"{outcome.verdict}: {outcome.cause}")
+    return GoldSource(name, data=outcome.answer.data)
 
 
 def reference_name(reference: Submission) -> str:

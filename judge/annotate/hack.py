@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.annotate.annotator import Annotator, record_facts
-from judge.annotate.answers import StoredCells, changed_cells, same_cell
+from judge.annotate.answers import ProgramRuns, StoredCells, changed_cells, same_cell
 from judge.annotate.casebook import CaseData, SavedCase
 from judge.annotate.edits import Edit, Formula, SetCell
 from judge.annotate.gold import MIN_AGREEING, Proposal
@@ -90,14 +90,15 @@ def try_hack(
     refused = _unsettled(proposal)
     if refused or proposal.gold is None:
         return Hack(proposal, tuple(edits), refused)
-    trials = try_case(
-        task,
-        CaseData(0, proposal.input, proposal.gold),
-        accepted,
-        annotator.sandbox,
-        annotator.recalculator,
-        GradingRules(get_profile("standard")),
-    )
+    with ProgramRuns(annotator.sandbox) as runs:
+        trials = try_case(
+            task,
+            CaseData(0, proposal.input, proposal.gold),
+            accepted,
+            runs,
+            annotator.recalculator,
+            GradingRules(get_profile("standard")),
+        )
     refused = _refusal(annotator, task_id, start, proposal, kills=bool(killed(trials)))
     return Hack(proposal, tuple(edits), refused, () if refused else tuple(trials))
 
@@ -181,12 +182,11 @@ def accepted_solutions(
             name = submission.label or submission.model or "solution"
             by_name[f"{shown}: {name} #{submission.sample}"] = submission
     rules = GradingRules(get_profile("standard"))
-    for case in annotator.cases(task_id):
-        for trial in try_case(
-            task, case, by_name, annotator.sandbox, annotator.recalculator, rules
-        ):
-            if trial.verdict is not Verdict.AC:
-                del by_name[trial.name]
+    with ProgramRuns(annotator.sandbox) as runs:
+        for case in annotator.cases(task_id):
+            for trial in try_case(task, case, by_name, runs, annotator.recalculator, rules):
+                if trial.verdict is not Verdict.AC:
+                    del by_name[trial.name]
     if not by_name:
         raise UsageError(
             f"no solution of task {task_id} is accepted on all its cases",

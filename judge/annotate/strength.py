@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from judge.annotate.answers import judge_workbooks, run_on_workbook
+from judge.annotate.answers import ProgramRuns, judge_workbooks
 from judge.annotate.casebook import CaseData
-from judge.core.limits import Limits
 from judge.core.records.cases import CaseComparison
 from judge.core.submission import Origin, Submission
 from judge.core.task import Task
@@ -28,7 +27,6 @@ from judge.grading.case import CaseJudge, GradingRules
 from judge.grading.store import RunDirectory
 from judge.grading.verify import verify_case
 from judge.recalc.policy import Recalculator
-from judge.sandbox.contract import Sandbox
 from judge.workbook.address import MAX_ROW
 from judge.workbook.reader import open_workbook
 
@@ -583,10 +581,9 @@ def try_case(
     task: Task,
     case: CaseData,
     solutions: Mapping[str, Submission],
-    sandbox: Sandbox,
+    runs: ProgramRuns,
     recalculator: Recalculator,
     rules: GradingRules,
-    limits: Limits | None = None,
 ) -> list[Trial]:
     """Judges solutions on one case, keeping nothing.
 
@@ -595,9 +592,9 @@ def try_case(
     """
     judge = CaseJudge(recalculator, rules)
     results = []
+    runs.start(solutions.values(), case.input)
     for name, submission in solutions.items():
-        with sandbox.session() as session:
-            outcome = run_on_workbook(session, submission, case.input, limits or Limits())
+        outcome = runs.outcome(submission, case.input)
         verdict, cause = outcome.verdict, outcome.cause
         comparison = CaseComparison()
         if verdict is None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from judge.annotate.answers import answer_of, formulas_problem
+from judge.annotate.answers import GoldAnswer, ProgramRuns, answer_of, formulas_problem
 from judge.annotate.carried import Material, carried_ideas
 from judge.annotate.casebook import CaseData
-from judge.annotate.edits import SetCell
+from judge.annotate.edit import Edited, apply_edits
+from judge.annotate.edits import Edit, SetCell
 from judge.annotate.gold import CARRIED, FORMULAS, MIN_AGREEING, GoldMaker, Proposal
 from judge.annotate.idea import Idea, Subject, Values, subject_of
 from judge.annotate.mutants import ideas
@@ -24,7 +27,8 @@ from judge.annotate.validator import (
     new_errors,
     problem_of,
 )
-from judge.annotate.worth import by_likelihood, doubt_of_formulas
+from judge.annotate.worth import by_likelihood, doubt_of_formulas, row_of
+from judge.closable import Closable
 from judge.compare.cells.comparison import DifferenceClass
 from judge.compare.profiles import get_profile
 from judge.core.limits import Limits
@@ -39,11 +43,13 @@ from judge.workbook.reader import workbooks_kept
 
 __all__ = ["Suggester", "Suggestion", "subject_of", "suggest"]
 
-_Tried = TypeVar("_Tried")
 _Outcome = TypeVar("_Outcome")
 
-MAX_TOGETHER = 6
+MAX_TOGETHER = 12
 """Ideas that are tried in one workbook; most kill nothing, and are done with in one go."""
+
+MAX_EDITS_TOGETHER = 40
+"""Edits of an idea that is tried together with others."""
 
 MAX_CELLS = 4_000_000
 """Cells of the workbooks that all ideas together are tried in, about a minute of processor time.
@@ -143,23 +149,23 @@ def suggest(
         WorkbookError, PositionError: the base case cannot be read.
         SandboxError: the sandbox failed.
     """
-    suggester = Suggester(
-        task, base, maker, references=references, others=others, victims=victims or {}
-    )
-    subject = subject_of(task, base, suggester.reads())
     key = f"{task.id}/{seed}"
-    made = by_likelihood([*suggester.relations(subject, key), *ideas(subject, key)])
-    chosen = [*more, *(idea for idea in made if not only or idea.mutator in only)]
     last = max(numbers, default=0)
     examined, shown = 0, 0
-    for suggestion in suggester.examine(chosen, is_over=is_over):
-        examined += suggestion.examined
-        shown += bool(suggestion.number)
-        on_progress(Progress(examined, len(chosen), shown, tuple(suggester.contradictions)))
-        if not numbers or suggestion.number in numbers:
-            yield suggestion
-        if numbers and suggestion.number >= last:
-            return
+    with Suggester(
+        task, base, maker, references=references, others=others, victims=victims or {}
+    ) as suggester:
+        subject = subject_of(task, base, suggester.reads())
+        made = by_likelihood([*suggester.relations(subject, key), *ideas(subject, key)])
+        chosen = [*more, *(idea for idea in made if not only or idea.mutator in only)]
+        for suggestion in suggester.examine(chosen, is_over=is_over):
+            examined += suggestion.examined
+            shown += bool(suggestion.number)
+            on_progress(Progress(examined, len(chosen), shown, tuple(suggester.contradictions)))
+            if not numbers or suggestion.number in numbers:
+                yield suggestion
+            if numbers and suggestion.number >= last:
+                return
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +185,10 @@ class Progress:
     contradictions: tuple[str, ...]
 
 
-class Suggester:
+class Suggester(Closable):
     """Examines ideas: makes their golds, tries the programs, and decides which become suggestions.
+
+    While one idea is examined, the programs run on the next one's input already.
 
     Args:
         task: the task.
@@ -210,22 +218,30 @@ class Suggester:
         self._others = others
         self._victims = victims
         self._limits = limits or Limits()
+        self._runs = ProgramRuns(maker.sandbox, self._limits) if victims or references else None
         self._rules = GradingRules(get_profile("standard"))
         self._sources = len(references) + (not formulas_problem(task, base, ()))
         self._itself = (
-            SelfComparison(task, base, others, maker, self._rules, self._limits)
-            if victims and not references
+            SelfComparison(task, base, others, maker, self._rules, self._runs)
+            if self._runs is not None and victims and not references
             else None
         )
         self._has_no_source = bool(
             self._itself is not None and maker.formulas_say_nothing(task, base)
         )
-        self._answer = _answer_of(task, base, maker)
+        answer = _answer_of(task, base, maker)
+        self._answer: Values | None = None if answer is None or answer.unknown else answer.values
+        self._answer_cells = len(answer.values) if answer is not None else 0
         self.contradictions: list[str] = []
         self._idea_cells = _stored_cells(base)
         self._cells_taken = 0
         self._shown = 0
         self._kills: dict[str, int] = {}
+
+    def close(self) -> None:
+        """Ends the programs that still run."""
+        if self._runs is not None:
+            self._runs.close()
 
     def relations(self, subject: Subject, seed: str) -> Iterator[Idea]:
         """Ideas whose answer follows from a relation.
@@ -257,50 +273,124 @@ class Suggester:
             ideas: the ideas.
             is_over: asked before each; once it is, the others are given as left out.
         """
-        batches = _batches(ideas) if self._victims else ([idea] for idea in ideas)
-        for together in batches:
+        groups = _groups(ideas) if self._victims else ((idea,) for idea in ideas)
+        waiting = deque(_Together(group) for group in groups)
+        while waiting:
+            together = waiting.popleft()
             if is_over():
-                for idea in together:
+                for idea in together.ideas:
                     yield Suggestion(0, idea, None, _TIME_IS_UP, examined=False)
                 continue
-            open_ideas = [
-                idea
-                for idea in together
-                if self._kills.get(_family(idea.mutator), 0) < ENOUGH_KILLS
-            ]
-            if len(open_ideas) > 1 and self._kept(self._harmless, open_ideas):
-                for idea in open_ideas:
-                    yield Suggestion(0, idea, None, f"{KILLS_NONE} (tried with others)")
+            together = self._still_open(together)
+            if not together.ideas:
                 continue
-            for idea in open_ideas:
-                yield self._kept(self._one, idea)
+            if self._has_cells():
+                self._prepare(together)
+            if waiting and self._has_cells(2):
+                self._prepare(waiting[0])
+            if len(together.ideas) == 1:
+                yield self._kept(self._one, together)
+                continue
+            why, suspects = self._kept(self._harmless, together)
+            if why:
+                for idea in together.ideas:
+                    yield Suggestion(0, idea, None, f"{why} (tried with others)")
+            else:
+                waiting.extendleft(reversed(_parts(together.ideas, suspects)))
 
-    def _kept(self, examine: Callable[[_Tried], _Outcome], tried: _Tried) -> _Outcome:
+    def _still_open(self, together: _Together) -> _Together:
+        """Ideas without those of families that have killed enough."""
+        still_open = tuple(
+            idea
+            for idea in together.ideas
+            if self._kills.get(_family(idea.mutator), 0) < ENOUGH_KILLS
+        )
+        return together if len(still_open) == len(together.ideas) else _Together(still_open)
+
+    def _prepare(self, together: _Together) -> None:
+        """Makes the input with some ideas, and has the programs begin to run on it."""
+        is_one_refused = len(together.ideas) == 1 and self._refused(together.ideas[0])
+        if together.is_prepared or is_one_refused:
+            return
+        together.is_prepared = True
+        try:
+            together.edited = apply_edits(
+                self._base.input, together.edits, recalculator=self._maker.recalculator
+            )
+        except (WorkbookError, UsageError) as error:
+            together.problem = error.message
+            return
+        if self._runs is not None:
+            self._runs.start([*self._references, *self._victims.values()], together.edited.data)
+
+    def _kept(self, examine: Callable[[_Together], _Outcome], together: _Together) -> _Outcome:
         """What an examination says; it reads each workbook once, and those of the base never."""
         with workbooks_kept(self._base.input_workbook, self._base.gold_workbook):
-            return examine(tried)
+            return examine(together)
 
-    def _harmless(self, together: Sequence[Idea]) -> bool:
-        """Whether ideas, tried in one workbook, make no program fail; and all sources agree."""
-        if not self._takes_cells():
-            return False
-        edits = tuple(edit for idea in together for edit in idea.edits)
+    def _harmless(self, together: _Together) -> tuple[str, frozenset[tuple[str, int]]]:
+        """Whether ideas, tried in one workbook, make no program fail; and all sources agree.
+
+        Returns:
+            Why none of them becomes a suggestion, or empty; and the rows of the answer in which a
+            program differs, as far as they are recorded.
+        """
+        nowhere: frozenset[tuple[str, int]] = frozenset()
+        if not self._takes_cells() or together.edited is None:
+            return "", nowhere
         try:
             proposal = self._maker.propose(
-                self._task, self._base, edits, references=self._references
+                self._task,
+                self._base,
+                together.edits,
+                references=self._references,
+                edited=together.edited,
+                runs=self._runs,
+                same_values=all(idea.same_values for idea in together.ideas),
             )
         except (WorkbookError, PositionError, UsageError):
-            return False
+            return "", nowhere
         if proposal.is_open:
-            return False
-        return not self._killed(proposal, self._victims) and not self._repeated(proposal)[0]
+            return "", nowhere
+        kills = self._killed(proposal, self._victims)
+        if not kills and not self._repeated(proposal)[0]:
+            return KILLS_NONE, nowhere
+        rows = frozenset(
+            (difference["sheet"], row_of(difference["cell"]))
+            for trial in kills
+            for difference in trial.comparison.get("differences", [])
+        )
+        return self._only_errors(together, proposal, kills), rows
+
+    def _only_errors(self, together: _Together, proposal: Proposal, kills: Sequence[Trial]) -> str:
+        """Why ideas are rejected after which programs differ only where the answer is an error.
+
+        Once enough of these are suggested, others would be rejected one by one.
+        """
+        groups = {_ERRORS_DISPUTED if idea.disputed else _ERRORS for idea in together.ideas}
+        if any(self._kills.get(group, 0) < _ENOUGH_ERRORS[group] for group in groups):
+            return ""
+        if not kills or not all(map(_differs_in_errors_alone, kills)):
+            return ""
+        errors = new_errors(self._task, self._base, proposal, self._maker.recalculator)
+        # Errors in the whole answer hide whatever else the ideas do to it.
+        return (
+            f"the answer becomes an error in {errors} cells"
+            if (0 < errors < self._answer_cells)
+            else ""
+        )
+
+    def _has_cells(self, pairs: int = 1) -> bool:
+        """Whether so many more pairs of workbooks may be made; the first one always may."""
+        is_first = pairs == 1 and not self._cells_taken
+        return is_first or self._cells_taken + pairs * self._idea_cells <= MAX_CELLS
 
     def _takes_cells(self) -> bool:
         """Whether one more pair of workbooks may be made, whose cells then count."""
-        if self._cells_taken and self._cells_taken + self._idea_cells > MAX_CELLS:
-            return False
-        self._cells_taken += self._idea_cells
-        return True
+        has_cells = self._has_cells()
+        if has_cells:
+            self._cells_taken += self._idea_cells
+        return has_cells
 
     @property
     def _left_out(self) -> str:
@@ -309,24 +399,36 @@ class Suggester:
             f"computes and compares, and after {MAX_CELLS:,} cells no more ideas are tried"
         )
 
-    def _one(self, idea: Idea) -> Suggestion:
+    def _refused(self, idea: Idea) -> str:
+        """Why an idea is not even tried; or empty."""
         named = named_values(self._task, self._base, idea)
         if named:
-            return Suggestion(0, idea, None, f"the question names {named!r}, which it changes")
+            return f"the question names {named!r}, which it changes"
+        if idea.disputed and self._sources < MIN_AGREEING and not self._victims:
+            return _ONE_SOURCE
+        return ""
+
+    def _one(self, together: _Together) -> Suggestion:
+        (idea,) = together.ideas
+        refused = self._refused(idea)
+        if refused:
+            return Suggestion(0, idea, None, refused)
         carried, answer = idea.carried, None
         if carried is not None:
             assert self._answer is not None, "relations are made from the answer of the case"
             answer = carried.answer(self._answer)
-        if idea.disputed and self._sources < MIN_AGREEING and not self._victims:
-            return Suggestion(0, idea, None, _ONE_SOURCE)
         if not self._takes_cells():
             return Suggestion(0, idea, None, self._left_out, examined=False)
+        if together.edited is None:
+            return Suggestion(0, idea, None, together.problem)
         try:
             proposal = self._maker.propose(
                 self._task,
                 self._base,
                 idea.edits,
                 references=self._references,
+                edited=together.edited,
+                runs=self._runs,
                 same_values=idea.same_values,
                 carried_answer=answer,
                 is_certain=carried is not None and carried.is_certain,
@@ -432,9 +534,10 @@ class Suggester:
         errors = 0
         if not rejected:
             errors = new_errors(self._task, self._base, proposal, self._maker.recalculator)
-        of_errors, enough = (_ERRORS_DISPUTED, 1) if idea.disputed else (_ERRORS, ENOUGH_KILLS)
+        of_errors = _ERRORS_DISPUTED if idea.disputed else _ERRORS
         if errors and (
-            not any(map(_gives_a_value, kills)) or self._kills.get(of_errors, 0) >= enough
+            not any(map(_gives_a_value, kills))
+            or self._kills.get(of_errors, 0) >= _ENOUGH_ERRORS[of_errors]
         ):
             rejected = f"the answer becomes an error in {errors} cells"
         if rejected:
@@ -468,14 +571,14 @@ class Suggester:
     def _trials(
         self, input_data: bytes, gold: bytes, victims: Mapping[str, Submission] | None = None
     ) -> list[Trial]:
+        assert self._runs is not None, "programs are tried"
         return try_case(
             self._task,
             CaseData(0, input_data, gold),
             self._victims if victims is None else victims,
-            self._maker.sandbox,
+            self._runs,
             self._maker.recalculator,
             self._rules,
-            self._limits,
         )
 
 
@@ -488,13 +591,12 @@ def _stored_cells(base: CaseData) -> int:
     )
 
 
-def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> Values | None:
-    """The values of the gold's answer; None if some of them are not known."""
+def _answer_of(task: Task, base: CaseData, maker: GoldMaker) -> GoldAnswer | None:
+    """The gold's answer; None if it cannot be read."""
     try:
-        answer = answer_of(task, base.gold_workbook, maker.recalculator)
+        return answer_of(task, base.gold_workbook, maker.recalculator)
     except (WorkbookError, PositionError):
         return None
-    return None if answer.unknown else answer.values
 
 
 _TIME_IS_UP = "not examined: the time limit was reached"
@@ -504,6 +606,17 @@ _NOT_KEPT = "the programs do not keep this relation at other rows either"
 _REPEATED = "values that an answer repeats"
 _ERRORS = "answers that become errors"
 _ERRORS_DISPUTED = "answers that become errors, of ideas on which right solutions may differ"
+_ENOUGH_ERRORS = {_ERRORS: ENOUGH_KILLS, _ERRORS_DISPUTED: 1}
+
+
+def _differs_in_errors_alone(trial: Trial) -> bool:
+    """Whether all differences of a program are recorded, and all are errors of the gold."""
+    differences = trial.comparison.get("differences", [])
+    counted = sum(trial.comparison.get("difference_counts", {}).values())
+    return 0 < counted == len(differences) and all(
+        isinstance(difference["expected"], dict) and "error" in difference["expected"]
+        for difference in differences
+    )
 
 
 def _gives_a_value(trial: Trial) -> bool:
@@ -521,28 +634,73 @@ _ONE_SOURCE = "right solutions may differ here, and only one source says what is
 _NO_ANSWER = frozenset({Verdict.RE, Verdict.NO, Verdict.TLE, Verdict.MLE, Verdict.OLE, Verdict.IW})
 
 
-def _batches(ideas: Sequence[Idea]) -> Iterator[list[Idea]]:
-    """Batches of ideas that can be tried in one workbook, since no two change the same row."""
-    waiting: list[Idea] = []
-    rows: set[tuple[str, int]] = set()
+@dataclass
+class _Together:
+    """Ideas that are tried in one workbook.
+
+    Attributes:
+        ideas: they change different rows.
+        is_prepared: whether the next three are set.
+        edited: the input with all of them; None if it cannot be made.
+        problem: why it cannot.
+    """
+
+    ideas: tuple[Idea, ...]
+    is_prepared: bool = False
+    edited: Edited | None = None
+    problem: str = ""
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """What they change."""
+        return tuple(itertools.chain.from_iterable(idea.edits for idea in self.ideas))
+
+
+def _groups(ideas: Sequence[Idea]) -> Iterator[tuple[Idea, ...]]:
+    """Groups of ideas that can be tried in one workbook, since no two change the same row.
+
+    An idea joins the first group in which its rows are free, so groups come in the order of their
+    first ideas.
+    """
+    groups: list[tuple[list[Idea], set[tuple[str, int]]]] = []
     for idea in ideas:
         own = _rows_of(idea)
-        if not own:
-            yield [idea]
-            continue
-        if own & rows or len(waiting) == MAX_TOGETHER:
-            yield waiting
-            waiting, rows = [], set()
-        waiting.append(idea)
-        rows |= own
-    if waiting:
-        yield waiting
+        fitting = (
+            (group, rows)
+            for group, rows in groups
+            if own
+            and rows
+            and not own & rows
+            and len(group) < MAX_TOGETHER
+            and group[0].same_values == idea.same_values
+        )
+        group, rows = next(fitting, (None, None))
+        if group is None or rows is None:
+            groups.append(([idea], own))
+        else:
+            group.append(idea)
+            rows |= own
+    for group, _ in groups:
+        yield tuple(group)
+
+
+def _parts(ideas: tuple[Idea, ...], differing: Collection[tuple[str, int]]) -> list[_Together]:
+    """Ideas of which some make a program fail, in parts to be tried.
+
+    Those that change a row in which the program differs are tried one by one, the others together
+    once more; if that does not tell them apart, both halves are.
+    """
+    suspected = [idea for idea in ideas if _rows_of(idea) & frozenset(differing)]
+    others = tuple(idea for idea in ideas if idea not in suspected)
+    if suspected and others:
+        return [*(_Together((idea,)) for idea in suspected), _Together(others)]
+    half = (len(ideas) + 1) // 2
+    return [_Together(ideas[:half]), _Together(ideas[half:])]
 
 
 def _rows_of(idea: Idea) -> set[tuple[str, int]]:
     """The rows that an idea changes, if it is one that can be tried with others."""
-    is_alone = idea.disputed or idea.same_values or idea.twins or idea.carried
-    if is_alone or len(idea.edits) > MAX_TOGETHER:
+    if idea.twins or idea.carried or len(idea.edits) > MAX_EDITS_TOGETHER:
         return set()
     rows: set[tuple[str, int]] = set()
     for edit in idea.edits:

@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 
 from judge.annotate.answers import (
+    ProgramRuns,
     StoredCells,
     answer_of,
     gold_ranges,
     judge_workbooks,
-    run_on_workbook,
 )
 from judge.annotate.casebook import CaseData
 from judge.annotate.edit import apply_edits
@@ -24,7 +24,6 @@ from judge.annotate.relations import OnceEach, once_each
 from judge.annotate.rules import answers_apart
 from judge.annotate.strength import Trial
 from judge.annotate.tables import Kind, kind_of_value
-from judge.core.limits import Limits
 from judge.core.records.cases import CaseComparison
 from judge.core.submission import Origin, Submission
 from judge.core.task import Task
@@ -168,7 +167,7 @@ class SelfComparison:
         others: its other published cases.
         maker: computes and runs.
         rules: how answers are compared.
-        limits: bounds of each run.
+        runs: runs the programs.
     """
 
     def __init__(
@@ -178,13 +177,13 @@ class SelfComparison:
         others: Sequence[CaseData],
         maker: GoldMaker,
         rules: GradingRules,
-        limits: Limits,
+        runs: ProgramRuns,
     ) -> None:
         self._task = task
         self._base = base
         self._maker = maker
         self._judge = CaseJudge(maker.recalculator, rules)
-        self._limits = limits
+        self._runs = runs
         self._outputs: dict[tuple[str, bytes], bytes | None] = {}
         self._once: OnceEach | None = None
         self.golds: tuple[Values, ...] = ()
@@ -273,8 +272,7 @@ class SelfComparison:
         """The base case's gold with a program's answer in it; None if the program gives none."""
         key = (program.code or "", input_data)
         if key not in self._outputs:
-            with self._maker.sandbox.session() as session:
-                outcome = run_on_workbook(session, program, input_data, self._limits)
+            outcome = self._runs.outcome(program, input_data)
             data = outcome.answer.data if outcome.answer is not None else None
             self._outputs[key] = (
                 None if data is None else self._maker.answer_in(self._task, self._base.gold, data)

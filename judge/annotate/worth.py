@@ -10,8 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from judge.annotate.carried import RELATIONS
+from judge.annotate.edits import MergeCells
 from judge.annotate.gold_sources import FORMULAS, MIN_AGREEING, Proposal
 from judge.annotate.relations import RELATION_NAMES
+from judge.workbook.address import parse_cell
 from judge.workbook.editing.contents import SetCell
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from judge.annotate.suggest import Suggestion
 
 CONTRADICTS = "the program contradicts itself"
+DOUBTFUL = "the gold's own formulas are doubtful here"
 OTHER_VALUES = "other values"
 
 _GROUPS: Mapping[str, tuple[float, tuple[str, ...]]] = {
@@ -91,8 +94,15 @@ def by_likelihood(ideas: Iterable[Idea]) -> list[Idea]:
     return sorted(ideas, key=lambda idea: -likelihood(idea.mutator))
 
 
-def group_of(suggestion: Suggestion) -> str:
-    """The reason why a suggestion is one, which others share."""
+def group_of(suggestion: Suggestion, contradictions: Sequence[str] = ()) -> str:
+    """The reason why a suggestion is one, which others share.
+
+    Args:
+        suggestion: the suggestion.
+        contradictions: relations that the gold's formulas do not keep.
+    """
+    if doubt_of(suggestion, contradictions):
+        return DOUBTFUL
     name = suggestion.idea.mutator
     if name in RELATIONS or name in RELATION_NAMES:
         return CONTRADICTS
@@ -157,10 +167,35 @@ def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) ->
         for difference in differences
     ):
         return "gold and program only differ in how they say that there is no answer"
-    emptied = any(isinstance(edit, SetCell) and edit.content is None for edit in idea.edits)
+    emptied = _emptied_rows(idea)
     if emptied and all(_is_zero(difference["expected"]) for difference in differences):
         return "the gold's formulas take the blank for zero"
+    if emptied and all(
+        difference["actual"] in {None, ""}
+        and (difference["sheet"], row_of(difference["cell"])) in emptied
+        for difference in differences
+    ):
+        return "the program leaves a row blank whose cell is blank; the gold's formulas do not"
     return ""
+
+
+def _emptied_rows(idea: Idea) -> set[tuple[str, int]]:
+    """The rows in which an idea empties cells, or merges them into others."""
+    rows: set[tuple[str, int]] = set()
+    for edit in idea.edits:
+        if isinstance(edit, SetCell) and edit.content is None:
+            rows.add((edit.ref.sheet, edit.ref.row))
+        elif isinstance(edit, MergeCells):
+            rows |= {
+                (edit.sheet, row) for row in range(edit.window.min_row, edit.window.max_row + 1)
+            }
+    return rows
+
+
+def row_of(cell: str) -> int:
+    """The row of a cell's address in a record; 0 if it is not an address."""
+    at = parse_cell(cell)
+    return 0 if at is None else at[0]
 
 
 _NOT_FOUND = "#N/A"
@@ -194,6 +229,8 @@ def ranked(
 ) -> list[tuple[str, list[Suggestion]]]:
     """Suggestions by the reason that they share, the best group first, the best of each first.
 
+    Those whose gold is doubtful are a group of their own, the last.
+
     Args:
         suggestions: those that are shown.
         contradictions: relations that the gold's formulas do not keep.
@@ -204,5 +241,5 @@ def ranked(
         key=lambda suggestion: (-worth(suggestion, contradictions), suggestion.number),
     )
     for suggestion in ordered:
-        groups.setdefault(group_of(suggestion), []).append(suggestion)
-    return list(groups.items())
+        groups.setdefault(group_of(suggestion, contradictions), []).append(suggestion)
+    return sorted(groups.items(), key=lambda group: group[0] == DOUBTFUL)

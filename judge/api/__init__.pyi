@@ -32,6 +32,7 @@ from judge.api.runs import read_audit as read_audit
 from judge.api.suspecting import outputs_of as outputs_of
 from judge.api.suspecting import suspects as suspects
 from judge.api.tools import check_tools as check_tools
+from judge.api.trajectories import import_trajectories as import_trajectories
 from judge.api.trajectories import write_atif as write_atif
 from judge.cluster.certificates import make_certificates as make_certificates
 from judge.cluster.config import at_address as at_address

@@ -1,16 +1,18 @@
-"""Trajectories of agents: into the run of the workbooks that they left, and out as ATIF."""
+"""Trajectories of agents: into a run of their own or of finished workbooks, and out as ATIF."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from judge.core.conversation import plain_text
-from judge.core.records.runs import LayoutRecord
+from judge.core.records.runs import EpisodeOutput, LayoutRecord
 from judge.core.task import Task
 from judge.errors import StoreError, SubmissionError, UsageError
 from judge.files.documents import dump_json
@@ -18,11 +20,16 @@ from judge.files.media import PICTURE_SUFFIXES, PICTURES_FOLDER
 from judge.files.paths import GivenPath, as_path
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
-from judge.suites.layouts import trajectories_in
+from judge.inference.logs import empty_records, imported_run
+from judge.suites.file_pattern import folder_and_pattern
+from judge.suites.folders import regular_files
+from judge.suites.formats import is_output_name
+from judge.suites.layouts import PATTERN, Layout, outputs_in, trajectories_in
 from judge.suites.outputs import FoundOutputs
 from judge.suites.suite import Suite
 from judge.tools.atif import to_atif
 from judge.tools.episodes import (
+    SETTING,
     ToolEpisode,
     has_tool_episodes,
     read_definitions,
@@ -30,6 +37,7 @@ from judge.tools.episodes import (
 )
 from judge.tools.trajectories import (
     Trajectory,
+    is_trajectory,
     keep_trajectory,
     of_inspect,
     read_trajectory,
@@ -67,33 +75,163 @@ def take_trajectories(
     folder = as_path(folder)
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
     for task, sample, case, trajectory in _trajectories(folder, suite, layout, given):
-        path = outputs.of_sample(task.id, sample, case)
-        left = None if path is None else path.read_bytes()[:_MAX_WORKBOOK_BYTES]
-        own = next(each for each in task.cases if each.number == case)
-        before = own.input_path.read_bytes() if own.inputs else None
-        keep_trajectory(
-            store.path,
-            trajectory,
-            task_id=task.written_id,
-            sample=sample,
-            case=case,
-            output=left,
-            changed=left is not None and left != before,
-        )
+        left, changed = _left(task, case, outputs.of_sample(task.id, sample, case))
+        _keep(store, task, sample, case, trajectory, left, changed=changed)
         _add_to(attempts, task, sample, trajectory)
     if not attempts:
-        raise SubmissionError(
-            f"{folder}: no file matches --trajectories {given!r}",
-            hint="Give a pattern such as '{task}/trajectory.json', or a log of Inspect.",
-        )
+        raise _no_match(folder, "--trajectories", given)
     return list(attempts.values())
+
+
+def _no_match(folder: Path, option: str, given: str) -> SubmissionError:
+    return SubmissionError(
+        f"{folder}: no file matches {option} {given!r}",
+        hint="Give a pattern such as '{task}/trajectory.json', or a log of Inspect.",
+    )
+
+
+def _left(task: Task, case: int, path: Path | None) -> tuple[bytes | None, bool]:
+    """The workbook that was left for a case, and whether it differs from the input."""
+    if path is None:
+        return None, False
+    left = path.read_bytes()[:_MAX_WORKBOOK_BYTES]
+    own = next(each for each in task.cases if each.number == case)
+    return left, not own.inputs or left != own.input_path.read_bytes()
+
+
+def _keep(
+    store: RunDirectory,
+    task: Task,
+    sample: int,
+    case: int,
+    trajectory: Trajectory,
+    left: bytes | None,
+    *,
+    changed: bool,
+) -> Path:
+    return keep_trajectory(
+        store.path,
+        trajectory,
+        task_id=task.written_id,
+        sample=sample,
+        case=case,
+        output=left,
+        changed=changed,
+    ).path
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedTrajectories:
+    """The result of an import.
+
+    Attributes:
+        submissions: samples of tasks that have a trajectory or a workbook.
+        trajectories: how many trajectories were imported.
+        workbooks: how many workbooks were.
+    """
+
+    submissions: int
+    trajectories: int
+    workbooks: int
+
+
+def import_trajectories(
+    given: str,
+    outputs: str | None,
+    suite: Suite,
+    source: str,
+    store: RunDirectory,
+    ids: Collection[str] | None = None,
+) -> ImportedTrajectories:
+    """Makes a run out of trajectories and workbooks of another agent, as if it had just ended.
+
+    Args:
+        given: path of the trajectories, with the fields of a pattern; or of a log of Inspect.
+        outputs: path of the workbooks, with fields; None for those next to the trajectories that
+            are named as outputs.
+        suite: the suite that they answer.
+        source: where the suite is loaded from, for run.json.
+        store: the run's directory, which must hold no submissions yet.
+        ids: the tasks to import; None for all.
+
+    Raises:
+        UsageError: a pattern cannot be read, or an id is not of the suite.
+        SubmissionError: there is no trajectory, or a file is none.
+        StoreError: the directory holds submissions, or cannot be written.
+    """
+    suite = suite.select(sorted(ids or ()))
+    folder, pattern = folder_and_pattern(given)
+    found = _workbooks(folder, outputs, suite)
+    named = given if _is_log(given) else pattern
+    attempts: dict[tuple[str, int], dict[str, Any]] = {}
+    left: dict[tuple[str, int], dict[str, EpisodeOutput]] = defaultdict(dict)
+    count = 0
+    with empty_records(store) as records:
+        layout = Layout(PATTERN, pattern).record()
+        for task, sample, case, trajectory in _trajectories(folder, suite, layout, named):
+            data, changed = _left(task, case, found.of_sample(task.id, sample, case))
+            path = _keep(store, task, sample, case, trajectory, data, changed=changed)
+            left[task.id, sample][str(case)] = {
+                **_output_of(store, data, changed=changed),
+                "ended": trajectory.ended or "",
+                "turns": len(trajectory.turns),
+                "steps": sum(len(turn["calls"]) for turn in trajectory.turns),
+                "episode": f"{path.parent.name}/{path.name}",
+            }
+            _add_to(attempts, task, sample, trajectory)
+            count += 1
+        if not count:
+            raise _no_match(folder, "--import-trajectory", given)
+        for task in suite.tasks:
+            for sample in found.samples_of(task.id):
+                for case in (own.number for own in task.cases):
+                    data, changed = _left(task, case, found.of_sample(task.id, sample, case))
+                    record = _output_of(store, data, changed=changed)
+                    left[task.id, sample].setdefault(str(case), record)
+        agents = sorted({str(attempt["agent"]) for attempt in attempts.values()})
+        models = sorted({str(one["model"]) for one in attempts.values() if one["model"]})
+        setting = SETTING + ", ".join(agents)
+        for (task_id, sample), by_case in left.items():
+            task = suite.task(task_id)
+            took = attempts.get((task_id, sample), {})
+            facts = {name: value for name, value in took.items() if name != "agent"}
+            facts |= {"id": task.written_id, "sample": sample, "instruction_type": task.kind}
+            records.append_submission({**facts, "setting": setting, "outputs": by_case})
+        run = imported_run(
+            Path(given), suite, source, model=", ".join(models) or None, setting=setting
+        )
+        store.write_run(run)
+    books = sum(one["sha256"] is not None for outputs in left.values() for one in outputs.values())
+    return ImportedTrajectories(len(left), count, books)
+
+
+def _workbooks(folder: Path, outputs: str | None, suite: Suite) -> FoundOutputs:
+    """The workbooks that were left with trajectories."""
+    if outputs is not None:
+        folder, pattern = folder_and_pattern(outputs)
+        return outputs_in(folder, suite, Layout(PATTERN, pattern).record())
+    if any(is_output_name(path.name) for path in regular_files(folder)):
+        return outputs_in(folder, suite, Layout().record())
+    return FoundOutputs(suite, (), {})
+
+
+def _output_of(store: RunDirectory, data: bytes | None, *, changed: bool) -> EpisodeOutput:
+    """The record of the workbook that was left for a case, which is kept in the run."""
+    return {
+        "sha256": None if data is None else store.put_workbook(data),
+        "bytes": len(data or b""),
+        "name": "output.xlsx",
+        "gui_only": False,
+        "changed": changed,
+        "problem": "" if data is not None else "the agent left no workbook",
+    }
 
 
 def _trajectories(
     folder: Path, suite: Suite, layout: LayoutRecord | None, given: str
 ) -> Iterator[tuple[Task, int, int, Trajectory]]:
-    log = Path(given)
-    if log.suffix in {".eval", ".json"} and log.is_file():
+    if _is_log(given):
+        log = Path(given)
         from judge.inference.inspect_logs import raw_samples  # noqa: PLC0415  few runs have one
 
         for header, sample in raw_samples(log):
@@ -109,6 +247,12 @@ def _trajectories(
         if case not in {each.number for each in task.cases}:
             raise SubmissionError(f"{path}: there is no case {case} of task {task_id}")
         yield task, number, case, read_trajectory(path)
+
+
+def _is_log(given: str) -> bool:
+    """Whether a log of Inspect is named, and no pattern."""
+    log = Path(given)
+    return log.suffix in {".eval", ".json"} and log.is_file() and not is_trajectory(log)
 
 
 def _add_to(

@@ -13,14 +13,14 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from judge import annotate as annotation
 from judge import api
 from judge.api.options import ScoreOptions, cores
-from judge.cli.help import HelpCommand, LazyGroup, OneOf
+from judge.cli.help import HelpCommand, OneOf
 from judge.cli.options import (
     json_option,
     limit_options,
@@ -50,53 +50,6 @@ if TYPE_CHECKING:
     from judge.core.task import Task
 
     Pairs = list[tuple[Task, Submission]]
-
-
-# name -> (module, attribute, one line for the overview), imported when called
-COMMANDS: dict[str, tuple[str, str, str]] = {
-    "page": ("judge.cli.annotate", "page", "Open the page for a task (or: SUITE TASK)."),
-    "add": ("judge.cli.annotate", "add", "Make a new case from an old one."),
-    "set": ("judge.cli.annotate", "set_cells", "Change cells of a case or a draft."),
-    "drafts": ("judge.cli.annotate", "drafts", "Show what is being worked on."),
-    "discard": ("judge.cli.annotate", "discard", "End a draft without saving it."),
-    "remove": ("judge.cli.annotate", "remove", "Take back the last save of a case."),
-    "log": ("judge.cli.annotate", "log", "Show who saved what, and what moved."),
-    "check": ("judge.cli.annotate", "check", "Check cases against the manual's rules."),
-    "suggest": ("judge.cli.annotate_suggest", "suggest", "Suggest corner cases, with golds."),
-    "strength": ("judge.cli.annotate", "strength", "Show how strong the cases are."),
-}
-
-DEFAULT = "page"
-"""The command to run if none is named: ``judge annotate SUITE TASK``."""
-
-
-class AnnotateGroup(LazyGroup):
-    """The commands, of which one need not be named."""
-
-    commands_by_title: ClassVar = {"Commands": COMMANDS}
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Treats a first word that is not a command as a suite, and opens its page."""
-        if args and args[0] not in COMMANDS and DEFAULT in COMMANDS:
-            args = [DEFAULT, *args]
-        return super().resolve_command(ctx, args)
-
-
-@click.group(
-    cls=AnnotateGroup,
-    examples=(
-        "annotate mysuite/ 1 --reference right.py",
-        "annotate suggest mysuite/ 1 --reference right.py",
-    ),
-)
-def annotate() -> None:
-    """Make test cases for the tasks of a suite, and measure how strong they are.
-
-    SUITE is the folder that the cases are saved in. A name such as `sample` will do where nothing
-    is saved.
-    """
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -255,11 +255,11 @@ def _show_all(suggestions: Sequence[Suggestion], options: dict[str, Any], search
         for suggestion in group:
             rank += 1
             doubt = annotation.doubt_of(suggestion, search.contradictions)
-            _show(suggestion, rank, doubt, as_json=options["as_json"])
+            _show(suggestion, rank, doubt, reason, as_json=options["as_json"])
     if options["show_all"]:
         for suggestion in suggestions:
             if suggestion.rejected:
-                _show(suggestion, 0, "", as_json=options["as_json"])
+                _show(suggestion, 0, "", "", as_json=options["as_json"])
     if not options["as_json"]:
         _summarise(suggestions, options)
     _say_left_out(suggestions)
@@ -425,9 +425,10 @@ def _say_left_out(suggestions: Sequence[Suggestion]) -> None:
         )
 
 
-def _show(suggestion: Suggestion, rank: int, doubt: str, *, as_json: bool) -> None:
+def _show(suggestion: Suggestion, rank: int, doubt: str, group: str, *, as_json: bool) -> None:
     if as_json:
-        document = _document(suggestion) | {"rank": rank or None, "doubtful": doubt}
+        facts = {"rank": rank or None, "doubtful": doubt, "group": group}
+        document = _document(suggestion) | facts
         click.echo(json.dumps(document, ensure_ascii=False))
         return
 
@@ -486,7 +487,6 @@ def _document(suggestion: Suggestion) -> dict[str, Any]:
     return {
         "number": suggestion.number,
         "state": suggestion.state,
-        "group": annotation.group_of(suggestion) if suggestion.number else "",
         "mutator": suggestion.idea.mutator,
         "title": suggestion.idea.title,
         "edits": [annotation.edit_to_json(edit) for edit in suggestion.idea.edits],

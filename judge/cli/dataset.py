@@ -20,8 +20,7 @@ from rich import progress
 
 from judge import api
 from judge.api.infer_options import InferOptions
-from judge.cli import checklists, dataset_authoring
-from judge.cli.help import HelpCommand, HelpGroup
+from judge.cli.help import HelpCommand
 from judge.cli.options import (
     by_option,
     corrections_options,
@@ -52,24 +51,7 @@ if TYPE_CHECKING:
 _WIDTH = 70
 
 
-@click.group(
-    cls=HelpGroup,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    examples=(
-        "dataset list",
-        "dataset show sample 1001",
-        "dataset fetch spreadsheetbench-verified-400",
-    ),
-)
-def dataset() -> None:
-    """List, show, validate, fetch and write suites.
-
-    A SUITE is a folder, a .tar.gz, a dataset.json or suite.json, or a name: `sample` ships with
-    the judge, and `judge dataset list` names the published ones.
-    """
-
-
-@dataset.command("list", examples=("dataset list", "dataset list sample"))
+@click.command("list", cls=HelpCommand, examples=("dataset list", "dataset list sample"))
 @click.argument("suite", required=False)
 @json_option()
 def list_(suite: str | None, as_json: bool) -> None:
@@ -95,7 +77,7 @@ def list_(suite: str | None, as_json: bool) -> None:
     click.echo(f"{len(loaded.tasks)} tasks, {loaded.case_count} cases ({loaded.format})")
 
 
-@dataset.command(examples=("dataset show sample 1001",))
+@click.command(cls=HelpCommand, examples=("dataset show sample 1001",))
 @click.argument("suite")
 @click.argument("task_id", metavar="TASK")
 @json_option()
@@ -122,7 +104,7 @@ def show(suite: str, task_id: str, as_json: bool) -> None:
     print_table(shown)
 
 
-@dataset.command(examples=("dataset stats sample",))
+@click.command(cls=HelpCommand, examples=("dataset stats sample",))
 @click.argument("suite")
 @json_option()
 def stats(suite: str, as_json: bool) -> None:
@@ -148,7 +130,7 @@ def stats(suite: str, as_json: bool) -> None:
     print_table(shown)
 
 
-@dataset.command(examples=("dataset validate mysuite/",))
+@click.command(cls=HelpCommand, examples=("dataset validate mysuite/",))
 @click.argument("suite")
 @corrections_options
 @json_option()
@@ -184,7 +166,7 @@ def validate(suite: str, as_json: bool, **options: Any) -> None:
         )
 
 
-@dataset.command(examples=("dataset fetch spreadsheetbench-verified-400",))
+@click.command(cls=HelpCommand, examples=("dataset fetch spreadsheetbench-verified-400",))
 @click.argument("name")
 @option(
     "--from",
@@ -473,16 +455,3 @@ def _summarise(triaged: Sequence[TriagedPost]) -> None:
 
 def _read(path: Path) -> str:
     return read_text(path, UsageError)
-
-
-for _command in (
-    dataset_authoring.new,
-    dataset_authoring.add_task,
-    dataset_authoring.edit_task,
-    dataset_authoring.review,
-    dataset_authoring.export,
-    checklists.export_rewardkit,
-    checklists.import_rewardkit,
-    triage,
-):
-    dataset.add_command(_command)

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 
@@ -164,18 +164,25 @@ class HelpGroup(HelpCommand, click.Group):
 class LazyGroup(HelpGroup):
     """A group whose commands are imported when they are called, not for its own help.
 
-    Attributes:
-        commands_by_title: title of the overview -> name of a command -> its module, its attribute
-            there, and one line for the overview.
+    Args:
+        rows: title of the overview -> name of a command -> its module, its attribute there, and
+            one line for the overview.
+        attributes: as for :class:`HelpGroup`.
     """
 
-    commands_by_title: ClassVar[Mapping[str, Mapping[str, tuple[str, str, str]]]] = {}
+    def __init__(
+        self,
+        *names: Any,
+        rows: Mapping[str, Mapping[str, tuple[str, str, str]]],
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*names, **attributes)
+        self._rows = rows
 
     @property
     def lazy(self) -> dict[str, tuple[str, str, str]]:
         """Name of a command -> its module, its attribute there, and one line for the overview."""
-        titles = self.commands_by_title.values()
-        return {name: entry for commands in titles for name, entry in commands.items()}
+        return {name: row for rows in self._rows.values() for name, row in rows.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Names of all commands."""
@@ -197,7 +204,7 @@ class LazyGroup(HelpGroup):
         """Writes the overview without importing any command."""
         del ctx
         width = max(map(len, self.lazy))
-        for title, commands in self.commands_by_title.items():
+        for title, commands in self._rows.items():
             with formatter.section(title):
                 formatter.write_dl(
                     [(name.ljust(width), entry[2]) for name, entry in commands.items()]

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 # What the command does besides, or instead of, asking.
 _NOT_INFERENCE = (
-    *("score", "dry_run", "import_log", "import_inspect", "export_log", "as_json", "quiet"),
+    *("score", "dry_run", "import_log", "import_inspect", "import_trajectory", "import_outputs"),
+    *("export_log", "as_json", "quiet"),
 )
 _PATH = click.Path(path_type=Path)
 
@@ -62,6 +63,12 @@ _PATH = click.Path(path_type=Path)
         help="Make a run out of a conv_*.jsonl; ask nothing.")  # fmt: skip
 @option("--import-inspect", type=_PATH, metavar="LOG", section=Section.ELSEWHERE,
         help="Make a run out of a log of Inspect (.eval); ask nothing.")  # fmt: skip
+@option("--import-trajectory", metavar="PATTERN", section=Section.ELSEWHERE,
+        help="Make a run out of what another agent did, such as 'runs/{task}/{task}.traj'; ask "
+        "nothing.")  # fmt: skip
+@option("--import-outputs", metavar="PATTERN", section=Section.ELSEWHERE,
+        help="Where the workbooks are that it left [next to the trajectories, named like outputs]."
+        )  # fmt: skip
 @option("--export-log", type=_PATH, section=Section.ELSEWHERE,
         help="Write the run in --out as a conv_*.jsonl.")  # fmt: skip
 @options_of(InferOptions)
@@ -95,7 +102,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
             err=True,
         )
     if resumed.taken:
-        imports = shown["import_log"] or shown["import_inspect"]
+        imports = any(value for name, value in shown.items() if name.startswith("import_"))
         resumed = ask_for_word(resumed, asks_model=not imports)
     if shown["import_log"]:
         _import(resumed.options, shown["import_log"], as_json=shown["as_json"])
@@ -103,6 +110,11 @@ def infer(context: click.Context, /, **options: Any) -> None:
     if shown["import_inspect"]:
         _import_inspect(resumed.options, shown["import_inspect"], as_json=shown["as_json"])
         return
+    if shown["import_trajectory"]:
+        _import_trajectory(resumed.options, shown)
+        return
+    if shown["import_outputs"]:
+        raise UsageError("--import-outputs belongs to --import-trajectory")
     planned = api.make_plan(resumed)
     if shown["dry_run"]:
         dry = api.dry_run(planned.plan)
@@ -252,6 +264,28 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
             f"{log}: {', and '.join(lacking)}; they have no submission",
             hint=f"inspect eval-retry {log} repeats them. Then import the new log with another "
             "--out.",
+        )
+
+
+def _import_trajectory(options: InferOptions, shown: Mapping[str, Any]) -> None:
+
+    given, outputs = shown["import_trajectory"], shown["import_outputs"]
+    source = str(options.dataset or "sample")
+    suite = api.load_suite(source)
+    out = Path(options.out or Path("results") / "trajectories")
+    ids = split_ids(options.ids) or None
+    with api.RunDirectory(out) as store:
+        done = api.import_trajectories(given, outputs, suite, api.whole_source(source), store, ids)
+    if shown["as_json"]:
+        _print_json({**asdict(done), "results": str(out)})
+        return
+    click.echo(
+        f"{done.trajectories} trajectories and {done.workbooks} workbooks imported; to grade: "
+        f"judge score {out}"
+    )
+    if not done.workbooks:
+        click.echo(
+            "no workbook is there, so nothing can be solved: --import-outputs PATTERN", err=True
         )
 
 

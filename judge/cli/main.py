@@ -66,7 +66,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "Suites": {
         "dataset": (
-            "judge.cli.dataset",
+            "judge.cli.groups",
             "dataset",
             "List, show, validate, fetch and write suites.",
         ),
@@ -75,7 +75,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
             "verify",
             "Check a suite: golds, untouched inputs, formulas.",
         ),
-        "annotate": ("judge.cli.annotate", "annotate", "Make test cases, check and measure them."),
+        "annotate": ("judge.cli.groups", "annotate", "Make test cases, check and measure them."),
         "hack": ("judge.cli.hack", "hack", "Break accepted solutions with your own workbook."),
     },
     "Workbooks": {
@@ -105,14 +105,9 @@ COMMANDS = {name: row for rows in COMMANDS_BY_TITLE.values() for name, row in ro
 """The same by name alone."""
 
 
-class Overview(LazyGroup):
-    """All commands, by what they are for."""
-
-    commands_by_title = COMMANDS_BY_TITLE
-
-
 @click.group(
-    cls=Overview,
+    cls=LazyGroup,
+    rows=COMMANDS_BY_TITLE,
     context_settings={"help_option_names": ["-h", "--help"]},
     examples=("score solutions.jsonl --dataset sample", "view results/", "doctor"),
 )

@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.groups import admin
 from judge.cli.help import HelpGroup
 from judge.cli.options import option, options_of
 from judge.core.option import Section, options_in
-from judge.errors import UsageError
-from judge.serve.options import ListenOptions, PlaceOptions, SlotOptions
+from judge.serve.options import ListenOptions, PlaceOptions, SlotOptions, check_installed
 
 if TYPE_CHECKING:
     from judge.serve.context import Server
-
-_PACKAGES = ("fastapi", "sqlalchemy", "alembic", "multipart", "prometheus_client")
-
-
-def check_installed() -> None:
-    """Checks that the packages of the server are there.
-
-    Raises:
-        UsageError: one of them is missing; the hint names the extra.
-    """
-    for package in _PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            raise UsageError(
-                f"judge serve needs {package}, which is not installed",
-                hint="python -m pip install 'sheetjudge[serve]'",
-            )
 
 
 def of_kind(kind: type[Any], options: dict[str, Any]) -> Any:
@@ -119,11 +102,4 @@ def _tell(server: Server, code: str | None, address: str) -> None:
         click.echo(line)
 
 
-def _add_admin() -> None:
-    import judge.cli.serve_operations  # noqa: F401, PLC0415  adds its commands to the group
-    from judge.cli.serve_admin import admin  # noqa: PLC0415  it takes options from here
-
-    serve.add_command(admin)
-
-
-_add_admin()
+serve.add_command(admin)

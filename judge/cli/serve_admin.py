@@ -7,21 +7,57 @@ import getpass
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import click
+import sqlalchemy as sa
 
-from judge.cli.help import HelpGroup
+from judge.cli.help import HelpCommand
 from judge.cli.options import option, options_of, together
 from judge.cli.output import print_table, table
 from judge.console import print_label
 from judge.errors import UsageError
+from judge.serve.access.accounts import (
+    account_named,
+    add_member,
+    change_account,
+    create_account,
+    create_sign_in,
+    create_token,
+)
+from judge.serve.boards.guesses import leak_lines
+from judge.serve.boards.probing import probing_lines, probing_of
+from judge.serve.boards.ties import Metric
+from judge.serve.boards.versions import NewBoard
+from judge.serve.catalog import (
+    NewPhase,
+    NewSuite,
+    add_phase,
+    add_revision,
+    check_suite,
+    name_role,
+    set_phase_state,
+    suite_named,
+)
+from judge.serve.context import ADDRESS, Server
 from judge.serve.options import LOOPBACK, PlaceOptions
-
-if TYPE_CHECKING:
-    from judge.serve.context import Server
-    from judge.serve.store.database import Actor
+from judge.serve.pages.account import OIDC
+from judge.serve.queue.checking import changed_revisions, faults_of
+from judge.serve.queue.conditions import set_setting
+from judge.serve.queue.dispatcher import MAINTENANCE
+from judge.serve.running import opened
+from judge.serve.store import tables as t
+from judge.serve.store.database import Actor, all_rows
+from judge.serve.store.words import (
+    AccountKind,
+    Level,
+    PhaseState,
+    Role,
+    Scope,
+    SuiteRole,
+    Visibility,
+)
 
 _PLACE = options_of(PlaceOptions)
 _PHASE_TIMES = together(
@@ -33,11 +69,6 @@ _PHASE_TIMES = together(
 @contextlib.contextmanager
 def server_of(options: dict[str, Any]) -> Iterator[Server]:
     """The server that the options name, taken out of them."""
-    from judge.cli.serve import check_installed  # noqa: PLC0415  it imports this module
-
-    check_installed()
-    from judge.serve.running import opened  # noqa: PLC0415  `--help` needs none of it
-
     place = PlaceOptions(data=options.pop("data"), database=options.pop("database"))
     try:
         with opened(place) as made:
@@ -48,31 +79,10 @@ def server_of(options: dict[str, Any]) -> Iterator[Server]:
 
 def acting() -> Actor:
     """Who administers, for the audit log."""
-    from judge.serve.store.database import Actor  # noqa: PLC0415  as above
-
     return Actor(f"admin:{getpass.getuser()}"[:80])
 
 
-@click.group(
-    cls=HelpGroup,
-    examples=(
-        "serve admin account add ann --data judge-data",
-        "serve admin token ann --scope submit --scope read --data judge-data",
-        "serve admin suite add budget ./my-suite --data judge-data",
-        "serve admin phase add budget-open budget --data judge-data",
-        "serve admin board add budget budget-open --data judge-data",
-    ),
-)
-def admin() -> None:
-    """Administer a server, on the machine that has its data folder."""
-
-
-@admin.group(cls=HelpGroup, examples=("serve admin account add ann",))
-def account() -> None:
-    """Accounts: people, teams and services."""
-
-
-@account.command("add", examples=("serve admin account add ann --role author",))
+@click.command("add", cls=HelpCommand, examples=("serve admin account add ann --role author",))
 @click.argument("name")
 @option("--kind", type=click.Choice(["person", "team", "service"]), default="person")
 @option(
@@ -88,32 +98,24 @@ def account_add(
     name: str, kind: str, roles: tuple[str, ...], members: tuple[str, ...], **options: Any
 ) -> None:
     """Make an account."""
-    with server_of(options) as server:
-        from judge.serve.access.accounts import (  # noqa: PLC0415  as above
-            account_named,
-            add_member,
-            create_account,
+    with server_of(options) as server, server.database.writing(acting()) as transaction:
+        made = create_account(
+            transaction, name, kind=AccountKind(kind), roles=[Role(role) for role in roles]
         )
-        from judge.serve.store.words import AccountKind, Role  # noqa: PLC0415
-
-        with server.database.writing(acting()) as transaction:
-            made = create_account(
-                transaction, name, kind=AccountKind(kind), roles=[Role(role) for role in roles]
-            )
-            for member in members:
-                person = account_named(transaction.connection, member)
-                add_member(transaction, made, person["id"])
+        for member in members:
+            person = account_named(transaction.connection, member)
+            add_member(transaction, made, person["id"])
     click.echo(made)
 
 
-@account.command("list", examples=("serve admin account list",))
+@click.command("list", cls=HelpCommand, examples=("serve admin account list",))
 @_PLACE
 def account_list(**options: Any) -> None:
     """List the accounts."""
     _list(options, "account", ("name", "kind", "state", "waiting", "running", "concurrency", "id"))
 
 
-@account.command("set", examples=("serve admin account set ann --state blocked",))
+@click.command("set", cls=HelpCommand, examples=("serve admin account set ann --state blocked",))
 @click.argument("name")
 @option("--state", type=click.Choice(["pending", "active", "blocked"]))
 @option("--concurrency", type=click.IntRange(0, 1000), help="Judgings of it at a time.")
@@ -122,15 +124,12 @@ def account_set(name: str, state: str | None, concurrency: int | None, **options
     """Block or activate an account, or change how many judgings of it go on at a time."""
     if state is None and concurrency is None:
         raise UsageError("nothing to set", hint="Give --state or --concurrency.")
-    with server_of(options) as server:
-        from judge.serve.access.accounts import account_named, change_account  # noqa: PLC0415
-
-        with server.database.writing(acting()) as transaction:
-            row = account_named(transaction.connection, name)
-            change_account(transaction, row, state=state, concurrency=concurrency)
+    with server_of(options) as server, server.database.writing(acting()) as transaction:
+        row = account_named(transaction.connection, name)
+        change_account(transaction, row, state=state, concurrency=concurrency)
 
 
-@admin.command(examples=("serve admin token ann --scope submit --scope read",))
+@click.command(cls=HelpCommand, examples=("serve admin token ann --scope submit --scope read",))
 @click.argument("account")
 @option(
     "--scope",
@@ -146,18 +145,14 @@ def account_set(name: str, state: str | None, concurrency: int | None, **options
 @_PLACE
 def token(account: str, scopes: tuple[str, ...], days: int, name: str, **options: Any) -> None:
     """Make a token of ACCOUNT, and print it; it is not kept."""
-    with server_of(options) as server:
-        from judge.serve.access.accounts import account_named, create_token  # noqa: PLC0415
-        from judge.serve.store.words import Scope  # noqa: PLC0415
-
-        with server.database.writing(acting()) as transaction:
-            row = account_named(transaction.connection, account)
-            chosen = [Scope(scope) for scope in scopes]
-            _, text = create_token(transaction, row["id"], name, chosen, days=days)
+    with server_of(options) as server, server.database.writing(acting()) as transaction:
+        row = account_named(transaction.connection, account)
+        chosen = [Scope(scope) for scope in scopes]
+        _, text = create_token(transaction, row["id"], name, chosen, days=days)
     click.echo(text)
 
 
-@admin.command(examples=("serve admin link operator",))
+@click.command(cls=HelpCommand, examples=("serve admin link operator",))
 @click.argument("account")
 @_PLACE
 def link(account: str, **options: Any) -> None:
@@ -166,9 +161,6 @@ def link(account: str, **options: Any) -> None:
     It has the address at which the server was last started.
     """
     with server_of(options) as server:
-        from judge.serve.access.accounts import account_named, create_sign_in  # noqa: PLC0415
-        from judge.serve.context import ADDRESS  # noqa: PLC0415  as above
-
         with server.database.writing(acting()) as transaction:
             row = account_named(transaction.connection, account)
             code = create_sign_in(transaction, row["id"])
@@ -178,12 +170,11 @@ def link(account: str, **options: Any) -> None:
     click.echo(f"{address or ''}/sign-in?code={code}")
 
 
-@admin.group(cls=HelpGroup, examples=("serve admin suite add budget ./my-suite",))
-def suite() -> None:
-    """Suites and their revisions."""
-
-
-@suite.command("add", examples=("serve admin suite add budget ./my-suite --hidden 17 --hidden 18",))
+@click.command(
+    "add",
+    cls=HelpCommand,
+    examples=("serve admin suite add budget ./my-suite --hidden 17 --hidden 18",),
+)
 @click.argument("name")
 @click.argument("source")
 @option("--corrections", type=click.Path(exists=True, dir_okay=False, path_type=Path))
@@ -207,10 +198,6 @@ def suite_add(name: str, source: str, unchecked: bool, **options: Any) -> None:
     The files are copied into the data folder, and never changed there.
     """
     with server_of(options) as server:
-        from judge.serve.access.accounts import account_named  # noqa: PLC0415  as above
-        from judge.serve.catalog import NewSuite, add_revision, check_suite  # noqa: PLC0415
-        from judge.serve.store.words import Level, Visibility  # noqa: PLC0415
-
         corrections = options.pop("corrections")
         hidden = check_suite(source, corrections, options.pop("hidden"), verify=not unchecked)
         levels = dict(_pair(text) for text in options.pop("level"))
@@ -236,36 +223,28 @@ def suite_add(name: str, source: str, unchecked: bool, **options: Any) -> None:
     click.echo(f"{name}: revision {row['number']}, {row['cases']} cases, {row['digest']}")
 
 
-@suite.command("list", examples=("serve admin suite list",))
+@click.command("list", cls=HelpCommand, examples=("serve admin suite list",))
 @_PLACE
 def suite_list(**options: Any) -> None:
     """List the suites."""
     _list(options, "suite", ("name", "title", "visibility", "levels", "id"))
 
 
-@suite.command("name", examples=("serve admin suite name budget ann reviewer",))
+@click.command("name", cls=HelpCommand, examples=("serve admin suite name budget ann reviewer",))
 @click.argument("suite")
 @click.argument("account")
 @click.argument("role", type=click.Choice(["author", "reviewer"]))
 @_PLACE
 def suite_name(suite: str, account: str, role: str, **options: Any) -> None:
     """Name ACCOUNT as an author or a reviewer of SUITE."""
-    with server_of(options) as server:
-        from judge.serve.access.accounts import account_named  # noqa: PLC0415  as above
-        from judge.serve.catalog import name_role  # noqa: PLC0415
-        from judge.serve.store.words import SuiteRole  # noqa: PLC0415
-
-        with server.database.writing(acting()) as transaction:
-            row = account_named(transaction.connection, account)
-            name_role(transaction, suite, row["id"], SuiteRole(role))
+    with server_of(options) as server, server.database.writing(acting()) as transaction:
+        row = account_named(transaction.connection, account)
+        name_role(transaction, suite, row["id"], SuiteRole(role))
 
 
-@admin.group(cls=HelpGroup, examples=("serve admin phase add budget-open budget",))
-def phase() -> None:
-    """Phases: when, and how often, a suite takes submissions."""
-
-
-@phase.command("add", examples=("serve admin phase add budget-open budget --per-day 3",))
+@click.command(
+    "add", cls=HelpCommand, examples=("serve admin phase add budget-open budget --per-day 3",)
+)
 @click.argument("name")
 @click.argument("suite")
 @option("--split", default="public", show_default=True)
@@ -275,26 +254,17 @@ def phase() -> None:
 @_PLACE
 def phase_add(name: str, suite: str, **options: Any) -> None:
     """Add the phase NAME to SUITE."""
-    with server_of(options) as server:
-        from judge.serve.catalog import NewPhase, add_phase  # noqa: PLC0415  as above
-
-        with server.database.writing(acting()) as transaction:
-            click.echo(add_phase(transaction, NewPhase(name, suite, **options)))
+    with server_of(options) as server, server.database.writing(acting()) as transaction:
+        click.echo(add_phase(transaction, NewPhase(name, suite, **options)))
 
 
-@phase.command("set", examples=("serve admin phase set budget-open published",))
+@click.command("set", cls=HelpCommand, examples=("serve admin phase set budget-open published",))
 @click.argument("name")
 @click.argument("state", type=click.Choice(["planned", "open", "closed", "published", "by-time"]))
 @_PLACE
 def phase_set(name: str, state: str, **options: Any) -> None:
     """Open, close or publish a phase by hand, or leave it to its times again."""
     with server_of(options) as server:
-        import sqlalchemy as sa  # noqa: PLC0415  as above
-
-        from judge.serve.catalog import set_phase_state  # noqa: PLC0415
-        from judge.serve.store import tables as t  # noqa: PLC0415
-        from judge.serve.store.words import PhaseState  # noqa: PLC0415
-
         chosen = None if state == "by-time" else PhaseState(state)
         with server.database.writing(acting()) as transaction:
             set_phase_state(transaction, name, chosen)
@@ -303,19 +273,16 @@ def phase_set(name: str, state: str, **options: Any) -> None:
             server.shared["boards"].renew(transaction, row["id"], f"the phase is {state}")
 
 
-@phase.command("list", examples=("serve admin phase list",))
+@click.command("list", cls=HelpCommand, examples=("serve admin phase list",))
 @_PLACE
 def phase_list(**options: Any) -> None:
     """List the phases."""
     _list(options, "phase", ("name", "split", "state", "opens", "closes", "per_day", "in_total"))
 
 
-@admin.group(cls=HelpGroup, examples=("serve admin board add budget budget-open",))
-def board() -> None:
-    """Boards of phases."""
-
-
-@board.command("add", examples=("serve admin board add budget budget-open --metric soft",))
+@click.command(
+    "add", cls=HelpCommand, examples=("serve admin board add budget budget-open --metric soft",)
+)
 @click.argument("name")
 @click.argument("phase")
 @option("--title", default="", help="For people [NAME].")
@@ -332,19 +299,17 @@ def board() -> None:
 def board_add(name: str, phase: str, metric: str, **options: Any) -> None:
     """Add the board NAME of PHASE; its conditions are those of now."""
     with server_of(options) as server:
-        from judge.serve.boards.ties import Metric  # noqa: PLC0415  as above
-        from judge.serve.boards.versions import NewBoard  # noqa: PLC0415
-
         new = NewBoard(name, phase, metric=Metric(metric), **options)
         with server.database.writing(acting()) as transaction:
             click.echo(server.shared["boards"].add(transaction, new))
 
 
-@admin.command(
+@click.command(
+    cls=HelpCommand,
     examples=(
         "serve admin oidc https://id.example.org --client judge --secret-file key",
         "serve admin oidc off",
-    )
+    ),
 )
 @click.argument("issuer")
 @option("--client", default="", metavar="ID", help="Of this server at the provider.")
@@ -371,16 +336,12 @@ def oidc(issuer: str, client: str, secret_file: Path | None, title: str, **optio
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{secret_file}: cannot be read as text") from error
         value = {"issuer": issuer, "client": client, "secret": secret, "title": title or host}
-    with server_of(options) as server:
-        from judge.serve.pages.account import OIDC  # noqa: PLC0415  as above
-        from judge.serve.queue.conditions import set_setting  # noqa: PLC0415
-
-        with server.database.writing(acting()) as transaction:
-            set_setting(transaction, OIDC, value)
-            transaction.event("oidc", OIDC, after="off" if value is None else "on")
+    with server_of(options) as server, server.database.writing(acting()) as transaction:
+        set_setting(transaction, OIDC, value)
+        transaction.event("oidc", OIDC, after="off" if value is None else "on")
 
 
-@admin.command(examples=("serve admin leak budget --submissions 150",))
+@click.command(cls=HelpCommand, examples=("serve admin leak budget --submissions 150",))
 @click.argument("suite")
 @option(
     "--submissions",
@@ -397,13 +358,11 @@ def leak(suite: str, submissions: int, **options: Any) -> None:
     golds can be guessed (docs/leaderboards.md).
     """
     with server_of(options) as server:
-        from judge.serve.boards.guesses import leak_lines  # noqa: PLC0415  as above
-
         for line in leak_lines(server, suite, submissions):
             click.echo(line)
 
 
-@admin.command(examples=("serve admin probing budget",))
+@click.command(cls=HelpCommand, examples=("serve admin probing budget",))
 @click.argument("suite")
 @_PLACE
 def probing(suite: str, **options: Any) -> None:
@@ -412,40 +371,31 @@ def probing(suite: str, **options: Any) -> None:
     Answers of an account that differ in literals alone, and wrong answers that accounts have in
     common. Authors see the same at /suites/NAME/probing.
     """
-    with server_of(options) as server:
-        from judge.serve.boards.probing import probing_lines, probing_of  # noqa: PLC0415  as above
-        from judge.serve.catalog import suite_named  # noqa: PLC0415
-
-        with server.database.reading() as connection:
-            row = suite_named(connection, suite)
-            found = probing_of(connection, server.folder, row["id"])
+    with server_of(options) as server, server.database.reading() as connection:
+        row = suite_named(connection, suite)
+        found = probing_of(connection, server.folder, row["id"])
     for line in probing_lines(found):
         click.echo(line)
 
 
-@admin.command(examples=("serve admin maintenance on --message 'back at noon'",))
+@click.command(cls=HelpCommand, examples=("serve admin maintenance on --message 'back at noon'",))
 @click.argument("state", type=click.Choice(["on", "off"]))
 @option("--message", default="Maintenance.", show_default=True, help="For those who submit.")
 @_PLACE
 def maintenance(state: str, message: str, **options: Any) -> None:
     """Take nothing in and begin nothing, or go on; what is under way is finished."""
     with server_of(options) as server:
-        from judge.serve.queue.conditions import set_setting  # noqa: PLC0415  as above
-        from judge.serve.queue.dispatcher import MAINTENANCE  # noqa: PLC0415
-
         value = {"message": message} if state == "on" else None
         with server.database.writing(acting()) as transaction:
             set_setting(transaction, MAINTENANCE, value)
             transaction.event("maintenance", MAINTENANCE, after=state)
 
 
-@admin.command(examples=("serve admin check",))
+@click.command(cls=HelpCommand, examples=("serve admin check",))
 @_PLACE
 def check(**options: Any) -> None:
     """Check what must always hold, and list what does not; exit code 1 if there is anything."""
     with server_of(options) as server:
-        from judge.serve.queue.checking import changed_revisions, faults_of  # noqa: PLC0415
-
         faults = faults_of(server.database, server.folder)
         faults += changed_revisions(server.database, server.folder)
     for fault in faults:
@@ -457,12 +407,7 @@ def check(**options: Any) -> None:
 
 def _list(options: dict[str, Any], name: str, columns: tuple[str, ...]) -> None:
     with server_of(options) as server:
-        import sqlalchemy as sa  # noqa: PLC0415  as above
-
-        from judge.serve.store.database import all_rows  # noqa: PLC0415
-        from judge.serve.store.tables import metadata  # noqa: PLC0415
-
-        source = metadata.tables[name]
+        source = t.metadata.tables[name]
         with server.database.reading() as connection:
             rows = all_rows(connection, sa.select(source).order_by(source.c.name))
     shown = table(*columns)

@@ -8,29 +8,41 @@ from pathlib import Path
 from typing import Any
 
 import click
+import sqlalchemy as sa
 
-from judge.cli.help import HelpGroup
+from judge.cli.help import HelpCommand
 from judge.cli.options import option, options_of
-from judge.cli.serve_admin import acting, admin, server_of, suite
+from judge.cli.serve_admin import acting, server_of
 from judge.errors import UsageError
+from judge.serve.boards.signing import SigningKeys
+from judge.serve.catalog import set_reviewers
+from judge.serve.operations.backup import back_up
+from judge.serve.operations.backup import restore as restored
+from judge.serve.operations.deliveries import HOSTS, hosts_of
+from judge.serve.operations.sending import check_allowed_host
+from judge.serve.operations.upkeep import dispute_outvoted, log_entries
+from judge.serve.operations.upkeep import sweep as swept
 from judge.serve.options import PlaceOptions
+from judge.serve.queue.checking import changed_revisions, faults_of
+from judge.serve.queue.conditions import set_setting
+from judge.serve.store.database import Database, sqlite_url
+from judge.serve.store.folder import DataFolder
+from judge.serve.store.tables import Now
 
 _PLACE = options_of(PlaceOptions)
 
 
-@admin.command(examples=("serve admin backup judge.tar --data judge-data",))
+@click.command(cls=HelpCommand, examples=("serve admin backup judge.tar --data judge-data",))
 @click.argument("file", type=click.Path(path_type=Path))
 @_PLACE
 def backup(file: Path, **options: Any) -> None:
     """Write a backup to FILE while the server runs: database, bodies, suites, results, keys."""
     with server_of(options) as server:
-        from judge.serve.operations.backup import back_up  # noqa: PLC0415  `--help` needs none
-
         made = back_up(server.database, server.folder, file)
     click.echo(f"{file}: {made.database} and {made.files} files, {made.bytes:,} bytes")
 
 
-@admin.command(examples=("serve admin restore judge.tar --data new-data",))
+@click.command(cls=HelpCommand, examples=("serve admin restore judge.tar --data new-data",))
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @_PLACE
 def restore(file: Path, data: Path, database: str | None) -> None:
@@ -38,15 +50,8 @@ def restore(file: Path, data: Path, database: str | None) -> None:
 
     A backup of PostgreSQL goes into the empty database that --database names.
     """
-    from judge.cli.serve import check_installed  # noqa: PLC0415  it imports this module
-
-    check_installed()
-    from judge.serve.operations.backup import restore as make  # noqa: PLC0415  as above
-    from judge.serve.queue.checking import changed_revisions, faults_of  # noqa: PLC0415
-    from judge.serve.store.folder import DataFolder  # noqa: PLC0415
-
     folder = DataFolder(data.expanduser())
-    made = make(file, folder, database)
+    made = restored(file, folder, database)
     faults = [*faults_of(made, folder), *changed_revisions(made, folder)]
     made.close()
     for fault in faults:
@@ -56,17 +61,11 @@ def restore(file: Path, data: Path, database: str | None) -> None:
         click.get_current_context().exit(1)
 
 
-@admin.command(examples=("serve admin migrate --data judge-data",))
+@click.command(cls=HelpCommand, examples=("serve admin migrate --data judge-data",))
 @option("--back", is_flag=True, help="Undo the last migration, before an older judge is started.")
 @_PLACE
 def migrate(back: bool, data: Path, database: str | None) -> None:
     """Bring the database to the schema of this version, or one step back."""
-    from judge.cli.serve import check_installed  # noqa: PLC0415  it imports this module
-
-    check_installed()
-    from judge.serve.store.database import Database, sqlite_url  # noqa: PLC0415  as above
-    from judge.serve.store.folder import DataFolder  # noqa: PLC0415
-
     folder = DataFolder(data.expanduser())
     if database is None and not folder.database.is_file():
         raise UsageError(f"{folder.database}: no such file", hint="Give --data or --database.")
@@ -79,7 +78,10 @@ def migrate(back: bool, data: Path, database: str | None) -> None:
     click.echo("one step back" if back else "the schema is that of this version")
 
 
-@admin.command(examples=("serve admin log --since 2026-01-31", "serve admin log --kind dispute"))
+@click.command(
+    cls=HelpCommand,
+    examples=("serve admin log --since 2026-01-31", "serve admin log --kind dispute"),
+)
 @option("--since", metavar="TIME", help="In UTC: 2026-01-31, or 2026-01-31T12:00:00Z [1 day ago].")
 @option("--kind", metavar="KIND", help="Of events, or its beginning, such as `dispute`.")
 @option("--json", "as_json", is_flag=True, help="One JSON object in a line.")
@@ -87,8 +89,6 @@ def migrate(back: bool, data: Path, database: str | None) -> None:
 def log(since: str | None, kind: str | None, as_json: bool, **options: Any) -> None:
     """Print the audit log: who did what, from where."""
     with server_of(options) as server:
-        from judge.serve.operations.upkeep import log_entries  # noqa: PLC0415  as above
-
         start = since or f"{dt.datetime.now(dt.UTC) - dt.timedelta(days=1):%Y-%m-%dT%H:%M:%SZ}"
         for entry in log_entries(server.database, start, kind):
             if as_json:
@@ -99,12 +99,7 @@ def log(since: str | None, kind: str | None, as_json: bool, **options: Any) -> N
             click.echo(" ".join(str(part) for part in (*parts, entry["address"] or "") if part))
 
 
-@admin.group(cls=HelpGroup, examples=("serve admin keys rotate",))
-def keys() -> None:
-    """Keys that sign results and boards."""
-
-
-@keys.command("list", examples=("serve admin keys list",))
+@click.command("list", cls=HelpCommand, examples=("serve admin keys list",))
 @_PLACE
 def keys_list(**options: Any) -> None:
     """List the public keys, with the times that they are valid."""
@@ -114,7 +109,7 @@ def keys_list(**options: Any) -> None:
             click.echo(json.dumps(dict(key)))
 
 
-@keys.command("rotate", examples=("serve admin keys rotate",))
+@click.command("rotate", cls=HelpCommand, examples=("serve admin keys rotate",))
 @_PLACE
 def keys_rotate(**options: Any) -> None:
     """Sign with a new key from now on; the earlier ones stay listed."""
@@ -126,7 +121,11 @@ def keys_rotate(**options: Any) -> None:
     click.echo(made)
 
 
-@keys.command("revoke", examples=("serve admin keys revoke KEY --since 2026-01-31T00:00:00Z",))
+@click.command(
+    "revoke",
+    cls=HelpCommand,
+    examples=("serve admin keys revoke KEY --since 2026-01-31T00:00:00Z",),
+)
 @click.argument("key")
 @option("--since", metavar="TIME", required=True, help="In UTC: what it signed later is not valid.")
 @_PLACE
@@ -140,18 +139,14 @@ def keys_revoke(key: str, since: str, **options: Any) -> None:
 
 
 def _signing(server: Any) -> tuple[str, Any]:
-    import sqlalchemy as sa  # noqa: PLC0415  as above
-
-    from judge.serve.boards.signing import SigningKeys  # noqa: PLC0415
-    from judge.serve.store.tables import Now  # noqa: PLC0415
-
     with server.database.reading() as connection:
         now = str(connection.scalar(sa.select(Now())))
     return now, SigningKeys(server.folder.path / "keys")
 
 
-@admin.command(
-    examples=("serve admin webhooks --allow ci.example.org --allow '*.example.net:8443'",)
+@click.command(
+    cls=HelpCommand,
+    examples=("serve admin webhooks --allow ci.example.org --allow '*.example.net:8443'",),
 )
 @option("--allow", "allowed", multiple=True, metavar="HOST", help="A host; may be repeated.")
 @option("--deny", "denied", multiple=True, metavar="HOST", help="One that was allowed.")
@@ -159,10 +154,6 @@ def _signing(server: Any) -> tuple[str, Any]:
 def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) -> None:
     """Allow hosts that webhooks are sent to, and list them; at first there are none."""
     with server_of(options) as server:
-        from judge.serve.operations.deliveries import HOSTS, hosts_of  # noqa: PLC0415  as above
-        from judge.serve.operations.sending import check_allowed_host  # noqa: PLC0415
-        from judge.serve.queue.conditions import set_setting  # noqa: PLC0415
-
         for host in allowed:
             check_allowed_host(host)
         with server.database.writing(acting()) as transaction:
@@ -175,7 +166,7 @@ def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) 
         click.echo(host)
 
 
-@admin.command(examples=("serve admin outvoted budget",))
+@click.command(cls=HelpCommand, examples=("serve admin outvoted budget",))
 @click.argument("name", metavar="SUITE")
 @_PLACE
 def outvoted(name: str, **options: Any) -> None:
@@ -184,15 +175,13 @@ def outvoted(name: str, **options: Any) -> None:
     It compares values that the workbooks store, and runs and computes nothing.
     """
     with server_of(options) as server:
-        from judge.serve.operations.upkeep import dispute_outvoted  # noqa: PLC0415  as above
-
         made = dispute_outvoted(server, name, acting())
     for dispute in made:
         click.echo(dispute)
     click.echo(f"{len(made)} new disputes")
 
 
-@suite.command("set", examples=("serve admin suite set budget --reviewers 2",))
+@click.command("set", cls=HelpCommand, examples=("serve admin suite set budget --reviewers 2",))
 @click.argument("name")
 @option("--reviewers", type=click.IntRange(1, 2), required=True, help="Who have to agree.")
 @_PLACE
@@ -201,19 +190,14 @@ def suite_set(name: str, reviewers: int, **options: Any) -> None:
 
     With two, neither of them can apply the rejudging that follows.
     """
-    with server_of(options) as server:
-        from judge.serve.catalog import set_reviewers  # noqa: PLC0415  as above
-
-        with server.database.writing(acting()) as transaction:
-            set_reviewers(transaction, name, reviewers)
+    with server_of(options) as server, server.database.writing(acting()) as transaction:
+        set_reviewers(transaction, name, reviewers)
 
 
-@admin.command(examples=("serve admin sweep",))
+@click.command(cls=HelpCommand, examples=("serve admin sweep",))
 @_PLACE
 def sweep(**options: Any) -> None:
     """Remove files that no row of the database names and that are older than a day."""
     with server_of(options) as server:
-        from judge.serve.operations.upkeep import sweep as remove  # noqa: PLC0415  as above
-
-        removed = remove(server.database, server.folder)
+        removed = swept(server.database, server.folder)
     click.echo(f"{removed} files and folders removed")

@@ -290,6 +290,8 @@ class Checker(abc.ABC):
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:  # noqa: ARG002
         """The cells that hold an answer; none by default, where whole files count.
 
+        They are found, not read: who asks may need more than them, and reads all in one pass.
+
         Raises:
             PositionError: the task names a position that the gold does not have.
             WorkbookError: a workbook cannot be read.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,23 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class ArrayConstant:
+    """An array that a formula writes out, such as ``{1,2;3,"a"}``: its rows."""
+
+    rows: tuple[tuple[Constant | ErrorConstant, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A name that LET or LAMBDA gives to a value, in upper case and with its prefix.
+
+    Or a function in place of a LAMBDA, as in ``BYROW(A1:C9,SUM)``.
+    """
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """A function with its arguments; its name is in upper case, with its prefix if it has one."""
 
@@ -50,7 +68,7 @@ class Operation:
     operands: tuple[Node, ...]
 
 
-Node = Constant | ErrorConstant | Missing | Reference | Call | Operation
+Node = Constant | ErrorConstant | ArrayConstant | Missing | Parameter | Reference | Call | Operation
 
 _PRECEDENCE = {
     "=": 1, "<": 1, ">": 1, "<=": 1, ">=": 1, "<>": 1, "&": 2, "+": 3, "-": 3, "*": 4, "/": 4,
@@ -59,6 +77,9 @@ _PRECEDENCE = {
 
 _DIGITS = 18
 """Digits of a constant that Excel writes at most: 17 and an exponent of one."""
+
+PARAMETER = re.compile(r"_xlpm\.|_xleta\.", re.IGNORECASE)
+"""How files write the names of LET and LAMBDA, and functions that stand for a LAMBDA."""
 
 DEEPEST = 60
 """Formulas that are nested deeper are not read."""
@@ -208,6 +229,10 @@ class _Reader:
             return ErrorConstant(word.text)
         if word.kind is Kind.NAME and word.text.upper() in ("TRUE", "FALSE"):
             return Constant(word.text.upper() == "TRUE")
+        if word.kind is Kind.NAME and PARAMETER.match(word.text):
+            return Parameter(word.text.upper())
+        if word.text == "{":
+            return self._array()
         if word.kind is Kind.OPEN:
             node = self._expression(1)
             self._expect(Kind.CLOSE)
@@ -215,6 +240,29 @@ class _Reader:
         if word.kind is Kind.FUNCTION:
             return self._call(word)
         raise _UnreadableError
+
+    def _array(self) -> Node:
+        rows: list[tuple[Constant | ErrorConstant, ...]] = []
+        row: list[Constant | ErrorConstant] = []
+        while True:
+            value = self._signed()
+            if isinstance(value, Operation) and isinstance(value.operands[0], Constant):
+                number = value.operands[0].value
+                if value.operator != "-" or isinstance(number, (bool, str)):
+                    raise _UnreadableError
+                value = Constant(-number)
+            if not isinstance(value, (Constant, ErrorConstant)):
+                raise _UnreadableError
+            row.append(value)
+            end = self._peek().text
+            self._at += 1
+            if end != ",":
+                rows.append(tuple(row))
+                row = []
+            if end == "}" and len({*map(len, rows)}) == 1:
+                return ArrayConstant(tuple(rows))
+            if end not in (",", ";"):
+                raise _UnreadableError
 
     def _call(self, word: Token) -> Node:
         self._expect(Kind.OPEN)

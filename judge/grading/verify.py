@@ -264,6 +264,25 @@ def _gold_problems(
         yield form, "" if judgement.verdict is Verdict.AC else _why(judgement)
 
 
+def refused_golds(judge: CaseJudge, task: Task, case: TestCase, golds: Sequence[Gold]) -> list[str]:
+    """Why golds are not accepted as answers to a case that may be another's: one line for each.
+
+    Raises:
+        GoldFaultError: one of the golds cannot be read.
+    """
+    reasons = []
+    for gold in golds:
+        answers = checker_of(task.checker).own_answers(task, gold).values()
+        refused = [
+            judgement
+            for answer in answers
+            if (judgement := judge.judge(task, case, answer)).verdict is Verdict.WA
+        ]
+        if refused and len(refused) == len(answers):
+            reasons.append(_why(refused[0]))
+    return reasons
+
+
 def _untouched(judge: CaseJudge, task: Task, case: TestCase) -> tuple[bool | None, str]:
     """Whether the input as it is would be accepted, and why it cannot be read."""
     first = case.inputs[0] if case.inputs else None

@@ -24,12 +24,15 @@ from judge.core.conversation import Content, Part, Picture, pictures_in
 from judge.errors import SandboxError, StoreError, SuiteError
 from judge.files.documents import MIB, read_regular
 from judge.files.hashed import HashedFolder, read_hashed
-from judge.files.media import PICTURE_SUFFIXES, image_type
+from judge.files.media import PICTURE_SUFFIXES, image_size, image_type
 from judge.sandbox.bundle import program_text
 from judge.sandbox.contract import Sandbox, ServiceChannel
 
 MAX_PICTURE_BYTES = 20 * MIB
 """Bytes of the largest picture that is sent; servers accept less."""
+
+_MAX_PIXELS = 100_000_000
+"""Pixels of the largest picture that a program may have made."""
 
 
 class PictureStore:
@@ -72,6 +75,9 @@ class PictureStore:
         """
         media_type = image_type(data)
         if media_type not in PICTURE_SUFFIXES or len(data) > MAX_PICTURE_BYTES:
+            return None
+        width, height = image_size(data) or (0, 0)
+        if width * height > _MAX_PIXELS:
             return None
         picture = Picture(hashlib.sha256(data).hexdigest(), media_type, len(data), name)
         with self._lock:

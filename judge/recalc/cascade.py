@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judge.formulas.functions import RARE
 from judge.formulas.shapes import Call, calls, fallback
@@ -210,6 +210,8 @@ class _Inquiry:
             self._apart = Asking(engines, question.narrowed_to(all_sure))
         self._decided: dict[CellRef, _Choice | _Open | None] = {}
         self._words: dict[CellRef, dict[str, CellValue]] = {}
+        self._late: dict[bool, frozenset[str]] = {}
+        self._choices: dict[Hashable, _Choice | None] = {}
         self._staying: dict[Hashable, bool] = {}
 
     def run(self) -> CascadeResult:
@@ -270,8 +272,16 @@ class _Inquiry:
         return self._apart if name in self._pair and cell in self._sure else self._asking
 
     def _missing(self, cell: CellRef) -> frozenset[str]:
-        """The engines that may have a value for a cell that is not there (yet)."""
-        return frozenset(name for name in self._engines if name in self._asked(name, cell).missing)
+        """The engines that may have a value for a cell that is not there (yet).
+
+        The same for all sure cells, and for all others, until an engine is asked again.
+        """
+        sure = cell in self._sure
+        if sure not in self._late:
+            self._late[sure] = frozenset(
+                name for name in self._engines if name in self._asked(name, cell).missing
+            )
+        return self._late[sure]
 
     def _ask(self) -> None:
         """Asks the engines in turn, until no answer could change a cell any more."""
@@ -301,6 +311,7 @@ class _Inquiry:
         """Decides the requested cells, and where engines disagree, what these depend on as well."""
         asked = self._question.requested
         self._words.clear()
+        self._late.clear()
         self._decided = {cell: self._decide(cell) for cell in asked}
         walk = self._question.dependencies.walk
         if walk is None or not (self._absent or any(map(self._is_disputed, asked))):
@@ -467,17 +478,59 @@ class _Inquiry:
         if agreed is not None:
             return agreed
         awaited = missing - {FORMULAS}
-        choice = self._chosen(cell, words, doubted)
+        alike = self._alike(cell, words, doubted)
+        choice = self._chosen_alike(alike, cell, words, doubted)
         if _OPEN in doubted and self._is_disputed(cell):
             return _Open(awaited or frozenset(self._engines))
         unheard = awaited | self._absent
-        if _ABSENT in doubted or (
-            unheard and not self._stays(cell, choice, words, unheard, doubted)
-        ):
+        if _ABSENT in doubted:
+            return _Open(awaited)
+        if unheard and (alike, unheard) not in self._staying:
+            self._staying[alike, unheard] = self._stays(cell, choice, words, unheard, doubted)
+        if unheard and not self._staying[alike, unheard]:
             return _Open(awaited)
         if choice is None and LIBREOFFICE not in words and FORMULAS in self._engines:
             # It needs another engine that agrees with it.
             return _Open(awaited) if awaited else self._with_the_last(cell, results, missing)
+        return choice
+
+    def _alike(
+        self, cell: CellRef, words: Mapping[str, CellValue], doubted: AbstractSet[str]
+    ) -> Hashable:
+        """All that a decision depends on but the values themselves.
+
+        Most cells of a filled column are alike, so each pattern is decided once.
+        """
+        formula, support = self._question.formulas[cell], self._support
+        return (
+            self._called(cell),
+            pattern(words, fallback(formula)),
+            frozenset(doubted),
+            formula == DATA_TABLE,
+            cell in self._agreeing,
+            cell in self._question.intersecting,
+            support.reads_spilled(cell),
+            support.reads_logical(cell),
+            _NAMELESS in words.values() and support.is_certainly_nameless(cell),
+        )
+
+    def _chosen_alike(
+        self,
+        alike: Hashable,
+        cell: CellRef,
+        words: Mapping[str, CellValue],
+        doubted: AbstractSet[str],
+    ) -> _Choice | None:
+        """As :meth:`_chosen`, with the engine that was believed in a cell that is alike."""
+        if alike in self._choices:
+            choice = self._choices[alike]
+            if choice is None:
+                return None
+            against = None if choice.against is None else words
+            return replace(choice, value=words[choice.engines[0]], against=against)
+        choice = self._chosen(cell, words, doubted)
+        if choice is None or words.get(choice.engines[0]) is choice.value:
+            self._choices[alike] = choice
         return choice
 
     def _stays(
@@ -491,36 +544,8 @@ class _Inquiry:
         """Whether a choice is the same with any answer of the engines that are awaited.
 
         Of an engine that is not available no answer may make it another value. One that would
-        leave none, because two values weigh the same, may be. Found out once for all cells that
-        are alike in everything that :meth:`_chosen` looks at, as most of a filled column are.
+        leave none, because two values weigh the same, may be.
         """
-        formula, support = self._question.formulas[cell], self._support
-        instead = fallback(formula)
-        key = (
-            self._called(cell),
-            pattern(words, instead),
-            frozenset(awaited),
-            frozenset(doubted),
-            formula == DATA_TABLE,
-            cell in self._agreeing,
-            cell in self._question.intersecting,
-            support.reads_spilled(cell),
-            support.reads_logical(cell),
-            _NAMELESS in words.values() and support.is_certainly_nameless(cell),
-        )
-        if key not in self._staying:
-            self._staying[key] = self._stays_with_any(cell, choice, words, awaited, doubted)
-        return self._staying[key]
-
-    def _stays_with_any(
-        self,
-        cell: CellRef,
-        choice: _Choice | None,
-        words: Mapping[str, CellValue],
-        awaited: AbstractSet[str],
-        doubted: AbstractSet[str],
-    ) -> bool:
-        """As :meth:`_stays`, found out for this cell."""
         formula = self._question.formulas[cell]
         plain = not doubted and not self._question.dialect.date_1904 and formula != DATA_TABLE
         plain = plain and _NAMELESS not in words.values()

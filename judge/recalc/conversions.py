@@ -104,9 +104,9 @@ def general_text(number: float) -> str:
             return sign + plain
     elif exponent < 0:
         length = len("0.") - exponent - 1 + len(full)
-        if length == GENERAL_WIDTH:
+        if length == GENERAL_WIDTH and len(full) > 1:
             raise UnsureError
-        if length < GENERAL_WIDTH:
+        if length <= GENERAL_WIDTH:
             return sign + written_out(full, exponent)
     digits, exponent = decimal_digits(number, 6)
     return sign + scientific(digits, exponent)

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 
 from judge.formulas.references import Reference
 from judge.formulas.tree import Missing, Node
+from judge.recalc.arrays import (
+    array_of,
+    gathered,
+    is_reference,
+    reference_of,
+    referred,
+    typed_number,
+    values_of,
+)
 from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import (
     Cells,
@@ -19,7 +27,7 @@ from judge.recalc.criteria import (
     numbers_of,
     table_rows,
 )
-from judge.recalc.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function, compared
+from judge.recalc.scalars import DIV0, NA, NUM, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
@@ -27,12 +35,12 @@ _Sum = Callable[[Sequence[float]], Scalar]
 
 
 def _area(evaluation: Evaluation, node: Node) -> Cells:
-    return evaluation.values.cells(_reference(node))
+    return evaluation.values.cells(reference_of(evaluation, node))
 
 
 def _searched(evaluation: Evaluation, node: Node) -> Cells:
     """A rectangle from which criteria choose cells."""
-    return evaluation.values.searched(_reference(node))
+    return evaluation.values.searched(reference_of(evaluation, node))
 
 
 def _plain_sum(numbers: Sequence[float]) -> float:
@@ -55,21 +63,130 @@ def _of_all(total: _Sum) -> Function:
     """SUM and AVERAGE of ranges and numbers; LibreOffice adds without rounding errors."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        values: list[Scalar] = []
-        for argument in arguments:
-            if isinstance(argument, Reference):
-                values += (value for _, value in sorted(_area(evaluation, argument).values.items()))
-            else:
-                values.append(evaluation.scalar(argument))
-                if not isinstance(values[-1], (int, float, ErrorValue)):
-                    raise UnsureError
-        numbers = numbers_of(values)
+        numbers = numbers_of(gathered(evaluation, arguments))
         if isinstance(numbers, ErrorValue):
             return numbers
         result = total(numbers)
         exact = math.fsum(numbers) / (1 if total is _total else len(numbers) or 1)
         evaluation.converted = evaluation.converted or result != exact
         return result
+
+    return call
+
+
+def _of_numbers_in(total: _Sum) -> Function:
+    """MAX, MIN and others of ranges and numbers."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        numbers = numbers_of(gathered(evaluation, arguments))
+        return numbers if isinstance(numbers, ErrorValue) else total(numbers)
+
+    return call
+
+
+def _count(*, filled: bool) -> Function:
+    """COUNT and COUNTA; what is typed in counts as a number if it is one as text."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        counted = 0
+        for argument in arguments:
+            if isinstance(argument, Missing):
+                raise UnsureError
+            if is_reference(argument):
+                values = [*referred(evaluation, argument).values.values()]
+            else:
+                cells = array_of(evaluation, argument)
+                if cells.size == 1 and not filled:
+                    number = typed_number(evaluation, argument, cells.values.get((0, 0)))
+                    counted += not isinstance(number, ErrorValue)
+                    continue
+                values = [*cells.values.values()] if not filled else [*values_of(cells)]
+            evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+            counted += len(values) if filled else sum(map(_is_number, values))
+        return counted
+
+    return call
+
+
+def _ranked(*, largest: bool) -> Function:
+    """LARGE and SMALL."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2:
+            raise UnsureError
+        place = evaluation.scalar(arguments[1])
+        number = place if isinstance(place, ErrorValue) else evaluation.number(place)
+        numbers = numbers_of(gathered(evaluation, arguments[:1]))
+        if isinstance(number, ErrorValue):
+            return number
+        if isinstance(numbers, ErrorValue):
+            return numbers
+        if number != int(number):
+            raise UnsureError  # Microsoft does not say which way it is rounded
+        if not 1 <= number <= len(numbers):
+            return NUM
+        return sorted(numbers, reverse=largest)[int(number) - 1]
+
+    return call
+
+
+def _aggregate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """AGGREGATE with options that leave out nothing, or errors; others look at hidden rows."""
+    if len(arguments) < 3:
+        raise UnsureError
+    which, option = (evaluation.scalar(argument) for argument in arguments[:2])
+    total = _AGGREGATED.get(which) if isinstance(which, (int, float)) else None
+    if total is None or option not in (4, 6) or isinstance(option, bool):
+        raise UnsureError
+    values: list[Scalar] = []
+    for argument in arguments[2:]:
+        values += _area(evaluation, argument).values.values()
+    if option == 6:
+        values = [value for value in values if not isinstance(value, ErrorValue)]
+    evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in values)
+    if which == 3:
+        return len(values)
+    numbers = numbers_of(values)
+    return numbers if isinstance(numbers, ErrorValue) else total(numbers)
+
+
+def _logical(total: Callable[[Sequence[bool]], bool]) -> Function:
+    """AND, OR and XOR; text in cells does not count."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        values: list[Scalar] = []
+        for argument in arguments:
+            if is_reference(argument):
+                found: list[Scalar] = [*referred(evaluation, argument).values.values()]
+            else:
+                found = [*array_of(evaluation, argument).values.values()]
+            if any(isinstance(value, str) for value in found) and not is_reference(argument):
+                raise UnsureError  # versions of Excel differ
+            values += found
+        error = next((value for value in values if isinstance(value, ErrorValue)), None)
+        tests = [bool(value) for value in values if isinstance(value, (bool, int, float))]
+        return error or (total(tests) if tests else VALUE)
+
+    return call
+
+
+def _of_pairs(first: int) -> Function:
+    """Functions of pairs of numbers, which are #N/A for ranges of different sizes."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != first + 2:
+            raise UnsureError
+        sizes = {reference_of(evaluation, node).size for node in arguments[first:]}
+        if first and isinstance(evaluation.scalar(arguments[0]), ErrorValue):
+            raise UnsureError
+        if len(sizes) == 1 or any(
+            isinstance(value, ErrorValue)
+            for node in arguments[first:]
+            for value in _area(evaluation, node).values.values()
+        ):
+            raise UnsureError
+        evaluation.converted = True
+        return NA
 
     return call
 
@@ -94,6 +211,7 @@ def _all_matching(evaluation: Evaluation, pairs: Sequence[Node]) -> tuple[Cells,
             raise UnsureError
         first = first or cells
         if (cells.rows, cells.columns) != (first.rows, first.columns):
+            evaluation.converted = True
             return None
         meeting &= matches(cells, criterion(evaluation.scalar(condition)))
     evaluation.converted = True
@@ -133,7 +251,9 @@ def _by_one(total: _Sum) -> Function:
             raise UnsureError
         cells, meeting = counted
         if len(arguments) == 3:
-            cells = evaluation.values.searched(_in_shape(_reference(arguments[2]), cells))
+            cells = evaluation.values.searched(
+                _in_shape(reference_of(evaluation, arguments[2]), cells)
+            )
         return _of_matching(cells, meeting, total)
 
     return call
@@ -155,6 +275,7 @@ def _by_several(total: _Sum) -> Function:
         cells = _searched(evaluation, arguments[0])
         counted = _all_matching(evaluation, arguments[1:])
         if counted is None or (cells.rows, cells.columns) != (counted[0].rows, counted[0].columns):
+            evaluation.converted = True
             return VALUE
         return _of_matching(cells, counted[1], total)
 
@@ -179,104 +300,6 @@ def _rank(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     if number not in numbers:
         return NA
     return 1 + sum(each < number if ascending else each > number for each in numbers)
-
-
-# -- looking up -----------------------------------------------------------------------------------
-
-
-def _line(cells: Cells) -> list[Scalar]:
-    """The values of a row or a column."""
-    if cells.rows > 1 and cells.columns > 1:
-        raise UnsureError
-    return [
-        cells.values.get((at, 0) if cells.columns == 1 else (0, at)) for at in range(cells.size)
-    ]
-
-
-def _mode(evaluation: Evaluation, arguments: Sequence[Node], at: int, default: int) -> int:
-    """A mode of matching or searching."""
-    if len(arguments) <= at or isinstance(arguments[at], Missing):
-        return default
-    value = evaluation.scalar(arguments[at])
-    if isinstance(value, (bool, str, ErrorValue)) or value is None or value != int(value):
-        raise UnsureError
-    return int(value)
-
-
-def _place(
-    evaluation: Evaluation, arguments: Sequence[Node], sought: Scalar, modes_at: int
-) -> int | None:
-    """Where XLOOKUP and XMATCH find a value, from 0; None if nowhere.
-
-    Numbers come before text, and text before logical values; the kind of a nearest value may
-    differ from that of the one that is sought.
-    """
-    match, search = (
-        _mode(evaluation, arguments, modes_at, 0),
-        _mode(evaluation, arguments, modes_at + 1, 1),
-    )
-    if sought is None or match not in (-1, 0, 1) or search not in (1, -1, 2, -2):
-        raise UnsureError
-    line = _line(_area(evaluation, arguments[1]))
-    if len(line) > MOST_LOOKED_AT or any(isinstance(value, ErrorValue) for value in line):
-        raise UnsureError
-    filled = [(at, value) for at, value in enumerate(line) if value is not None]
-    if abs(search) == 2 and not _is_sorted([value for _, value in filled], search < 0):
-        raise UnsureError
-    evaluation.converted = evaluation.converted or match != 0
-    nearest: tuple[int, Scalar] | None = None
-    for at, value in filled if search > 0 else filled[::-1]:
-        if compared(value, sought, "="):
-            return at
-        if match and compared(value, sought, "<" if match < 0 else ">"):
-            nearer = ">" if match < 0 else "<"
-            if nearest is None or compared(value, nearest[1], nearer):
-                nearest = at, value
-    return None if nearest is None else nearest[0]
-
-
-def _is_sorted(values: Sequence[Scalar], descending: bool) -> bool:
-    order = ">" if descending else "<"
-    return all(compared(one, two, order) for one, two in itertools.pairwise(values))
-
-
-MOST_LOOKED_AT = 2_000
-"""Values among which a nearest one is searched; engines agree on large tables."""
-
-
-def _xlookup(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    if not 3 <= len(arguments) <= 6 or not isinstance(arguments[2], Reference):
-        raise UnsureError
-    sought = evaluation.scalar(arguments[0])
-    if isinstance(sought, ErrorValue):
-        return sought
-    if _mode(evaluation, arguments, 4, 0) == 0:
-        raise UnsureError  # engines look up equal values as Excel does
-    at = _place(evaluation, arguments, sought, 4)
-    if at is None:
-        is_given = len(arguments) > 3 and not isinstance(arguments[3], Missing)
-        return evaluation.scalar(arguments[3]) if is_given else NA
-    results = evaluation.values.cells(arguments[2])
-    if results.size != evaluation.values.cells(_reference(arguments[1])).size:
-        raise UnsureError
-    value = _line(results)[at]
-    return 0 if value is None else value
-
-
-def _xmatch(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    if not 2 <= len(arguments) <= 4 or _mode(evaluation, arguments, 2, 0) == 0:
-        raise UnsureError
-    sought = evaluation.scalar(arguments[0])
-    if isinstance(sought, ErrorValue):
-        return sought
-    at = _place(evaluation, arguments, sought, 2)
-    return NA if at is None else at + 1
-
-
-def _reference(node: Node) -> Reference:
-    if not isinstance(node, Reference):
-        raise UnsureError
-    return node
 
 
 # -- databases -------------------------------------------------------------------------------------
@@ -338,7 +361,11 @@ def _filled(values: Sequence[Scalar]) -> Scalar:
 
 
 def _counted(values: Sequence[Scalar]) -> Scalar:
-    return sum(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values)
+    return sum(map(_is_number, values))
+
+
+def _is_number(value: Scalar) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _product(numbers: Sequence[float]) -> Scalar:
@@ -357,9 +384,32 @@ def _variance(*, sample: bool, root: bool) -> _Sum:
     return total
 
 
+_AGGREGATED: dict[float, _Sum] = {
+    1: _average, 2: len, 3: len, 4: _greatest, 5: _least, 6: _product, 9: _total,
+}  # fmt: skip
+
+PAIRS = frozenset(
+    ("CORREL", "PEARSON", "RSQ", "SLOPE", "INTERCEPT", "STEYX", "COVAR", "COVARIANCE.P")
+) | frozenset(("COVARIANCE.S", "SUMX2MY2", "SUMX2PY2", "SUMXMY2"))
+
 COUNTING_FUNCTIONS: dict[str, Function] = {
     "SUM": _of_all(_total),
     "AVERAGE": _of_all(_average),
+    "AND": _logical(all),
+    "OR": _logical(any),
+    "_XLFN.XOR": _logical(lambda tests: sum(tests) % 2 == 1),
+    **{f"{prefix}{name}": _of_pairs(0) for name in PAIRS for prefix in ("", "_XLFN.")},
+    "FORECAST": _of_pairs(1),
+    "_XLFN.FORECAST.LINEAR": _of_pairs(1),
+    "MAX": _of_numbers_in(_greatest),
+    "MIN": _of_numbers_in(_least),
+    "PRODUCT": _of_numbers_in(_product),
+    "LARGE": _ranked(largest=True),
+    "SMALL": _ranked(largest=False),
+    "AGGREGATE": _aggregate,
+    "_XLFN.AGGREGATE": _aggregate,
+    "COUNT": _count(filled=False),
+    "COUNTA": _count(filled=True),
     "COUNTIF": _countif,
     "COUNTIFS": _countifs,
     "SUMIF": _by_one(_total),
@@ -368,8 +418,6 @@ COUNTING_FUNCTIONS: dict[str, Function] = {
     "AVERAGEIFS": _by_several(_average),
     "_XLFN.MAXIFS": _by_several(_greatest),
     "_XLFN.MINIFS": _by_several(_least),
-    "_XLFN.XLOOKUP": _xlookup,
-    "_XLFN.XMATCH": _xmatch,
     "RANK": _rank,
     "_XLFN.RANK.EQ": _rank,
     "DSUM": _of_table(_of_numbers(_total)),

@@ -22,6 +22,7 @@ from judge.recalc.conversions import (
     general_text,
     round_half_up,
 )
+from judge.workbook.cell import ErrorValue
 
 MAX_SECTIONS = 4
 LONGEST_FORMAT = 255
@@ -35,7 +36,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_CONDITION = re.compile(r"(<=|>=|<>|<|>|=)(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
+_ESCAPED = re.compile(r'\\.|"[^"]*"|[_*].', re.DOTALL)
+_OPEN_QUOTE = re.compile('"')
+_CONDITION = re.compile(r"(<=|>=|<>|<|>|=) *(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 _COLOURS = re.compile(
     r"black|blue|cyan|green|magenta|red|white|yellow|color ?\d{1,2}", re.IGNORECASE
 )
@@ -71,14 +74,16 @@ class _Section:
         return _Token("sign", sign) in self.tokens
 
 
-def formatted(value: float | str, code: str) -> str:
-    """A number or a string as a number format shows it.
+def formatted(value: float | str, code: str) -> str | ErrorValue:
+    """A number or a string as a number format shows it; an error for a quote that is not closed.
 
     Raises:
         UnsureError: the format is not documented, depends on the region, or shows no such value.
     """
     if len(code) > LONGEST_FORMAT:
         raise UnsureError
+    if _OPEN_QUOTE.search(_ESCAPED.sub("", code)):
+        return ErrorValue("#VALUE!")
     sections = _sections(code)
     if isinstance(value, str):
         return _of_text(value, sections)
@@ -89,6 +94,8 @@ def formatted(value: float | str, code: str) -> str:
     numeric = [section for section in sections if not section.has("@")] or list(sections)
     if numeric[0].has("@"):
         raise UnsureError
+    if len(numeric) == 1 and numeric[0].condition and not _holds(value, *numeric[0].condition):
+        return ("-" if value < 0 else "") + general_text(abs(value))
     section, shows_sign = _chosen(value, numeric)
     sign = "-" if value < 0 and shows_sign else ""
     return _of_number(abs(value), sign, section)
@@ -142,7 +149,7 @@ def _read(kind: str, text: str) -> _Token | None:
             return _Token("literal", symbol)
         raise UnsureError
     if kind == "letter":
-        if not text.isascii() and not text.isalnum():
+        if (not text.isascii() and not text.isalnum()) or text in "123456789":
             return _Token("literal", text)
         raise UnsureError  # some letters are codes of other regions, or not accepted
     return _Token(kind, text.lower() if kind == "date" else text)
@@ -197,7 +204,7 @@ def _holds(value: float, operator: str, limit: float) -> bool:
     }[operator]  # fmt: skip
 
 
-def _of_number(value: float, sign: str, section: _Section) -> str:
+def _of_number(value: float, sign: str, section: _Section) -> str | ErrorValue:
     kinds = section.kinds
     if "date" in kinds or "elapsed" in kinds or "half" in kinds:
         return _of_date(value, sign, section)
@@ -232,26 +239,29 @@ class _Layout(NamedTuple):
 
 
 def _layout(tokens: tuple[_Token, ...]) -> _Layout:
-    """Splits the tokens of a number at the decimal point; commas group or divide by 1,000."""
-    places = [at for at, token in enumerate(tokens) if token.kind == "digit"]
-    point = next((at for at, token in enumerate(tokens) if token == ("sign", ".")), len(tokens))
+    """Splits the tokens of a number at the decimal point; commas group or divide by 1,000.
+
+    A comma counts directly behind a digit; any other one is shown, and so is a second point.
+    """
+    digits = [at for at, token in enumerate(tokens) if token.kind == "digit"]
+    points = [at for at, token in enumerate(tokens) if token == ("sign", ".")]
+    point = points[0] if points else len(tokens)
     thousands, scale = False, 0
+    shown: list[list[_Token]] = [[], []]
+    counts = False
     for at, token in enumerate(tokens):
-        if token != ("sign", ","):
-            continue
-        before = [place for place in places if place < at]
-        behind = [place for place in places if at < place < point]
-        if before and behind:
-            thousands = True
-        elif before:
-            scale += 1
-        else:
+        counts = token.kind == "digit" or (counts and token == ("sign", ","))
+        if token == ("sign", ",") and counts:
+            if any(at < place < point for place in digits):
+                thousands = True
+            elif at < point or not any(place > at for place in digits):
+                scale += 1
+        elif token == ("sign", ",") and not any(place < at for place in digits):
             raise UnsureError
-    shown = [token for token in tokens if token != ("sign", ",")]
-    point = next((at for at, token in enumerate(shown) if token == ("sign", ".")), len(shown))
-    if any(token == ("sign", ".") for token in shown[point + 1 :]):
-        raise UnsureError
-    return _Layout(shown[:point], shown[point:], thousands, scale)
+        else:
+            is_literal = token == ("sign", ",") or (token == ("sign", ".") and at > point)
+            shown[at >= point].append(_Token("literal", token.text) if is_literal else token)
+    return _Layout(shown[0], shown[1], thousands, scale)
 
 
 def _decimal(value: float, sign: str, section: _Section) -> str:
@@ -282,9 +292,6 @@ def _with_whole(digits: str, tokens: list[_Token], *, thousands: bool) -> str:
     places = sum(token.kind == "digit" for token in tokens)
     pieces: list[str] = []
     left, done = digits, 0
-    ends = [at for at, token in enumerate(tokens) if token.kind == "digit"]
-    if thousands and any(token.kind != "digit" for token in tokens[ends[0] : ends[-1]]):
-        raise UnsureError
     for token in reversed(tokens):
         if token.kind != "digit":
             if token.kind not in ("literal", "sign"):
@@ -296,6 +303,7 @@ def _with_whole(digits: str, tokens: list[_Token], *, thousands: bool) -> str:
         left = left[: len(left) - len(taken)]
         if not taken:
             taken = {"0": "0", "?": " ", "#": ""}[token.text]
+            done += not taken  # a place that shows nothing counts for the groups
         for digit in reversed(taken):
             if thousands and done and done % 3 == 0:
                 pieces.append("," if digit != " " else " ")
@@ -316,7 +324,8 @@ def _with_part(digits: str, tokens: list[_Token]) -> str:
             continue
         index = places.index(at)
         digit = digits[index : index + 1] or "0"
-        if digits[index:].strip("0") or any(tokens[place].text == "0" for place in places[index:]):
+        zeros = any(tokens[place].text == "0" for place in places[index:])
+        if digits[index:].strip("0") or (zeros and token.text != "#"):
             pieces.append(digit)
         else:
             pieces.append({"#": "", "?": " "}[token.text])
@@ -326,6 +335,8 @@ def _with_part(digits: str, tokens: list[_Token]) -> str:
 def _in_e_notation(value: float, sign: str, section: _Section) -> str:
     at = next(at for at, token in enumerate(section.tokens) if token.kind == "exponent")
     mantissa, tail = section.tokens[:at], section.tokens[at + 1 :]
+    if any(token.kind == "literal" and token.text.isdigit() for token in section.tokens):
+        raise UnsureError
     layout = _layout(mantissa)
     width = sum(token.kind == "digit" for token in layout.whole)
     places = sum(token.kind == "digit" for token in layout.part)
@@ -398,16 +409,22 @@ def _as_fraction(value: float, sign: str, section: _Section) -> str:
 # -- dates and times -------------------------------------------------------------------------------
 
 
-def _of_date(value: float, sign: str, section: _Section) -> str:
+def _of_date(value: float, sign: str, section: _Section) -> str | ErrorValue:
     tokens = _with_minutes(section.tokens)
     elapsed = any(token.kind == "elapsed" for token in tokens)
-    if sign and not elapsed:
-        raise UnsureError  # #VALUE!, or a row of # in a cell
-    if not elapsed and value >= LAST_SERIAL + 1:
-        raise UnsureError
+    if not elapsed and (sign or value >= LAST_SERIAL + 1):
+        return ErrorValue("#VALUE!")
     places = _fraction_places(tokens)
     shows_seconds = places or any(t.text.startswith("s") for t in tokens if t.kind != "literal")
     clock = _clock(value, places, whole_seconds=bool(shows_seconds))
+    counted = {token.text[0] for token in tokens if token.kind == "elapsed"}
+    # Where a unit counts on, it does so wherever it stands.
+    tokens = [
+        _Token("elapsed", token.text)
+        if token.kind == "date" and token.text[0] in counted
+        else token
+        for token in tokens
+    ]
     half = any(token.kind == "half" for token in tokens)
     pieces = [sign if clock.ticks else ""]
     in_fraction = False
@@ -461,7 +478,7 @@ def _with_minutes(tokens: tuple[_Token, ...]) -> list[_Token]:
             continue
         before = found[units[index - 1]].text if index else ""
         behind = found[units[index + 1]].text if index + 1 < len(units) else ""
-        if before.startswith("h") or behind.startswith("s"):
+        if before.startswith(("h", "s")) or behind.startswith("s"):
             found[at] = _Token("date", token.text.replace("m", "n"))
     return found
 
@@ -483,7 +500,7 @@ def _fraction_places(tokens: list[_Token]) -> int:
 def _date_piece(token: _Token, clock: _Clock, *, half: bool) -> str:
     kind, text = token
     if kind in ("literal", "sign"):
-        if text in ("%", "@"):
+        if text in ("%", "@") or text.isdigit():
             raise UnsureError
         return text
     if kind == "elapsed":
@@ -503,9 +520,7 @@ def _unit_text(text: str, clock: _Clock, hour: int) -> str:
     seconds = clock.seconds
     numbers = {"h": hour, "n": seconds % 3600 // 60, "s": seconds % 60}
     if text[0] in numbers:
-        if len(text) > 2:
-            raise UnsureError
-        return f"{numbers[text[0]]:0{len(text)}d}"
+        return f"{numbers[text[0]]:0{min(len(text), 2)}d}"
     if clock.days > LAST_SERIAL:
         raise UnsureError
     year, month, day = day_parts(clock.days)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 import datetime as dt
+import functools
 import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -20,12 +21,15 @@ from judge.formulas.references import Reference
 from judge.formulas.traits import traits
 from judge.formulas.tree import Node, tree
 from judge.recalc.agreement import same_value
+from judge.recalc.arrays import FUNCTIONS_OF_ARRAYS, array_of, widened
 from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
+from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
 from judge.recalc.scalars import ADD_IN, SCALAR_FUNCTIONS, Evaluation
+from judge.recalc.units import UNIT_FUNCTIONS
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -33,7 +37,13 @@ from judge.workbook.number_formats import DAYS_BETWEEN_SYSTEMS, to_serial
 from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
-FUNCTIONS = {**SCALAR_FUNCTIONS, **COUNTING_FUNCTIONS}
+FUNCTIONS = {
+    **SCALAR_FUNCTIONS,
+    **COUNTING_FUNCTIONS,
+    **LOOKUP_FUNCTIONS,
+    **FUNCTIONS_OF_ARRAYS,
+    **UNIT_FUNCTIONS,
+}
 
 MOST_CELLS = 2_000_000
 """Most cells that are read for one question."""
@@ -72,6 +82,25 @@ def _may_convert(formula: str) -> bool:
     return CONVERTS.search(formula) is not None or not traits(formula).functions.isdisjoint(ADD_IN)
 
 
+_MIXED = re.compile(
+    r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|POWER|LOG)\s*\(|\bOFFSET\s*\(.*-"
+    r"|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{"
+    r"|\bSUMPRODUCT\s*\((?:.*,)?(?![^,]*[-*+/])[^,]*[<>=]",
+    re.IGNORECASE,
+)
+
+
+@functools.lru_cache(maxsize=1024)
+def is_of_mixed_arrays(formula: str) -> bool:
+    """Whether a formula may compute what engines do differently, or none of them does.
+
+    These are arrays that a formula writes out, of logical values that SUMPRODUCT does not count,
+    and those that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, and a
+    logarithm to the base of 1.
+    """
+    return _MIXED.search(formula) is not None
+
+
 class OwnValues:
     """Computes cells of one workbook here.
 
@@ -91,6 +120,7 @@ class OwnValues:
         self._index = index
         self._believed = believed or {}
         self._computed: dict[CellRef, tuple[Scalar, bool] | None] = {}
+        self._arrays: dict[CellRef, tuple[Cells, bool] | None] = {}
         self._areas: dict[CellRange, Cells | None] = {}
         self._used: dict[str, CellRange | None] = {}
         self._stored: dict[str, Mapping[int, CellValue]] = {}
@@ -154,15 +184,33 @@ class OwnValues:
         return computed
 
     def _evaluated(self, ref: CellRef, cell: Cell) -> tuple[Scalar, bool]:
-        if cell.formula is None or cell.array_range is not None or self._depth > DEEPEST:
+        if cell.formula is None or self._depth > DEEPEST:
             raise UnsureError
+        of_arrays = cell.array_range is not None
         if self.date_1904 and _may_count_days(cell.formula):
             raise UnsureError
         node: Node | None = tree(cell.formula)
         if node is None or isinstance(node, Reference):
             raise UnsureError
-        evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS)
+        evaluation = Evaluation(_Values(self, ref.sheet), FUNCTIONS, of_arrays=of_arrays)
+        if of_arrays:
+            return self._of_array(ref, cell, node, evaluation)
         return evaluation.scalar(node), evaluation.converted
+
+    def _of_array(
+        self, ref: CellRef, cell: Cell, node: Node, evaluation: Evaluation
+    ) -> tuple[Scalar, bool]:
+        """A value of an array formula, which is computed once for all cells that it fills."""
+        first = CellRef(ref.sheet, cell.row, cell.column)
+        if first not in self._arrays:
+            self._arrays[first] = None
+            with contextlib.suppress(UnsureError):
+                self._arrays[first] = array_of(evaluation, node), evaluation.converted
+        computed = self._arrays[first]
+        if computed is None:
+            raise UnsureError
+        cells, converted = computed
+        return widened(cells, ref.row - cell.row, ref.column - cell.column), converted
 
     def cell_value(self, ref: CellRef) -> Scalar:
         """The value of any cell; raises UnsureError if it is not known."""
@@ -310,6 +358,9 @@ class _Values:
 
     def searched(self, reference: Reference) -> Cells:
         return self._own.area(self._own.named(reference, self._home))
+
+    def spend(self, cells: int) -> None:
+        self._own.spend(cells)
 
 
 def plain_scalar(value: CellValue) -> Scalar:

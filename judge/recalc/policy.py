@@ -19,6 +19,7 @@ from judge.errors import RecalcError, WorkbookError
 from judge.files.hashed import digest_of_modules
 from judge.formulas.functions import WORKSHEET_PREFIXED
 from judge.formulas.lexer import MAX_FORMULA_LENGTH, is_too_long
+from judge.formulas.references import references
 from judge.formulas.traits import traits
 from judge.recalc.asking import Question
 from judge.recalc.cache import ResultCache
@@ -28,9 +29,10 @@ from judge.recalc.engines import INSTALL_COMMAND
 from judge.recalc.expansion import expanded
 from judge.recalc.explaining import Explanation, address
 from judge.recalc.names import JUDGE, Mode
-from judge.recalc.own import corrected_values, followed_values
+from judge.recalc.own import corrected_values, followed_values, is_of_mixed_arrays
 from judge.recalc.reduction import (
     is_ascii_only,
+    last_rows,
     logical_constants,
     nameless_constants,
     of_cells,
@@ -38,6 +40,7 @@ from judge.recalc.reduction import (
     slimmed,
     spills,
     text_beyond_ascii,
+    with_bounded_columns,
     with_known,
     with_sheets,
 )
@@ -94,7 +97,7 @@ def code_digest() -> str:
     return digest_of_modules(judge.recalc, judge.formulas, judge.workbook, judge.sandbox)
 
 
-RULES = 10
+RULES = 11
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
@@ -437,10 +440,22 @@ class Recalculator:
         known = {**own, **outcome.values}
         believed = {ref: value for ref, value in known.items() if value is not None}
 
-        def is_suspect(ref: CellRef) -> bool:
-            return isinstance(believed.get(ref, _NO_VALUE), ErrorValue)
+        reads_logical = asked.question.reads_logical
+        sources = {cell.ref: cell.source for cell in cells}
 
-        left = {cell.ref: cell.source for cell in cells if cell.ref not in asked.known}
+        def is_suspect(ref: CellRef) -> bool:
+            if isinstance(believed.get(ref, _NO_VALUE), ErrorValue):
+                return True
+            formula = sources[ref].formula or ""
+            return is_of_mixed_arrays(formula) or (
+                reads_logical is not None
+                and any(
+                    reads_logical(ref.sheet if read.sheet is None else read.sheet, read)
+                    for read in references(formula)
+                )
+            )
+
+        left = {ref: source for ref, source in sources.items() if ref not in asked.known}
         return corrected_values(
             workbook,
             asked.index,
@@ -509,7 +524,13 @@ class Recalculator:
             known, is_read = followed_values(workbook, index, alone, rests_on.walk)
             if is_read:
                 package = with_known(package, parts, _hidden(known, rests_on))
-        slim = with_sheets(slimmed(package), parts, tables.sheet_written_out)
+        last_row = last_rows(workbook, index)
+
+        def rewritten(xml: bytes, sheet: str) -> bytes:
+            written = tables.sheet_written_out(xml, sheet)
+            return with_bounded_columns(written, functools.partial(last_row, sheet))
+
+        slim = with_sheets(slimmed(package), parts, rewritten)
         question = Question(
             workbook=package,
             formulas={ref: source.formula or "" for ref, source in asked.items()},

@@ -7,14 +7,20 @@ sheets that none of them names, are left out where that saves more than it costs
 from __future__ import annotations
 
 import bisect
+import functools
+import html
 import io
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape
 
 from judge.errors import WorkbookError
+from judge.formulas.functions import PREFIX
+from judge.formulas.lexer import Kind, Token, is_too_long, sheet_of, tokens
 from judge.formulas.references import Reference
 from judge.formulas.traits import ESCAPED_LETTER
 from judge.recalc.rewrite import check_size, with_constants, without_formulas
@@ -158,6 +164,147 @@ def with_sheets(
     if all(new[part] is contents[part] or new[part] == contents[part] for part in new):
         return package
     return _packed(contents | new)
+
+
+def with_bounded_columns(sheet_xml: bytes, last_row: LastRow) -> bytes:
+    """A sheet whose formulas name the used rows of whole columns, where that makes no difference.
+
+    Excel stops at the last row that is used; IronCalc goes through a million rows for each formula
+    that looks something up, and takes blank cells below the data for numbers.
+
+    Args:
+        sheet_xml: the sheet of a slimmed package.
+        last_row: the last row of the sheet that a reference names.
+    """
+
+    def bounded(found: re.Match[bytes]) -> bytes:
+        text = html.unescape(found["text"].decode("utf-8", "surrogateescape"))
+        new = bounded_columns(text, last_row)
+        return found[0] if new == text else escape(new).encode("utf-8", "surrogateescape")
+
+    return _WITH_COLUMNS.sub(bounded, sheet_xml)
+
+
+LastRow = Callable[[str | None], int | None]
+"""The sheet that a reference names, None for that of the formula -> its last row that holds
+something; None if that is not known."""
+
+_SKIPS_BLANKS: Mapping[str, Sequence[int]] = {
+    function: positions
+    for positions, functions in {
+        (0,): "LARGE SMALL PERCENTILE PERCENTILE.INC PERCENTILE.EXC QUARTILE QUARTILE.INC "
+        "QUARTILE.EXC TRIMMEAN",
+        (1,): "MATCH VLOOKUP RANK RANK.EQ RANK.AVG",
+        (1, 2): "LOOKUP",
+        tuple(range(255)): "COUNT COUNTA SUM AVERAGE MEDIAN MIN MAX MODE MODE.SNGL PRODUCT GEOMEAN "
+        "STDEV STDEV.S STDEVP STDEV.P VAR VAR.S VARP VAR.P",
+    }.items()
+    for function in functions.split()
+}
+"""Function -> the positions of arguments in which blank cells below the data do not count."""
+
+_WITH_COLUMNS = re.compile(rb"(?<=>)(?P<text>[^<]*?[A-Za-z]:\$?[A-Za-z]{1,3}[,)][^<]*+)(?=</f>)")
+
+
+def bounded_columns(formula: str, last_row: LastRow) -> str:
+    """A formula that names the used rows of whole columns, where that makes no difference.
+
+    Args:
+        formula: with or without its leading ``=``.
+        last_row: the last row of the sheet that a reference names.
+    """
+    if is_too_long(formula):
+        return formula
+    pieces: list[str] = []
+    copied = 0
+    for columns, last in sorted(_used_columns(tokens(formula), last_row)):
+        first_column, last_column = columns.text.split(":")
+        rows = f"{first_column}$1:{last_column}${max(1, last)}"
+        pieces += (formula[copied : columns.start], rows)
+        copied = columns.end
+    new = "".join((*pieces, formula[copied:]))
+    return formula if is_too_long(new) else new
+
+
+def _used_columns(words: Iterable[Token], last_row: LastRow) -> list[tuple[Token, int]]:
+    """The whole columns of which only the used rows count, and the last one of these."""
+    used: list[tuple[Token, int]] = []
+    calls = [_OpenCall("")]
+    name = ""
+    for word in words:
+        if word.kind is Kind.FUNCTION:
+            name = PREFIX.sub("", word.text).upper()
+        elif word.kind is Kind.OPEN or word.text == "{":
+            calls[-1].arguments[-1].append(word)
+            calls.append(_OpenCall(name))
+            name = ""
+        elif (word.kind is Kind.CLOSE or word.text == "}") and len(calls) > 1:
+            used += calls.pop().used_columns(last_row)
+        elif word.kind is Kind.SEPARATOR:
+            calls[-1].arguments.append([])
+        elif word.kind is not Kind.SPACE:
+            calls[-1].arguments[-1].append(word)
+    return used
+
+
+@dataclass(slots=True)
+class _OpenCall:
+    """A call whose arguments are being read; a nested call is one token of them."""
+
+    function: str
+    arguments: list[list[Token]] = field(default_factory=lambda: [[]])
+
+    def used_columns(self, last_row: LastRow) -> list[tuple[Token, int]]:
+        """The whole columns among its arguments in which blank cells do not count.
+
+        All of them end in the same row, since a look-up takes its result from the row of another.
+        """
+        columns: list[Token] = []
+        rows: list[int | None] = []
+        for position in _SKIPS_BLANKS.get(self.function, ()):
+            if position >= len(self.arguments):
+                break
+            *sheet, area = self.arguments[position] or [_NOTHING]
+            if area.kind is Kind.COLUMNS and all(_is_one_sheet(word) for word in sheet):
+                columns.append(area)
+                rows.append(last_row(sheet_of(sheet[0]) if sheet else None))
+        last = [row for row in rows if row is not None]
+        return [(area, max(last)) for area in columns] if len(last) == len(rows) and last else []
+
+
+_NOTHING = Token(Kind.SPACE, "", 0)
+
+
+def _is_one_sheet(word: Token) -> bool:
+    return word.kind is Kind.SHEET and ":" not in word.text
+
+
+def last_rows(workbook: Workbook, index: FormulaIndex) -> Callable[[str, str | None], int | None]:
+    """Finds the last row of a sheet that holds something; None if that is not known.
+
+    Args:
+        workbook: an open workbook.
+        index: its formulas.
+
+    Returns:
+        A function of the sheet of a formula, and of the sheet that the formula names, if it names
+        one.
+    """
+
+    @functools.cache
+    def last_row(home: str, named: str | None) -> int | None:
+        sheet = home if named is None else index.named(named)
+        if sheet is None:
+            return None
+        try:
+            if workbook.sheet(sheet).fills:
+                return None  # how far its array formulas reach may change
+            used = workbook.used_range(sheet)
+        except WorkbookError:
+            return None
+        return 0 if used is None else used.max_row
+
+    return last_row
 
 
 _MAIN = "xl/workbook.xml"

@@ -10,11 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from judge.formulas.references import Reference
-from judge.formulas.tree import Constant, ErrorConstant, Missing, Node, Operation
+from judge.formulas.tree import (
+    Call,
+    Constant,
+    ErrorConstant,
+    Missing,
+    Node,
+    Operation,
+    Parameter,
+)
 from judge.recalc.conversions import (
     LAST_SERIAL,
     UnsureError,
@@ -64,6 +72,10 @@ class Values(Protocol):
         """The values of a rectangle from which criteria choose; raises as :meth:`cells`."""
         ...
 
+    def spend(self, cells: int) -> None:
+        """Counts values that are computed of arrays; raises UnsureError beyond a bound."""
+        ...
+
 
 class Evaluation:
     """The evaluation of one formula.
@@ -71,15 +83,47 @@ class Evaluation:
     Args:
         values: where the values of cells come from.
         functions: name -> function; names as the file has them, with prefixes.
+        of_arrays: whether the formula is entered as an array formula.
 
     Attributes:
         converted: whether the value depends on a conversion that engines do differently.
+        spreads: whether operators and functions of single values take each value of a range.
     """
 
-    def __init__(self, values: Values, functions: Mapping[str, Function]) -> None:
+    def __init__(
+        self, values: Values, functions: Mapping[str, Function], *, of_arrays: bool = False
+    ) -> None:
         self.values = values
         self.converted = False
-        self._functions = functions
+        self.functions = functions
+        self.of_arrays = of_arrays
+        self.spreads = of_arrays
+        self._names: dict[str, Cells] = {}
+
+    def named(self, name: str) -> Cells:
+        """The value of a name of LET or LAMBDA; raises UnsureError if it has none here."""
+        if name not in self._names:
+            raise UnsureError
+        return self._names[name]
+
+    @contextlib.contextmanager
+    def naming(self, names: Mapping[str, Cells]) -> Iterator[None]:
+        """Gives values to names within a block."""
+        before = self._names
+        self._names = {**before, **names}
+        try:
+            yield
+        finally:
+            self._names = before
+
+    @contextlib.contextmanager
+    def spreading(self) -> Iterator[None]:
+        """Takes operators and functions of each value of a range within a block."""
+        before, self.spreads = self.spreads, True
+        try:
+            yield
+        finally:
+            self.spreads = before
 
     def scalar(self, node: Node) -> Scalar:
         """The value of a node.
@@ -95,31 +139,38 @@ class Evaluation:
             return None
         if isinstance(node, Reference):
             return self.values.value(node)
+        if isinstance(node, Parameter):
+            cells = self.named(node.name)
+            if cells.size != 1:
+                raise UnsureError
+            return cells.values.get((0, 0))
         if isinstance(node, Operation):
-            return self._operation(node)
-        function = self._functions.get(node.name)
-        if function is None:
+            operands = [self.scalar(operand) for operand in node.operands]
+            return self.operation(node.operator, operands)
+        function = self.functions.get(node.name) if isinstance(node, Call) else None
+        if function is None or not isinstance(node, Call):
             raise UnsureError
         return function(self, node.arguments)
 
-    def _operation(self, node: Operation) -> Scalar:
-        operands = [self.scalar(operand) for operand in node.operands]
-        if node.operator == "+" and len(operands) == 1:
+    def operation(self, operator: str, operands: Sequence[Scalar]) -> Scalar:
+        """What an operator makes of its operands."""
+        if operator == "+" and len(operands) == 1:
             return operands[0]
         for operand in operands:
             if isinstance(operand, ErrorValue):
                 return operand
-        if node.operator == "&":
+        if operator == "&":
             return self._joined(operands)
-        if node.operator in _COMPARISONS:
-            return compared(operands[0], operands[1], node.operator)
+        if operator in _COMPARISONS:
+            return compared(operands[0], operands[1], operator)
         numbers: list[float] = []
         for operand in operands:
             number = self.number(operand)
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(number)
-        return _arithmetic(node.operator, numbers)
+        self.converted = self.converted or (operator == "^" and not any(numbers))
+        return _arithmetic(operator, numbers)
 
     def _joined(self, operands: Sequence[Scalar]) -> str:
         joined = "".join(map(self.text, operands))
@@ -167,7 +218,10 @@ def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
             return DIV0
         result = first / second
     else:
-        result = _power(first, second)
+        power = _power(first, second)
+        if isinstance(power, ErrorValue):
+            return power
+        result = power
     if not math.isfinite(result):
         return NUM
     if result and abs(result) < 1e-300:
@@ -175,9 +229,9 @@ def _arithmetic(operator: str, numbers: list[float]) -> Scalar:
     return result
 
 
-def _power(base: float, exponent: float) -> float:
+def _power(base: float, exponent: float) -> float | ErrorValue:
     if base == 0 and exponent <= 0:
-        raise UnsureError
+        return NUM if exponent == 0 else DIV0
     if base < 0 and not exponent.is_integer():
         raise UnsureError
     try:
@@ -196,7 +250,7 @@ def compared(first: Scalar, second: Scalar, operator: str) -> bool:
         UnsureError: numbers are too close to each other, or the order depends on the region.
     """
     one, two = _beside(first, second), _beside(second, first)
-    ranks = [_rank(value) for value in (one, two)]
+    ranks = [rank(value) for value in (one, two)]
     if ranks[0] != ranks[1]:
         order = ranks[0] - ranks[1]
     elif isinstance(one, str) and isinstance(two, str):
@@ -225,7 +279,7 @@ def _beside(value: Scalar, other: Scalar) -> Scalar:
     return "" if isinstance(other, str) else False if isinstance(other, bool) else 0
 
 
-def _rank(value: Scalar) -> int:
+def rank(value: Scalar) -> int:
     """Numbers come before text, and text before logical values."""
     return 2 if isinstance(value, bool) else 1 if isinstance(value, str) else 0
 
@@ -303,8 +357,13 @@ def _numbervalue(
     text = "".join(evaluation.text(value).split())
     if not text:
         return 0
-    percents = len(text) - len(text.rstrip("%"))
+    percents = text.count("%")
     text = text.rstrip("%")
+    negative = text.startswith("(") and text.endswith(")")
+    text = text[1:-1].rstrip("%") if negative else text
+    if "%" in text or (negative and text.startswith("-")):
+        return VALUE
+    text, exponent, power = text.partition("E" if "E" in text else "e")
     whole, found, part = text.partition(point)
     if found and (comma in part or point in part):
         return VALUE
@@ -312,10 +371,10 @@ def _numbervalue(
     digits = whole.removeprefix("-") + part
     if not digits.isascii() or not digits.isdigit():
         raise UnsureError
-    number = text_number(f"{whole or '0'}.{part}" if found else whole)
+    number = text_number((f"{whole or '0'}.{part}" if found else whole) + exponent + power)
     if number is None:
         return VALUE
-    return number / float(100**percents)
+    return (-number if negative else number) / float(100**percents)
 
 
 def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
@@ -371,6 +430,22 @@ def _dollar(evaluation: Evaluation, value: Scalar, places: Scalar = 2) -> Scalar
     return f"(${text})" if number < 0 and not is_zero else f"${text}"
 
 
+def _valuetotext(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if not 1 <= len(arguments) <= 2:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    form = evaluation.scalar(arguments[1]) if len(arguments) == 2 else 0
+    if isinstance(form, (str, ErrorValue)) or form is None:
+        raise UnsureError
+    evaluation.converted = True
+    if int(form) not in (0, 1):
+        return VALUE
+    if isinstance(value, ErrorValue):
+        return value.code
+    text = evaluation.text(value)
+    return '"' + text.replace('"', '""') + '"' if form and isinstance(value, str) else text
+
+
 def _n(evaluation: Evaluation, value: Scalar) -> Scalar:
     del evaluation
     return float(value) if isinstance(value, (int, float)) else 0
@@ -420,12 +495,12 @@ def _months_away(*, at_end: bool) -> Function:
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         if len(arguments) != 2:
             raise UnsureError
-        with contextlib.suppress(UnsureError):
-            return _refusing_logical(evaluation, arguments)
         numbers: list[int] = []
         for argument in arguments:
             value = evaluation.scalar(argument)
             number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            if isinstance(value, bool):
+                evaluation.converted, number = True, VALUE
             if isinstance(number, ErrorValue):
                 return number
             numbers.append(math.trunc(number))
@@ -485,6 +560,11 @@ def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scal
     raise UnsureError
 
 
+def _refusing_logical_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """XNPV, of which only the rate is refused."""
+    return _refusing_logical(evaluation, arguments[:1])
+
+
 def _is_cell(reference: Reference) -> bool:
     _, top, left, bottom, right = reference
     return (top, left) == (bottom, right)
@@ -516,6 +596,13 @@ def _iferror(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
         raise UnsureError
     value = evaluation.scalar(arguments[0])
     return _zero(evaluation.scalar(arguments[1]) if isinstance(value, ErrorValue) else value)
+
+
+def _ifna(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if len(arguments) != 2:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    return _zero(evaluation.scalar(arguments[1]) if value == NA else value)
 
 
 def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
@@ -606,9 +693,75 @@ def _trimmed(text: str) -> str:
 
 
 def _rounded(number: float, places: float) -> Scalar:
-    if abs(places) > 20:
+    if abs(places) > 20 or abs(number) >= 1e15:
         raise UnsureError
+    if abs(number) < 1e-15:
+        return 0.0 if places < 15 else number
     return float(round_half_up(number, math.trunc(places)))
+
+
+def _logarithm(number: float, base: float = 10) -> Scalar:
+    if number <= 0 or base <= 0:
+        return NUM
+    return DIV0 if base == 1 else math.log10(number) / math.log10(base)
+
+
+def _modulo(number: float, divisor: float) -> Scalar:
+    if divisor == 0:
+        return DIV0
+    if not (number.is_integer() and divisor.is_integer()) or abs(number) >= 2**53:
+        raise UnsureError
+    return number - divisor * math.floor(number / divisor)
+
+
+def _raised(evaluation: Evaluation, base: Scalar, exponent: Scalar) -> Scalar:
+    return evaluation.operation("^", (base, exponent))
+
+
+def _logarithm_of(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    numbers = [evaluation.number(value) for value in values]
+    evaluation.converted = evaluation.converted or numbers[1:] == [1.0]
+    for number in numbers:
+        if isinstance(number, ErrorValue):
+            return number
+    return _logarithm(*(number for number in numbers if not isinstance(number, ErrorValue)))
+
+
+def _found(evaluation: Evaluation, text: str, inside: str, start: Scalar) -> Scalar:
+    first = evaluation.number(start)
+    if isinstance(first, ErrorValue) or not 1 <= first <= _units(inside) + bool(not text):
+        return VALUE
+    at = inside.find(text, int(first) - 1)
+    return VALUE if at < 0 else at + 1
+
+
+def _find(evaluation: Evaluation, text: Scalar, inside: Scalar, start: Scalar = 1) -> Scalar:
+    return _found(evaluation, evaluation.text(text), evaluation.text(inside), start)
+
+
+def _search(evaluation: Evaluation, text: Scalar, inside: Scalar, start: Scalar = 1) -> Scalar:
+    sought = evaluation.text(text).lower()
+    if any(letter in sought for letter in "*?~"):
+        raise UnsureError
+    return _found(evaluation, sought, evaluation.text(inside).lower(), start)
+
+
+def _exact(evaluation: Evaluation, first: Scalar, second: Scalar) -> Scalar:
+    return evaluation.text(first) == evaluation.text(second)
+
+
+def _substitute(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    text, old, new = map(evaluation.text, values[:3])
+    if len(values) > 3 or not old:
+        raise UnsureError
+    return text.replace(old, new)
+
+
+def _negated(evaluation: Evaluation, value: Scalar) -> Scalar:
+    del evaluation
+    if isinstance(value, str):
+        raise UnsureError
+    return not value
 
 
 def _is(test: Callable[[Scalar], bool]) -> Function:
@@ -626,11 +779,13 @@ def _is_number(value: Scalar) -> bool:
 
 SCALAR_FUNCTIONS: dict[str, Function] = {
     **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
+    "XNPV": _refusing_logical_rate,
     "TEXT": _of_values(2, 2, _text),
     "VALUE": _of_values(1, 1, _value),
     "_XLFN.NUMBERVALUE": _of_values(1, 3, _numbervalue),
     "DATEVALUE": _of_values(1, 1, _datevalue),
     "TIMEVALUE": _of_values(1, 1, _timevalue),
+    "_XLFN.VALUETOTEXT": _valuetotext,
     "FIXED": _of_values(1, 3, _fixed),
     "DOLLAR": _of_values(1, 2, _dollar),
     "N": _of_values(1, 1, _n),
@@ -657,6 +812,20 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "TRIM": _cased(_trimmed),
     "ROUND": _of_numbers(2, 2, _rounded),
     "ABS": _of_numbers(1, 1, abs),
+    "INT": _of_numbers(1, 1, lambda number: float(math.floor(number))),
+    "MOD": _of_numbers(2, 2, _modulo),
+    "POWER": _of_values(2, 2, _raised),
+    "LOG": _of_values(1, 2, _logarithm_of),
+    "FIND": _of_values(2, 3, _find),
+    "SEARCH": _of_values(2, 3, _search),
+    "EXACT": _of_values(2, 2, _exact),
+    "SUBSTITUTE": _of_values(3, 4, _substitute),
+    "NOT": _of_values(1, 1, _negated),
+    "ISNA": _is(lambda value: value == NA),
+    "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),
+    "ISLOGICAL": _is(lambda value: isinstance(value, bool)),
+    "ISNONTEXT": _is(lambda value: not isinstance(value, str)),
+    "_XLFN.IFNA": _ifna,
     "ISNUMBER": _is(_is_number),
     "ISTEXT": _is(lambda value: isinstance(value, str)),
     "ISERROR": _is(lambda value: isinstance(value, ErrorValue)),

@@ -6,7 +6,6 @@ comparison, and nothing is computed or run.
 
 from __future__ import annotations
 
-import datetime as dt
 import enum
 import math
 from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ from judge.report.grid_window import (
     with_places,
 )
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, Window, cell_key, column_letters
-from judge.workbook.cell import CellRef, CellValue, ErrorValue
+from judge.workbook.cell import CellRange, CellRef, CellValue, ErrorValue
 from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
 from judge.workbook.sheets.sheet import Sheet
@@ -61,15 +60,13 @@ def encode_value(value: CellValue, text_chars: int) -> Any:
         return value
     if isinstance(value, str):
         return encode_text(value, text_chars)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"k": "n", "x": str(value)}
+    if isinstance(value, int):
+        return value if abs(value) <= _MAX_EXACT else {"k": "n", "x": str(value)[:text_chars]}
     if isinstance(value, ErrorValue):
         return {"k": "e", "x": value.code}
-    if isinstance(value, dt.datetime | dt.date | dt.time | dt.timedelta):
-        return {"k": "d", "x": str(value_to_json(value)).removesuffix("T00:00:00")}
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"k": "n", "x": str(value)}
-    if isinstance(value, int) and abs(value) > _MAX_EXACT:
-        return {"k": "n", "x": str(value)[:text_chars]}
-    return value
+    return {"k": "d", "x": str(value_to_json(value)).removesuffix("T00:00:00")}
 
 
 def encode_text(text: str, text_chars: int) -> Any:
@@ -217,6 +214,7 @@ def build_grid(
         blocks = _blocks_of(task, gold, output_book)
         shown = [cell for cell in places if cell.sheet in gold.sheet_names]
         blocks = with_places(blocks, shown, _OutputSheets(output_book).sheet)
+        _read(blocks[: bounds.blocks], gold, output_book)
         sides = Sides(gold, output_book, before, rules)
         marks = _marks(task, sides, blocks, record, rules)
         encoded = [encode_block(block, sides, marks, bounds) for block in blocks[: bounds.blocks]]
@@ -250,6 +248,17 @@ class _OutputSheets:
 def _blocks_of(task: Task, gold: Workbook, output: Workbook | None) -> list[Block]:
     areas = checker_of(task.checker).areas(task, gold, output)
     return plan_blocks(areas.gold, areas.output)
+
+
+def _read(blocks: Sequence[Block], gold: Workbook, output: Workbook | None) -> None:
+    """Reads what the blocks show, in one pass over each sheet."""
+    gold.preload(CellRange.of(block.sheet, block.window) for block in blocks)
+    if output is not None:
+        output.preload(
+            CellRange.of(block.output_sheet, block.window)
+            for block in blocks
+            if block.output_sheet is not None
+        )
 
 
 # -- the three workbooks --------------------------------------------------------------------------
@@ -407,13 +416,17 @@ class _Panes:
     def row(self, row: int, columns: Sequence[int]) -> list[list[Any]]:
         """The cells of one row that are not empty."""
         cells = []
+        first_key, chars = cell_key(row, 0), self._text_chars
         for index, column in enumerate(columns):
-            key = cell_key(row, column)
+            key = first_key | column
             if key not in self._stored and not self._lacks_sheet:
                 continue
             mark = self._mark(row, column, key)
-            gold, output = self._pair(key, agrees=mark == _AGREES)
-            before = self._before.encode(key, self._text_chars)
+            recorded = self._marks.recorded.get((self._block.sheet, key))
+            agrees = mark == _AGREES
+            gold = self._gold.encode(key, chars, agrees, recorded, "expected")
+            output = self._output.encode(key, chars, agrees, recorded, "actual")
+            before = self._before.encode(key, chars)
             entry = encode_cell(index, mark, gold, output, before)
             if entry is not None:
                 cells.append(entry)
@@ -430,14 +443,6 @@ class _Panes:
         if self._marks.doubtful and (self._gold.is_computed(key) or self._output.is_computed(key)):
             return _MARK_INDEX[UNKNOWN]
         return _AGREES
-
-    def _pair(self, key: int, *, agrees: bool) -> tuple[Any, Any]:
-        recorded = self._marks.recorded.get((self._block.sheet, key))
-        chars = self._text_chars
-        return (
-            self._gold.encode(key, chars, agrees=agrees, recorded=recorded, side="expected"),
-            self._output.encode(key, chars, agrees=agrees, recorded=recorded, side="actual"),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,7 +491,6 @@ class _Side:
         self,
         key: int,
         text_chars: int,
-        *,
         agrees: bool = False,
         recorded: DifferenceRecord | None = None,
         side: str = "",
@@ -494,7 +498,9 @@ class _Side:
         """The cell as JSON; None where it is blank."""
         if self.sheet is None:
             return None
-        value = encode_value(self.values.get(key), text_chars)
+        value = self.values.get(key)
+        if value is not None:
+            value = encode_value(value, text_chars)
         if key not in self.formulas:
             # Array formulas fill cells that hold no formula themselves.
             return encode_recorded(self.computed[key]) if key in self.computed else value

@@ -56,6 +56,8 @@ _MAX_BYTES = 1 * GIB
 _MAX_MEMBERS = 100_000
 _MEMORY_BYTES = 3 * GIB
 _STEP_S = 700.0
+_NOT_MAPPED = "failed to map segment from shared object"
+"""The end of an import where files that a program wrote are not executable, as in Docker's /tmp."""
 _PROGRAM = ("judge.sandbox.warden.frames", "judge.sandbox.installer")
 
 
@@ -211,10 +213,9 @@ def build_server(source: ServerSource, sandbox: Sandbox, report: Report) -> Buil
         else:
             report(f"{source.name}: installing {len(files)} files without a network")
             with fresh_folder(folder) as work:
-                _fill(source, files, channel, work, facts)
+                _fill(source, files, channel, work, facts, report)
             report(f"{source.name}: made {folder}")
-    version = ".".join(str(facts["python"]).split(".")[:2])
-    _note_name(source.name, version, digest)
+    _note_name(source.name, str(facts["python"]), digest)
     return _read_built(source.name, digest)
 
 
@@ -249,6 +250,7 @@ def _fill(
     channel: ServiceChannel,
     work: Path,
     facts: Mapping[str, Any],
+    report: Report,
 ) -> None:
     """Puts what a server needs into a folder."""
     packages: dict[str, Any] = {}
@@ -264,6 +266,7 @@ def _fill(
             )
     else:
         packages = _install(source, files, channel, work)
+        _try_entry(source, channel, report)
     document = {
         "argv": source.argv,
         "environment": dict(each.split("=", 1) for each in source.variables),
@@ -298,21 +301,33 @@ def _install(
             raise SandboxError(f"{source.name}: what was installed cannot be read")
         data += parts[0]
     _unpack(source.name, bytes(data), work)
+    packages = made["packages"]
+    assert isinstance(packages, dict)
+    return {str(name): [str(one) for one in facts] for name, facts in packages.items()}
+
+
+def _try_entry(source: ServerSource, channel: ServiceChannel, report: Report) -> None:
+    """Imports the entry as starting the server would.
+
+    Raises:
+        SandboxError: it cannot be imported.
+    """
     module, _, name = source.entry.partition(":")
     program = f"import {module}" + (f"; {module}.{name}" if name else "")
     if not name:
         program = f"import importlib.util, sys; sys.exit(not importlib.util.find_spec({module!r}))"
     tried, _ = _ask(channel, {"op": "try", "program": program})
-    if tried["code"] != 0:
-        last = (str(tried["printed"]).strip().splitlines() or ["it is not there"])[-1]
+    if tried["code"] == 0:
+        return
+    last = (str(tried["printed"]).strip().splitlines() or ["it is not there"])[-1]
+    if last.endswith(_NOT_MAPPED):
+        report(f"{source.name}: imports machine code; judge tools check mcp:{source.name} tries it")
+    else:
         raise SandboxError(
             f"the entry {source.entry} cannot be imported: {visible(last)[:300]}",
             hint="--entry is the module, or module:function, that the package's own command calls. "
             + commands_in(source.folder),
         )
-    packages = made["packages"]
-    assert isinstance(packages, dict)
-    return {str(name): [str(one) for one in facts] for name, facts in packages.items()}
 
 
 def _unpack(name: str, data: bytes, work: Path) -> None:
@@ -352,8 +367,9 @@ def _files_of(source: ServerSource) -> dict[str, Path]:
 
 
 def _digest_of(source: ServerSource, files: Mapping[str, Path], facts: Mapping[str, Any]) -> str:
-    version = ".".join(str(facts["python"]).split(".")[:2])
-    parts: list[str] = [_FORMAT, version, str(facts["machine"]), *source.argv, *source.variables]
+    # The whole version: a package that 3.11.3 has no need of may be missing with 3.11.2.
+    python = [str(facts["python"]), str(facts["machine"])]
+    parts: list[str] = [_FORMAT, *python, *source.argv, *source.variables]
     for name, path in files.items():
         parts += [name, hashlib.sha256(path.read_bytes()).hexdigest()]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
@@ -419,10 +435,10 @@ def _names_folder() -> Path:
     return cache_folder() / "servers" / "names"
 
 
-def _note_name(name: str, version: str, digest: str) -> None:
+def _note_name(name: str, python: str, digest: str) -> None:
     path = _names_folder() / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, dump_json({**_digests(name), version: digest}).encode())
+    write_whole(path, dump_json({**_digests(name), python: digest}).encode())
 
 
 def _digests(name: str) -> dict[str, str]:
@@ -430,7 +446,7 @@ def _digests(name: str) -> dict[str, str]:
     with contextlib.suppress(MalformedError):
         document = parse_json(data or b"{}")
         if isinstance(document, dict):
-            return {str(version): str(digest) for version, digest in document.items()}
+            return {str(python): str(digest) for python, digest in document.items()}
     return {}
 
 
@@ -447,13 +463,15 @@ def find_server(name: str, sandbox: Sandbox) -> BuiltServer:
     Raises:
         SandboxError: it was not built; the hint names the command.
     """
-    digest = None
-    if _NAME.fullmatch(name):
-        digest = _digests(name).get(".".join(sandbox.info.python.split(".")[:2]))
+    built = _digests(name) if _NAME.fullmatch(name) else {}
+    digest = built.get(sandbox.info.python)
     if digest is None or not is_complete(server_folder(digest)):
         known = ", ".join(server_names()) or "none"
         raise SandboxError(
-            f"there is no server {visible(name)!r:.80} for this sandbox; built: {known}",
+            f"the server {name} was not built for Python {sandbox.info.python}, which "
+            f"{sandbox.info.backend} has; built for: {', '.join(sorted(built))}"
+            if built
+            else f"there is no server {visible(name)!r:.80}; built: {known}",
             hint=f"run: judge sandbox build --mcp {visible(name)[:40]} --wheels FOLDER --entry "
             "MODULE:FUNCTION",
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +12,21 @@ from judge.errors import UsageError
 from judge.grading.options import ClusterName, InsecureCluster, SandboxName
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+_PACKAGES = ("fastapi", "sqlalchemy", "alembic", "multipart", "prometheus_client")
+
+
+def check_installed() -> None:
+    """Checks that the packages of the server are there.
+
+    Raises:
+        UsageError: one of them is missing; the hint names the extra.
+    """
+    for package in _PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise UsageError(
+                f"judge serve needs {package}, which is not installed",
+                hint="python -m pip install 'sheetjudge[serve]'",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

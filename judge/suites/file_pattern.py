@@ -108,6 +108,19 @@ class FilePattern:
         return task.cases[0].number
 
 
+def folder_and_pattern(given: str) -> tuple[Path, str]:
+    """The folder that the first names of a path lead to, and the pattern that the others are.
+
+    Args:
+        given: a path in which names may have fields and wildcards; the last name is always part of
+            the pattern.
+    """
+    names = Path(given).parts
+    plain = [not set(name) & set("{}*?[]") for name in names[:-1]]
+    count = plain.index(False) if False in plain else len(plain)
+    return Path(*names[:count]), "/".join(names[count:])
+
+
 def _expression(names: list[str], task: str) -> str:
     parts: list[str] = []
     seen: set[str] = set()

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from hashlib import sha256
 
-from judge.compare.registry import checker_of
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError
+from judge.grading.case import known_fault
 from judge.suites.suite import Suite
 from judge.suspects.contract import Sign
-from judge.suspects.material import CaseMaterial, TaskMaterial, Tools, open_case
+from judge.suspects.material import (
+    CaseMaterial,
+    TaskMaterial,
+    Tools,
+    digest_of_file,
+    open_case,
+)
 from judge.suspects.model import Audit, CaseFiles, Problem, SignRun, Suspect
 from judge.suspects.outputs import with_outputs
 
@@ -63,8 +68,16 @@ def audit_suite(
         on_task: called with the findings of each task, in order, and with how many tasks there are.
     """
     per_task: list[TaskFindings] = []
+    asking: dict[str, list[Task]] = {}
+    for task in suite.tasks:
+        asking.setdefault(_question(task), []).append(task)
+
+    def examine(task: Task) -> TaskFindings:
+        same = tuple(other for other in asking.get(_question(task), ()) if other.id != task.id)
+        return examine_task(task, tools, signs, same_question=same)
+
     with ThreadPoolExecutor(jobs) as pool:
-        for findings in pool.map(lambda task: examine_task(task, tools, signs), tasks):
+        for findings in pool.map(examine, tasks):
             per_task.append(findings)
             on_task(findings, len(tasks))
     examined = sum(not finding.not_examined for finding in per_task)
@@ -87,6 +100,10 @@ def audit_suite(
         problems=tuple(problem for findings in per_task for problem in findings.problems),
         notes=tuple(notes),
     )
+
+
+def _question(task: Task) -> str:
+    return " ".join(task.instruction.split()).casefold()
 
 
 def ranked(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
@@ -120,14 +137,24 @@ def _suspected(by_task: Iterable[TaskFindings]) -> Iterable[CaseFiles]:
                 yield files
 
 
-def examine_task(task: Task, tools: Tools, signs: Sequence[Sign]) -> TaskFindings:
-    """Looks for signs in one task; faults of its files are in the findings."""
+def examine_task(
+    task: Task, tools: Tools, signs: Sequence[Sign], *, same_question: tuple[Task, ...] = ()
+) -> TaskFindings:
+    """Looks for signs in one task; faults of its files are in the findings.
+
+    Args:
+        task: the task.
+        tools: what computes and edits.
+        signs: the signs.
+        same_question: other tasks of the suite with the same question.
+    """
     opened, problems = _opened(task, tools)
-    if not opened and not checker_of(task.checker).lists_items:
-        reason = f"its answers are not cells of a workbook (checker {task.checker.name})"
-        return TaskFindings(task, problems=tuple(problems), not_examined="" if problems else reason)
+    if not opened and problems:
+        return TaskFindings(task, problems=tuple(problems))
+    if not opened and (left_out := known_fault(task)) is not None:
+        return TaskFindings(task, not_examined=left_out)
     suspects: dict[tuple[str, int | None, str], Suspect] = {}
-    whole = TaskMaterial(task, tuple(opened), tools)
+    whole = TaskMaterial(task, tuple(opened), tools, same_question)
     for sign in signs:
         try:
             for suspect in sign.examine(whole):
@@ -169,10 +196,7 @@ def _files_of(task: Task, case: TestCase) -> CaseFiles:
         case.inputs[0].path if case.inputs else None,
         case.golds[0].path if case.golds else None,
     )
-    digests = (
-        None if path is None or not path.is_file() else sha256(path.read_bytes()).hexdigest()
-        for path in paths
-    )
+    digests = (None if path is None else digest_of_file(path) for path in paths)
     return CaseFiles(task.id, case.number, *digests)
 
 

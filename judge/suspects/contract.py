@@ -172,6 +172,8 @@ _HOMES = (
     "judge.suspects.signs.leftover",
     "judge.suspects.signs.outvoted",
     "judge.suspects.signs.items",
+    "judge.suspects.signs.gold_refused",
+    "judge.suspects.signs.same_question",
     "judge.suspects.signs.mixed_verdicts",
     "judge.suspects.signs.failed_task",
     "judge.suspects.signs.beyond_position",

@@ -18,11 +18,14 @@ from types import MappingProxyType
 
 from judge.compare.cells.sides import RangeSide
 from judge.compare.cells.value import text_as_number
+from judge.compare.profiles import get_profile
 from judge.compare.registry import checker_of
 from judge.core.submission import Origin
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError, SuiteError, WorkbookError
 from judge.files.documents import read_regular
+from judge.grading.case import CaseJudge, GradingRules, known_fault
+from judge.grading.verify import CaseCheck, verify_case
 from judge.recalc.policy import Recalculator
 from judge.suspects.books import Book, CellAddress, agree, differing
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK
@@ -278,17 +281,35 @@ class CaseMaterial:
 
 @dataclass
 class TaskMaterial:
-    """A task whose cases could be opened.
+    """A task, and those of its cases whose answers are cells.
 
     Attributes:
         task: the task.
-        cases: the cases, in order.
+        cases: the cases that could be opened, in order; none if answers are anything but cells.
         tools: what computes.
+        same_question: other tasks of the suite with the same question.
     """
 
     task: Task
     cases: tuple[CaseMaterial, ...]
     tools: Tools
+    same_question: tuple[Task, ...] = ()
+
+    @property
+    def judge(self) -> CaseJudge:
+        """Judges answers to the task by the default rules."""
+        return CaseJudge(self.tools.recalculator, GradingRules(get_profile("standard")))
+
+    @functools.cached_property
+    def checks(self) -> tuple[CaseCheck, ...]:
+        """What `judge verify` says of the cases, if answers are anything but cells."""
+        if self.cases:
+            return ()
+        return tuple(
+            verify_case(self.task, case, self.judge)
+            for case in self.task.cases
+            if known_fault(self.task, case.number) is None
+        )
 
     def case(self, number: int) -> CaseMaterial | None:
         """A case by its number."""
@@ -344,6 +365,7 @@ def _read_output(task: Task, case: CaseMaterial, output: Output) -> ReadOutput |
         pairs = list(zip(areas.gold, areas.output, strict=True))
         if any(there is None for _, there in pairs):
             return None
+        book.workbook.preload(there for _, there in pairs if there is not None)
         computed = case.tools.recalculator.fill(
             book.workbook, [there for _, there in pairs if there is not None], origin=output.origin
         )
@@ -396,7 +418,14 @@ def open_case(task: Task, case: TestCase, tools: Tools) -> CaseMaterial | None:
     areas = checker_of(task.checker).areas(task, gold.workbook, before.workbook)
     if not areas.gold:
         return None
+    gold.workbook.preload(areas.gold)
+    before.workbook.preload(area for area in areas.output if area is not None)
     return CaseMaterial(case.number, before, gold, areas.gold, areas.output, tools)
+
+
+def digest_of_file(path: Path) -> str | None:
+    """The hash of a file; None if there is none."""
+    return sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 def _bytes(path: Path) -> bytes:

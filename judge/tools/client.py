@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import binascii
 import codecs
+import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,6 +52,7 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CLIENT = "io.modelcontextprotocol/clientInfo"
 _CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _NOT_SUPPORTED = -32022
+_SILENT = "no answer in time"
 _UNKNOWN_METHOD = -32601
 _CLEAN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -68,6 +70,17 @@ class ServerError(Exception):
         super().__init__(message)
         self.kind = kind
         self.message = message
+
+
+@contextlib.contextmanager
+def _within(late: str) -> Iterator[None]:
+    """Words for a server that does not answer in time."""
+    try:
+        yield
+    except ServerError as error:
+        if error.kind != "timeout":
+            raise
+        raise ServerError("timeout", late) from error
 
 
 class RefusedError(Exception):
@@ -194,7 +207,10 @@ class McpClient:
         Raises:
             ServerError: it does not answer, or not in a version that is known.
         """
-        deadline = self.clock() + limit_s
+        with _within(f"it does not answer in {limit_s:g} s"):
+            self._start(self.clock() + limit_s)
+
+    def _start(self, deadline: float) -> None:
         probe = self._send_request("server/discover", self._meta({}), deadline)
         try:
             answer = self._await((probe,), min(deadline, self.clock() + PROBE_S))
@@ -282,7 +298,8 @@ class McpClient:
         for _ in range(MAX_PAGES):
             params = {} if cursor is None else {"cursor": cursor}
             try:
-                page = self.request("tools/list", params, deadline)
+                with _within(f"it does not list its tools in {limit_s:g} s"):
+                    page = self.request("tools/list", params, deadline)
             except RefusedError as error:
                 raise ServerError("protocol", f"it does not list tools: {error.message}") from None
             size += len(dump_json(page))
@@ -422,8 +439,8 @@ class McpClient:
         while True:
             left = deadline - self.clock()
             if left <= 0:
-                raise ServerError("timeout", "no answer in time")
-            for line in self.wire.receive(left):
+                raise ServerError("timeout", _SILENT)
+            for line in self._receive(left):
                 lines, size = lines + 1, size + len(line)
                 if lines > _MAX_LINES or size > _MAX_BYTES:
                     raise ServerError("protocol", "it sends far more than was requested")
@@ -437,6 +454,10 @@ class McpClient:
             for number in numbers:
                 if number in self._early:
                     return self._early.pop(number)
+
+    def _receive(self, limit_s: float) -> list[bytes]:
+        with _within(_SILENT):
+            return self.wire.receive(limit_s)
 
     def _read(self, line: bytes, deadline: float) -> Mapping[str, Any] | None:
         """An answer; None for a notification, a request, and whatever is not a message."""
@@ -517,11 +538,15 @@ def _texts_of(content: Sequence[object], pictures: list[bytes]) -> Iterator[str]
         if kind == "text":
             yield str(facts.get("text", ""))
         elif kind == "image":
-            picture = _bytes_of(facts.get("data"))
-            if picture is None or len(pictures) == MAX_PICTURES:
-                yield "(a picture that is too large, or one too many, is left out)"
-            else:
+            data = facts.get("data")
+            if len(pictures) == MAX_PICTURES:
+                yield "(one picture too many is left out)"
+            elif isinstance(data, str) and len(data) > MAX_PICTURE_BYTES * 4 // 3 + 4:
+                yield "(a picture that is too large is left out)"
+            elif picture := _bytes_of(data):
                 pictures.append(picture)
+            else:
+                yield "(a picture that is not base64 is left out)"
         elif kind == "resource":
             inner = facts.get("resource")
             held = inner if isinstance(inner, dict) else {}
@@ -536,10 +561,8 @@ def _texts_of(content: Sequence[object], pictures: list[bytes]) -> Iterator[str]
 
 
 def _bytes_of(data: object) -> bytes | None:
-    if not isinstance(data, str) or len(data) > MAX_PICTURE_BYTES * 4 // 3 + 4:
-        return None
     try:
-        return base64.b64decode(data, validate=True)
+        return base64.b64decode(data, validate=True) if isinstance(data, str) else None
     except (binascii.Error, ValueError):
         return None
 

@@ -14,6 +14,9 @@ from judge.files.documents import MalformedError, parse_json
 MAX_RESULT_CHARS = 20_000
 """Longest result of a call; of a longer one the first and the last half are given."""
 
+_MAX_NAMED = 60
+"""How many arguments of a server's tool a message names."""
+
 MAX_ITEMS = 2_000
 """Most members of a list among the arguments of a call."""
 
@@ -137,7 +140,8 @@ def _check_given(name: str, schema: Mapping[str, Any], arguments: Mapping[str, A
     """Checks names, and the types that a server states plainly; the server checks the rest."""
     properties, required = schema.get("properties"), schema.get("required")
     properties = properties if isinstance(properties, dict) else {}
-    known = ", ".join(map(str, properties)) or "none"
+    known = ", ".join(map(str, list(properties)[:_MAX_NAMED])) or "none"
+    known += ", …" if len(properties) > _MAX_NAMED else ""
     for needed in required if isinstance(required, list) else ():
         if isinstance(needed, str) and needed not in arguments:
             raise ToolFaultError(f"{name} needs the argument {needed!r:.80}; it has: {known}")

@@ -248,6 +248,7 @@ def list_server(
         try:
             listed = running.start()
             memory = boxes.latest.memory_bytes()
+            problem = "" if listed else "it has no tool that can be offered"
         except ServerError as error:
             problem = error.message
         except SandboxError as error:

@@ -92,12 +92,38 @@ class Trajectory:
         return dict(Counter(call.get("error", "tool") for call in calls if not call["ok"]))
 
 
+def is_trajectory(path: Path) -> bool:
+    """Whether a file is one that :func:`read_trajectory` takes.
+
+    Raises:
+        SubmissionError: it cannot be read, or is not JSON.
+    """
+    if path.suffix == ".eval":
+        return False
+    document = _document(path)
+    return any(isinstance(document.get(name), list) for name in ("steps", "trajectory"))
+
+
 def read_trajectory(path: Path) -> Trajectory:
     """Reads a file with a trajectory: ATIF, or SWE-agent's ``.traj``.
 
     Raises:
         SubmissionError: it cannot be read, or is neither.
     """
+    document = _document(path)
+    if isinstance(document.get("steps"), list):
+        return of_atif(document, path.parent)
+    if isinstance(document.get("trajectory"), list):
+        return of_swe_agent(document)
+    raise SubmissionError(
+        f"{path}: is not a trajectory",
+        hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`; a log of Inspect is named "
+        "by itself.",
+    )
+
+
+def _document(path: Path) -> Object:
+    """The object in a file; an empty one for another document."""
     data = read_regular(path, SubmissionError, most_bytes=_MAX_BYTES)
     if data is None:
         raise SubmissionError(f"{path}: no such file")
@@ -105,15 +131,7 @@ def read_trajectory(path: Path) -> Trajectory:
         document = parse_json(data, most_values=_MAX_VALUES)
     except MalformedError as error:
         raise SubmissionError(f"{path}: {error}") from error
-    if isinstance(document, dict) and isinstance(document.get("steps"), list):
-        return of_atif(document, path.parent)
-    if isinstance(document, dict) and isinstance(document.get("trajectory"), list):
-        return of_swe_agent(document)
-    raise SubmissionError(
-        f"{path}: is not a trajectory",
-        hint="ATIF has `steps`, and SWE-agent's .traj has `trajectory`; a log of Inspect is named "
-        "by itself.",
-    )
+    return document if isinstance(document, dict) else {}
 
 
 # -- ATIF in --------------------------------------------------------------------------------------

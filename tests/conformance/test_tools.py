@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import shutil
+import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -268,7 +269,8 @@ def test_a_server_that_misbehaves_ends_in_time_and_it_is_its_own_fault(
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
-        ("hang_start", "in time"),
+        ("hang_start", "does not answer in"),
+        ("no_tools", "no tool that can be offered"),
         ("die_at_start", "exit code 4: no licence"),
         ("garbage_start", "cannot be read"),
         ("wrong_version", "'1999-01-01' is not known"),
@@ -339,6 +341,23 @@ def test_wheels_are_installed_without_a_network_to_the_same_root_twice(
         with pytest.raises(SandboxError) as caught:
             build_server(replace(source, entry=entry), sandbox, lambda _: None)
         assert "tiny-run is tiny:main" in str(caught.value.hint)
+
+
+def test_wheels_with_machine_code_are_installed_where_nothing_written_is_executable(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Docker's /tmp is not: a package that imports machine code cannot be tried there."""
+    version = ".".join(sandbox.info.python.split(".")[:2])
+    if sys.version.split(".")[:2] != version.split("."):
+        pytest.skip(f"no machine code for Python {version} here")
+    own = next(Path(path) for path in sys.path if path.endswith("lib-dynload"))
+    library = next(own.glob("_json.*.so"))
+    wheel(tmp_path / "wheels", "coded", "from coded_inside import _json as inside\nmain = print\n")
+    with zipfile.ZipFile(tmp_path / "wheels" / "coded-1.0-py3-none-any.whl", "a") as archive:
+        archive.writestr("coded_inside/__init__.py", "")
+        archive.write(library, f"coded_inside/{library.name}")
+    source = ServerSource("coded", tmp_path / "wheels", "coded:main")
+    assert "coded" in build_server(source, sandbox, lambda _: None).packages
 
 
 def test_the_root_of_an_unknown_server_says_how_it_is_made(sandbox: Sandbox) -> None:

@@ -372,9 +372,10 @@ def test_that_an_output_was_finished_elsewhere_is_no_evidence_in_a_folder(
 ) -> None:
     require_backend("bubblewrap")
     run, suite = forged
-    digest = hashlib.sha256(_forged()).hexdigest()
+    output = _forged()  # once: a workbook made a second later holds another time
+    digest = hashlib.sha256(output).hexdigest()
     with RunDirectory(run) as store:
-        store.put_workbook(_forged())
+        store.put_workbook(output)
         record = {"task": "1", "sample": 0, "case": 1, "verdict": "AC", "cause": ""}
         ran = {"status": "finished", "origin": "finished", "output_sha256": digest}
         store.append("cases.jsonl", {**record, "run": ran})
@@ -383,7 +384,7 @@ def test_that_an_output_was_finished_elsewhere_is_no_evidence_in_a_folder(
             store.append("submissions.jsonl", {"id": "1", "solution": "pass"})
         else:
             (run / "outputs").mkdir()
-            (run / "outputs/1_1_output.xlsx").write_bytes(_forged())
+            (run / "outputs/1_1_output.xlsx").write_bytes(output)
             run_document |= {"outputs": str(run / "outputs"), "values": "stored"}
         store.write_run(run_document)
     chosen: dict[str, Any] = {"dataset": suite, "sandbox": "bubblewrap", "jobs": 1}

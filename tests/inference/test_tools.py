@@ -363,13 +363,16 @@ def test_tools_that_are_gone_end_an_episode_and_say_whose_fault_it_was(tmp_path:
 
 def test_pictures_follow_all_results_or_stand_in_them_or_are_left_out(tmp_path: Path) -> None:
     tools = Tools("workbook")
-    tools.outcomes["A1:B2"] = ToolOutcome("drawn", pictures=(tiny_png(1), b"no picture"))
+    own = tiny_png(1)
+    bomb = own[:16] + (60_000).to_bytes(4, "big") * 2 + own[24:]
+    tools.outcomes["A1:B2"] = ToolOutcome("drawn", pictures=(own, b"no picture", bomb))
     both = says(call("render", "a", range="A1:B2"), call("list_sheets", "b"))
     held = Held(tmp_path, both, SUBMITS, tools=tools)
     roles = [message["role"] for message in held.sent[-1]]
     assert roles == ["system", "user", "assistant", "tool", "tool", "user"]
     assert [part["type"] for part in held.sent[-1][-1]["content"]] == ["text", "picture"]  # type: ignore[index]
     assert len(held.episode.turns[0]["calls"][0]["pictures"]) == 1
+    assert "a picture is left out" in str(held.sent[-1][3]["content"])
     held = Held(tmp_path, both, SUBMITS, tools=tools, pictures="in-result")
     assert isinstance(held.sent[-1][3]["content"], list)
     held = Held(tmp_path, both, SUBMITS, tools=tools, pictures="none")

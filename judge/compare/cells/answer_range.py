@@ -129,7 +129,28 @@ def prepare(
     output: Workbook | None,
     typed: bool = False,
 ) -> Plan:
-    """Finds the cells that are to be compared, and reads them.
+    """Finds the cells that are to be compared, as :func:`planned` does, and reads them.
+
+    Raises:
+        PositionError: as for :func:`planned`.
+        WorkbookError: the cells of a workbook cannot be read.
+        UsageError: as for :func:`planned`.
+    """
+    plan = planned(spec, gold=gold, output=output, typed=typed)
+    gold.preload(plan.gold_ranges)
+    if output is not None:
+        output.preload(ranged for ranged in plan.output_ranges if ranged is not None)
+    return plan
+
+
+def planned(
+    spec: CheckerSpec,
+    *,
+    gold: Workbook,
+    output: Workbook | None,
+    typed: bool = False,
+) -> Plan:
+    """Finds the cells that are to be compared, without reading them.
 
     Args:
         spec: the options of the task's checker, the answer position among them.
@@ -140,7 +161,7 @@ def prepare(
 
     Raises:
         PositionError: the position cannot be read, or the gold has no such sheet.
-        WorkbookError: the cells of a workbook cannot be read.
+        WorkbookError: a sheet whose used range the position takes cannot be read.
         UsageError: an option does not exist, or there is no answer position among them.
     """
     answer_position, answer_sheet = position_of(spec)
@@ -154,11 +175,6 @@ def prepare(
     )
     if typed:
         _check_ignored(options.ignore, gold)
-    gold.preload(resolved.gold_ranges)
-    if output is not None:
-        output.preload(
-            output_range for output_range in resolved.output_ranges if output_range is not None
-        )
     return Plan(
         answer_position=answer_position,
         gold_ranges=resolved.gold_ranges,

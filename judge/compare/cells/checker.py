@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from judge.compare.cells.answer_range import Plan, needs_input, prepare, reports_from_input
+from judge.compare.cells.answer_range import (
+    Plan,
+    needs_input,
+    planned,
+    prepare,
+    reports_from_input,
+)
 from judge.compare.cells.comparison import Comparison, tell_erased
 from judge.compare.cells.computing import Compute, Computed, NoEngines, compute_and_check
 from judge.compare.cells.options import (
@@ -144,7 +150,7 @@ class CellRangeChecker(Checker):
 
     def areas(self, task: Task, gold: Workbook, output: Workbook | None) -> AnswerAreas:
         """The rectangles of the answer position."""
-        plan = prepare(task.checker, gold=gold, output=output)
+        plan = planned(task.checker, gold=gold, output=output)
         return AnswerAreas(plan.gold_ranges, plan.output_ranges)
 
 

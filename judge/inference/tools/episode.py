@@ -426,6 +426,8 @@ class ToolEnvironment(Environment):
             name = f"picture {self.counts.calls}.{len(pictures) + 1}"
             if (picture := self._pictures.add_made(data, name)) is not None:
                 pictures.append(picture)
+        if len(pictures) < len(outcome.pictures):
+            text = self._more(line, words.say("pictures_refused"))
         if not pictures:
             return text, []
         line["pictures"] = [picture.sha256 for picture in pictures]
@@ -433,9 +435,15 @@ class ToolEnvironment(Environment):
         if how == "in-result":
             return content_of(text, pictures), []
         occasion = "pictures_follow" if how == "after" else "pictures_hidden"
-        text = f"{text}\n{words.say(occasion, names=names)}".strip()
-        line["text"] = cast("ResultText", {**line["text"], "shown": text})
+        text = self._more(line, words.say(occasion, names=names))
         return text, pictures if how == "after" else []
+
+    @staticmethod
+    def _more(line: ToolCallLine, words: str) -> str:
+        """The text of a result, with words about its pictures."""
+        text = f"{line['text']['shown']}\n{words}".strip()
+        line["text"] = cast("ResultText", {**line["text"], "shown": text})
+        return text
 
     def _line(
         self,

@@ -45,7 +45,7 @@ AS_PUBLISHED: Mapping[str, str] = {**CORRECTIONS, **DEPARTURES}
 
 _WORDS = frozenset(
     {"no_call", "cut_off", "too_many", "timeout", "long", "empty", "left_out", "format"}
-    | {"pictures", "pictures_follow", "pictures_hidden"}
+    | {"pictures", "pictures_follow", "pictures_hidden", "pictures_refused"}
 )
 _SSB2 = "ssb2"
 PRESETS = ("native", _SSB2)

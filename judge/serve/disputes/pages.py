@@ -391,6 +391,7 @@ def sides_of(task: Task, number: int) -> list[dict[str, Any]]:
     try:
         gold = open_workbook(case.gold_path)
         ranges = [area for area in checker_of(task.checker).areas(task, gold, gold).gold if area]
+        gold.preload(ranges)
     except JudgeError:
         return []
     sides = []

@@ -8,10 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from judge.compare.profiles import get_profile
-from judge.compare.registry import checker_of
-from judge.grading.case import CaseJudge, GradingRules
-from judge.grading.verify import check_items
 from judge.suspects.contract import counted, suspect
 from judge.suspects.material import TaskMaterial
 from judge.suspects.model import About, Certainty, Evidence, EvidenceFile, Suspect
@@ -31,12 +27,8 @@ class Items:
 
     def examine(self, material: TaskMaterial) -> Iterator[Suspect]:
         """The unsound items of each case."""
-        task = material.task
-        if not checker_of(task.checker).lists_items:
-            return
-        judge = CaseJudge(material.tools.recalculator, GradingRules(get_profile("standard")))
-        for case in task.cases:
-            checked = check_items(judge, task, case)
+        for check in material.checks:
+            checked = check.items
             if checked is None:
                 continue
             named = [
@@ -59,7 +51,7 @@ class Items:
                 if count
             )
             why = "the points of such an item say nothing about the work"
-            yield suspect(material, case.number, self, certainty, summary, why, named)
+            yield suspect(material, check.case, self, certainty, summary, why, named)
 
 
 def _evidence(file: EvidenceFile, item: str, holds_on: str) -> Evidence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from judge.core.submission import Origin
+from judge.grading.verify import CaseCheck
 from judge.suspects.books import CellAddress, agree, differing, same_looks
 from judge.suspects.contract import address_in, counted, evidence, shown, suspect
 from judge.suspects.material import CaseMaterial, TaskMaterial, holds, moved_address
@@ -37,10 +38,30 @@ class SaysNothing:
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
         """One suspect for each case that says nothing."""
+        for check in material.checks:
+            yield from self._whole_answer(material, check)
         if material.task.checker.options.get("style"):
             return
         for case in material.cases:
             yield from self._case(material, case)
+
+    def _whole_answer(self, material: TaskMaterial, check: CaseCheck) -> Iterator[Suspect]:
+        """A case whose answer is not a range of cells."""
+        notes: tuple[str, ...]
+        if check.untouched_accepted:
+            summary, why = (
+                "the untouched input is accepted",
+                "a program that changes nothing passes",
+            )
+            file, notes = EvidenceFile.INPUT, ("accepted as the answer",)
+        elif not check.cells and not check.gold_problem:
+            summary = "nothing is compared with the answer"
+            why = "any answer passes, or none"
+            file, notes = EvidenceFile.GOLD, check.doubts or ("blank, or not given",)
+        else:
+            return
+        items = [Evidence(file, note=note) for note in notes]
+        yield suspect(material, check.case, self, Certainty.SURE, summary, why, items)
 
     def _case(self, material: TaskMaterial, case: CaseMaterial) -> Iterator[Suspect]:
         given = input_answer(case)

@@ -131,6 +131,8 @@ class RowShapes:
             letters, digits, attributes, formula, text, inline = match.groups(default="")
             if formula or not letters or (row and digits != row):
                 break
+            if match[0].endswith(_EMPTY_CELLS):
+                break  # its value is there, and empty
             value = "v" if text else inline.partition(">")[0][1:] if inline else ""
             cells.append(ShapeCell(letters, attributes, value))
             row, position = digits, match.end()
@@ -168,7 +170,7 @@ _CELL = (
     '<c r="({columns})([0-9]+)"([^<>&]*)>(?:(?<=/>)|'
     f"(<f{ATTRIBUTES} ?(?:/>|>{TEXT}*</f>)(?:<v></v>|<v ?/>)?)?"
     f"(?:<v>({TEXT}+)</v>|"
-    f'<is>(<t(?: xml:space="preserve")?>{TEXT}*)</t></is>)?'
+    f'<is>(<t(?: xml:space="preserve")?>{TEXT}*)</t></is>|<v></v>|<v ?/>)?'
     "</c>)"
 )
 _CELL_ATTRIBUTES = re.compile('(?: (?:s|t|cm|vm|ph)="[A-Za-z0-9]*")* ?/?')
@@ -178,9 +180,10 @@ _MIN_CHARS = 50_000
 _MAX_DATES = 100_000
 
 _EMPTY_VALUES = ("<v></v>", "<v/>", "<v />")
+_EMPTY_CELLS = tuple(f"{value}</c>" for value in _EMPTY_VALUES)
 
 _NOT_DIGITS = re.compile(r"[^0-9\0]|[0-9]{10}")
-_FILLING = tuple(f' t="{filling_kind}"' for filling_kind in sorted(FILLING_KINDS))
+_FILLING = re.compile(f'<f[^<>]* t="(?:{"|".join(sorted(FILLING_KINDS))})"')
 _ODD_FORMULA = re.compile(f'<f[^<>]* t="(?!(?:{"|".join(FORMULA_KINDS)})")')
 
 _NUMBER, _DATE, _SHARED, _INLINE, _OTHER = range(5)
@@ -449,7 +452,7 @@ class PlainRows:
         if formula:
             cached = bool(text) or (named == "str" and formula.endswith(_EMPTY_VALUES))
             kept = read.formulas[key] = RawFormula.of_markup(formula, cached=cached)
-            if any(function in formula for function in _FILLING) and not kept.belongs_to(key):
+            if _FILLING.match(formula) is not None and not kept.belongs_to(key):
                 raise _UnusualError
         return len(formula)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from judge.errors import WorkbookError
 from judge.workbook.address import COLUMN_MASK, MAX_COLUMN, MAX_ROW, Window, cell_key, column_number
@@ -78,7 +78,7 @@ _ROW = re.compile(
 _ROW_ATTRIBUTE = re.compile(rb' ([A-Za-z]++|[A-Za-z0-9]++:dyDescent)="[^"<&]*+"')
 _PREFIX = re.compile(rb"""\sxmlns:([^\s=]++)\s*+=""")
 _ATTRIBUTE = re.compile(r' ([A-Za-z]++)="([^"]*)"')
-_LETTERS = re.compile(rb'<c r="([A-Z]++)')
+_LETTERS = re.compile(rb'<(?:row|c r="([A-Z]++))')
 _REFERENCE = re.compile(
     rb"&(?!(?:amp|lt|gt|quot|apos|#(?:9|1[03]|3[2-9]|[4-9][0-9]|[1-9][0-9]{2,3})"
     rb"|#x(?:[9AaDd]|[2-9A-Fa-f][0-9A-Fa-f]|[1-9A-Ca-c][0-9A-Fa-f]{2,3}));)"
@@ -90,21 +90,6 @@ _MAX_KNOWN = 10_000
 
 class NotPlainError(Exception):
     """Rows are written in a way that only the parser reads."""
-
-
-class Row(NamedTuple):
-    """A row in its plain form.
-
-    Attributes:
-        number: its number.
-        attributes: everything in its tag after that.
-        start, end: where it is among the bytes.
-    """
-
-    number: int
-    attributes: bytes
-    start: int
-    end: int
 
 
 class RowGrammar:
@@ -120,13 +105,17 @@ class RowGrammar:
         self._prefixes = frozenset(_PREFIX.findall(root))
         self._last = 0
         self._known_attributes: set[bytes] = set()
-        self._known_columns: set[tuple[bytes, ...]] = set()
+        self._known_columns: set[bytes] = set()
 
-    def rows(self, data: bytes) -> Iterator[Row]:
+    def rows(self, data: bytes) -> Iterator[tuple[int, bytes, int, int]]:
         """The whole rows at the beginning of some bytes.
 
         What follows the last of them is left: the rest of a row, the end of the rows, or something
         that is not a row in its plain form.
+
+        Returns:
+            Of each row its number, everything in its tag after that, and where it starts and ends
+            among the bytes.
 
         Raises:
             NotPlainError: the rows are not in ascending order, or have unusual attributes.
@@ -143,7 +132,7 @@ class RowGrammar:
                 self._check_attributes(attributes)
             position = tag.end()
             self._last = last = number
-            yield Row(number, attributes, tag.start(), position)
+            yield number, attributes, tag.start(), position
 
     def _check_attributes(self, attributes: bytes) -> None:
         written = attributes.removesuffix(b"/").rstrip(b" ")
@@ -158,22 +147,22 @@ class RowGrammar:
         if len(self._known_attributes) < _MAX_KNOWN:
             self._known_attributes.add(attributes)
 
-    def check_columns(self, data: bytes, start: int, end: int) -> None:
-        """Makes sure that the cells of a row are in ascending order.
+    def check_columns(self, rows: bytes) -> None:
+        """Makes sure that the cells of whole rows in plain form are in ascending order.
 
         Raises:
             NotPlainError: they are not, or one is outside of the sheet.
         """
-        columns = tuple(_LETTERS.findall(data, start, end))
-        if columns in self._known_columns:
-            return
-        numbers = [column_number(column.decode()) for column in columns]
-        if any(one >= other for one, other in itertools.pairwise(numbers)):
-            raise NotPlainError
-        if numbers and numbers[-1] > MAX_COLUMN:
-            raise NotPlainError
-        if len(self._known_columns) < _MAX_KNOWN:
-            self._known_columns.add(columns)
+        # The tag of a row has no letters, so two commas separate the cells of two rows.
+        columns_of_rows = b",".join(_LETTERS.findall(rows)).split(b",,")
+        for columns in {*columns_of_rows} - self._known_columns:
+            numbers = [column_number(column.decode()) for column in columns.split(b",") if column]
+            if any(one >= other for one, other in itertools.pairwise(numbers)):
+                raise NotPlainError
+            if numbers and numbers[-1] > MAX_COLUMN:
+                raise NotPlainError
+            if len(self._known_columns) < _MAX_KNOWN:
+                self._known_columns.add(columns)
 
 
 def check_characters(data: bytes) -> None:
@@ -412,28 +401,28 @@ class SheetScanner:
         )
         grammar = RowGrammar(collector.check_row, root)
         while True:
-            position = 0
-            rows: list[Row] = []
-            for row in grammar.rows(pending):
-                position = row.end
-                if row.number > self._last_row:
+            position = above = first = last = final = 0
+            for number, attributes, start, end in grammar.rows(pending):
+                position = end
+                if number > self._last_row:
                     collector.cells.rows_below = True
                     if not below:
                         break
-                elif row.number >= self._first_row:
-                    rows.append(row)
-                grammar.check_columns(pending, row.start, row.end)
+                elif number >= self._first_row:
+                    first, last, final = first if final else start, end, number
+                above = end
                 if collector.row_listener is not None:
-                    collector.row_listener.hear_plain(row.number, row.attributes)
+                    collector.row_listener.hear_plain(number, attributes)
+            grammar.check_columns(pending[:above])
             check_characters(read := pending[:position])
             _note_formulas(read, collector)
-            if rows and plain is not None:
-                self._read_some_rows(pending, rows, root, plain, collector)
+            if final and plain is not None:
+                self._read_some_rows(pending[first:last], final, root, plain, collector)
             pending = pending[position:]
             if not below and collector.cells.rows_below:
                 return pending
-            if (end := _END_OF_ROWS.match(pending)) is not None:
-                return pending[end.end() :]
+            if (closing := _END_OF_ROWS.match(pending)) is not None:
+                return pending[closing.end() :]
             if _is_other(pending) or len(pending) > _MAX_ROW_BYTES:
                 raise NotPlainError
             chunk = next(chunks, None)
@@ -455,20 +444,19 @@ class SheetScanner:
 
     def _read_some_rows(
         self,
-        data: bytes,
-        rows: Sequence[Row],
+        rows: bytes,
+        last: int,
         root: bytes,
         plain: PlainRows,
         collector: CellCollector,
     ) -> None:
-        """Reads wanted rows, which follow each other among some bytes."""
-        written = data[rows[0].start : rows[-1].end]
-        kept = plain.take(written.decode(), collector.cells)
+        """Reads wanted rows, of which the last has the number ``last``."""
+        kept = plain.take(rows.decode(), collector.cells)
         if kept is None:
             parser = self._parser(collector)
-            parser.feed(root + b"<sheetData>" + written + b"</sheetData></worksheet>", final=True)
+            parser.feed(root + b"<sheetData>" + rows + b"</sheetData></worksheet>", final=True)
         else:
-            collector.row = rows[-1].number
+            collector.row = last
             collector.kept_chars += kept
         collector.check(self._package.budget)
 

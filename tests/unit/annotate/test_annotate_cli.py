@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from judge.cli.annotate import annotate
+from judge.cli.groups import annotate
 from judge.cli.hack import hack
 from judge.errors import JudgeError, StoreError, SuiteError, UsageError, WorkbookError
 from judge.sandbox import open_sandbox

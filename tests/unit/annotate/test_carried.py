@@ -8,15 +8,29 @@ import pytest
 from judge.annotate.carried import RELATIONS, Material, carried_ideas
 from judge.annotate.casebook import CaseData
 from judge.annotate.edit import apply_edits
-from judge.annotate.edits import SetCell
-from judge.annotate.gold import CARRIED, GoldMaker, with_answer
+from judge.annotate.edits import MergeCells, SetCell
+from judge.annotate.gold import CARRIED, FORMULAS, GoldMaker, GoldSource, Proposal, with_answer
+from judge.annotate.gold_sources import Side
 from judge.annotate.idea import Idea, Values
 from judge.annotate.mutants import NAMES
+from judge.annotate.strength import Trial
 from judge.annotate.suggest import Progress, Suggestion, suggest
-from judge.annotate.worth import CONTRADICTS, by_likelihood, doubt_of, likelihood, ranked, worth
+from judge.annotate.worth import (
+    CONTRADICTS,
+    DOUBTFUL,
+    by_likelihood,
+    doubt_of,
+    doubt_of_formulas,
+    likelihood,
+    ranked,
+    worth,
+)
+from judge.core.records.cases import DifferenceRecord
+from judge.core.verdict import Verdict
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import RunRequest, RunResult
 from judge.sandbox.scripted import ScriptedSandbox
+from judge.workbook.address import Window
 from judge.workbook.cell import CellRange, CellRef, CellValue
 from judge.workbook.reader import open_workbook
 from tests.unit.annotate.books import table, values
@@ -284,6 +298,42 @@ def test_a_doubtful_formula_puts_a_suggestion_back_and_says_why() -> None:
     assert worth(doubtful) < worth(plain)
     assert doubt_of(doubtful) == "zero"
     assert doubt_of(plain, ["renamed"]) == ""  # its answer does not follow from a formula alone
+
+
+def test_doubtful_suggestions_come_last_whatever_they_change() -> None:
+    doubtful = suggestion("renamed-key", 1, contested="x", doubtful="zero")
+    rare = suggestion("merged-cells", 2, contested="x")
+    likely = suggestion("renamed-key", 3, contested="x")
+    groups = [
+        (name, [each.number for each in members])
+        for name, members in ranked([doubtful, rare, likely])
+    ]
+    assert groups[0] == (CONTRADICTS, [3])
+    assert groups[-1] == (DOUBTFUL, [1])
+
+
+@pytest.mark.parametrize(
+    ("cell", "actual", "is_doubtful"),
+    [("B3", None, True), ("B3", "", True), ("B3", 0, False), ("B4", None, False)],
+)
+def test_a_row_that_the_program_leaves_blank_because_its_key_is_blank(
+    cell: str, actual: object, is_doubtful: bool
+) -> None:
+    emptied = Idea("blank-columns", "a blank", (SetCell(CellRef("Sheet", 3, 1), None),))
+    merged = Idea("merged-cells", "one cell", (MergeCells("Sheet", Window(2, 1, 3, 1)),))
+    difference: DifferenceRecord = {
+        "kind": "missing",
+        "sheet": "Sheet",
+        "cell": cell,
+        "expected": 4,
+        "actual": actual,
+    }
+    trial = Trial("mine", Verdict.WA, "", {"differences": [difference]})
+    proposal = Proposal(
+        b"", b"", (GoldSource(FORMULAS, data=b"", agrees=True),), sides=(Side((FORMULAS,), 1),)
+    )
+    for idea in (emptied, merged):
+        assert bool(doubt_of_formulas(idea, proposal, [trial])) is is_doubtful
 
 
 def test_every_mutator_has_a_likelihood() -> None:

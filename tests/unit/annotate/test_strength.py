@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.annotate.annotator import Annotator
+from judge.annotate.answers import ProgramRuns
 from judge.annotate.hack import Hack, edits_between, save_hack, solutions_file, try_hack
 from judge.annotate.strength import (
     killed,
@@ -144,14 +145,15 @@ def test_a_fault_of_ours_kills_nobody(suite: Path) -> None:
     with Annotator(suite, recalculator=Recalculator([], mode="never")) as desk:
         case = desk.book.case("7", 1)
     sandbox = ScriptedSandbox([wrote(case.gold), wrote(case.input)])
-    trials = try_case(
-        TASK,
-        case,
-        {"a": solution("a"), "b": solution("b")},
-        sandbox,
-        Recalculator([], mode="never"),
-        RULES,
-    )
+    with ProgramRuns(sandbox) as runs:
+        trials = try_case(
+            TASK,
+            case,
+            {"a": solution("a", "1"), "b": solution("b", "2")},
+            runs,
+            Recalculator([], mode="never"),
+            RULES,
+        )
     assert [each.verdict for each in trials] == [AC, WA]
     assert [each.name for each in killed([*trials, replace(trials[0], verdict=JE)])] == ["b"]
 

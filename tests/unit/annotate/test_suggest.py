@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from judge.annotate.answers import MAX_SESSIONS, ProgramRuns
 from judge.annotate.casebook import CaseData
 from judge.annotate.gold import GoldMaker
 from judge.annotate.idea import Idea
-from judge.annotate.suggest import Suggestion, suggest
+from judge.annotate.suggest import ENOUGH_KILLS, Suggestion, suggest
 from judge.cli.annotate_suggest import _say_left_out, _summarise
+from judge.errors import SandboxError
 from judge.recalc.policy import Recalculator
 from judge.sandbox.contract import OutputStatus, RunRequest, RunResult, RunStatus
 from judge.sandbox.scripted import ScriptedSandbox
@@ -301,3 +303,118 @@ def test_the_command_says_what_was_left_out_and_how_to_ask_for_it(
     said = capsys.readouterr().err
     assert said.startswith("2 of 3 ideas were not examined: the two workbooks hold 16 cells, ")
     assert said.endswith("Ask for a few at a time: --mutator fractions --mutator huge\n")
+
+
+# -- runs of programs, and ideas that are tried together ------------------------------------------
+
+
+def test_all_runs_of_a_program_share_a_session_and_a_started_run_is_used() -> None:
+    sandbox = ScriptedSandbox([double] * 4)
+    first, second = program("a"), program("b")
+    with ProgramRuns(sandbox) as runs:
+        runs.start([first, second], BASE.input)
+        runs.start([first], BASE.input)
+        assert runs.outcome(second, BASE.input).answer is not None
+        assert runs.outcome(first, BASE.input).answer is not None
+        assert len(sandbox.requests) == 2
+        runs.outcome(first, BASE.input)
+    assert len(sandbox.requests) == 3
+    assert sandbox.opened == 2
+
+
+def test_a_session_in_which_the_sandbox_failed_is_not_used_again() -> None:
+    sandbox = ScriptedSandbox([SandboxError("the daemon is gone"), double])
+    with ProgramRuns(sandbox) as runs:
+        with pytest.raises(SandboxError, match="the daemon is gone"):
+            runs.outcome(program("a"), BASE.input)
+        assert runs.outcome(program("a"), BASE.input).answer is not None
+    assert sandbox.opened == 2
+
+
+def test_only_a_few_sessions_stay_open() -> None:
+    sandbox = ScriptedSandbox([double] * 20)
+    programs = [program(f"p{number}") for number in range(MAX_SESSIONS + 2)]
+    with ProgramRuns(sandbox) as runs:
+        for each in (*programs, programs[-1], programs[0]):
+            runs.outcome(each, BASE.input)
+    assert sandbox.opened == len(programs) + 1  # the first one's session was closed meanwhile
+
+
+def test_programs_run_on_the_next_input_while_an_idea_is_examined() -> None:
+    ideas = [Idea("model", f"row {row}", (put(row, 1, -7), put(2, 1, 5))) for row in (3, 4, 5)]
+    sandbox = ScriptedSandbox([play] * 50)
+    maker = GoldMaker(Recalculator([], mode="never"), sandbox)
+    victims = {"mine": program("victim")}
+    references = [program("a"), program("b")]
+    found = suggest(
+        TASK, BASE, maker, references=references, only=["none"], victims=victims, more=ideas
+    )
+    assert next(found).state == "sound"
+    assert next(found).state == "sound"
+    found.close()  # type: ignore[attr-defined]
+    # A session for each program, and one for the layer that sees what the victim reads.
+    assert sandbox.opened == 4
+
+
+@pytest.mark.parametrize("killing_rows", [(), (3,), (3, 4), (2, 3, 4, 5)])
+def test_what_kills_is_told_apart_from_what_was_tried_with_it(
+    killing_rows: tuple[int, ...],
+) -> None:
+    ideas = [
+        Idea(f"model {row}", f"row {row}", (put(row, 1, -7 if row in killing_rows else 70 + row),))
+        for row in (2, 3, 4, 5)
+    ]
+    maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([play] * 100))
+    found = list(
+        suggest(
+            TASK,
+            BASE,
+            maker,
+            references=[program("a"), program("b")],
+            only=["none"],
+            victims={"mine": program("victim")},
+            more=ideas,
+        )
+    )
+    assert {each.idea.title for each in found} == {each.title for each in ideas}
+    assert {each.idea.title for each in found if not each.rejected} == {
+        f"row {row}" for row in killing_rows
+    }
+
+
+def test_ideas_that_make_errors_are_done_with_together_once_enough_are_shown() -> None:
+    def run(request: RunRequest) -> RunResult:
+        (data,) = request.files.values()
+        held = values(data)
+        rows = [held.get((row, 1)) for row in range(2, 6)]
+        gold = "victim" not in request.program
+        answers = [
+            (row, "#N/A" if gold and isinstance(row, int) and row > 50 else 2 * row)  # type: ignore[operator]
+            for row in rows
+        ]
+        return wrote(table(("number", "double"), *answers))
+
+    ideas = [
+        Idea(f"model {row} {size}", f"{size} in row {row}", (put(row, 1, size),))
+        for size in (60, 70, 80)
+        for row in (2, 3, 4)
+    ]
+    sandbox = ScriptedSandbox([run] * 200)
+    maker = GoldMaker(Recalculator([], mode="never"), sandbox)
+    found = list(
+        suggest(
+            TASK,
+            BASE,
+            maker,
+            references=[program("a"), program("b")],
+            only=["none"],
+            victims={"mine": program("victim")},
+            more=ideas,
+        )
+    )
+    shown = [each for each in found if not each.rejected]
+    assert len(shown) == ENOUGH_KILLS
+    assert all("becomes an error in 1 cells" in each.contested for each in shown)
+    together = [each for each in found if "tried with others" in each.rejected]
+    assert len(together) >= 6
+    assert all("becomes an error in 3 cells" in each.rejected for each in together)

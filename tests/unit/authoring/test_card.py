@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pyarrow import parquet
 
-from judge.cli.dataset import dataset
+from judge.cli.groups import dataset
 from judge.errors import UsageError
 from judge.files.yaml_documents import read_yaml
 from judge.suites import load_suite

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from judge.authoring.harbor import HarborImages, export_harbor
-from judge.cli.dataset import dataset
+from judge.cli.groups import dataset
 from judge.errors import UsageError
 from judge.suites import Suite, load_suite
 from judge.suites.harbor import read_job

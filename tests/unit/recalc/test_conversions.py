@@ -18,6 +18,8 @@ from judge.recalc.criteria import Cells, Criterion, Scalar, criterion, fits, mat
 from judge.recalc.formats import formatted
 from judge.workbook.cell import ErrorValue
 
+NA, VALUE, NUM, DIV0 = (ErrorValue(code) for code in ("#N/A", "#VALUE!", "#NUM!", "#DIV/0!"))
+
 
 def test_the_table_is_computed_as_excel_does() -> None:
     table = list(conversions())
@@ -80,12 +82,56 @@ def test_some_text_is_certainly_no_number(text: str) -> None:
 
 def test_an_evaluation_leaves_what_it_does_not_know() -> None:
     for formula in (
-        "=MEDIAN(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")', '=TEXT(-1,"yyyy")',
+        "=MEDIAN(A1:A3)", "=A1:A3+1", "=Name+1", "=TEXT(1,", '=TEXT(1,"b")',
         '=0.3-0.1-0.2&""', '="b"<"é"', "=COUNTIF(A1:A3,A1:A3)", '=[1]S!A1&""',
         "=" + "(" * 200 + "1" + ")" * 200, '=SUMIFS(A1:A3,A1:A3,">a*")',
     ):  # fmt: skip
         with pytest.raises(UnsureError):
             computed(Conversion(formula, None, "", {(1, 1): 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "text"),
+    [
+        (1234567890, "0,## ##, ##", "1,234,56 7,8 90"),
+        (1234567890, "0,## ## ,##", "1,234,56 7,8 ,90"),
+        (1234567.555, "0 .  # ,0.00", "1234567 .  5 ,5.50"),
+        (1234567, "#,##000######", "001,234,567"),
+        (1234567, "#,##000######## ", "00,01,234,567 "),
+        (1234, "5000700", "5012734"),
+        (12345.678, "#,##0.00,", "12.35"),
+        (1234567, "0,.00", "1234.57"),
+        (5.25, "# ??/16", "5  4/16"),
+        (130.33332, "h hh hhh hhhh", "7 07 07 07"),
+        (0.75, 's:m" @ hour "[hh]', "0:0 @ hour 18"),
+        (
+            3.14159,
+            '"It was "[h]" [yes, "h"] hours and "mm:ss',
+            "It was 75 [yes, 75] hours and 23:53",
+        ),
+        (-9, '[=-10]#" Wow"', "-9"),
+        (10, '[< 10]#" Wow"', "10"),
+        (1e-9, "General", "0.000000001"),
+        (-1, "yyyy", VALUE),
+        (2_958_466, "yyyy-mm-dd", VALUE),
+        (1, '#"a', VALUE),
+    ],
+)
+def test_number_formats(number: float, code: str, text: str | ErrorValue) -> None:
+    assert formatted(number, code) == text
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ('=CONVERT(1,"ksec","sec")', 1000),
+        ('=CONVERT(3,"hr","min")', 180),
+        ('=CONVERT(1,"mm","dam")', 0.0001),
+        ('=CONVERT(1,"msec","usec")', 1000),
+    ],
+)
+def test_units_have_all_their_names_and_prefixes(formula: str, value: Scalar) -> None:
+    assert is_right(computed(Conversion(formula, None, "", {})), value)
 
 
 def test_errors_pass_through() -> None:
@@ -269,8 +315,113 @@ def test_what_is_looked_up_otherwise_is_left_to_engines() -> None:
     data: dict[tuple[int, int], Scalar] = {(1, 1): 3.0, (2, 1): 2.0, (3, 1): 1.0, (1, 2): "x"}
     assert computed(Conversion("=_xlfn.XMATCH(2.5,A1:A3,1,-2)", None, "", data)) == 1
     for formula in (
-        "=_xlfn.XLOOKUP(2,A1:A3,B1:B3)", "=_xlfn.XMATCH(2,A1:A3,1,2)", "=_xlfn.XMATCH(2,A1:B3,1)",
-        "=_xlfn.XLOOKUP(2,A1:A3,B1:B2,,1)", '=_xlfn.XMATCH("b*",A1:A3,2)',
+        "=_xlfn.XMATCH(2,A1:B3,1)", "=_xlfn.XLOOKUP(2,A1:A3,B1:B2,,1)", "=MATCH(2,A1:B3,0)",
+        '=_xlfn.XMATCH("b*",A1:A3,2)', '=VLOOKUP(2,"Nothing",1)', "=LOOKUP(2,A1:A3,B1:B2)",
     ):  # fmt: skip
         with pytest.raises(UnsureError):
             computed(Conversion(formula, None, "", data))
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        # Values of another kind are skipped where a search by halves meets them.
+        ('=MATCH(5,{"z",2,"y",4})', 4),
+        ("=MATCH(3,{FALSE,2,TRUE,4})", 2),
+        ("=MATCH(TRUE,{FALSE,2,TRUE,4})", 3),
+        ('=MATCH(3,{"a","b"})', NA),
+        ("=LOOKUP(2,{TRUE,4,FALSE,1})", NA),
+        ("=LOOKUP(2,{1,#DIV/0!,1,#N/A},{10,20,30,40})", 30),
+        # Out of order, what the halves lead to.
+        ("=MATCH(2,{4,3,2,1})", NA),
+        ("=MATCH(5,{4,3,2,1})", 4),
+        ("=MATCH(2,{-1,2,3,4},-1)", NA),
+        ("=MATCH(-2,{-1,2,3,4},-1)", 4),
+        ("=MATCH(3,{5,4,2,1},-1)", 2),
+        ("=MATCH(2,{1,2,2,2,3})", 4),
+        ("=VLOOKUP(2.5,{1,10;2,20;3,30},2)", 20),
+        ("=HLOOKUP(2.5,{1,2,3;10,20,30},2,TRUE)", 20),
+        ("=VLOOKUP(2,{1,10;2,20},3,FALSE)", ErrorValue("#REF!")),
+        ("=VLOOKUP(2,{1,10;2,20},0)", VALUE),
+        ('=VLOOKUP("b*",{"a",1;"bc",2},2,FALSE)', 2),
+        # All kinds have one order for XMATCH, and one for its search by halves.
+        ("=_xlfn.XMATCH(TRUE,{1,2,3},-1)", 3),
+        ("=_xlfn.XMATCH(TRUE,{1,2,3},1)", NA),
+        ("=_xlfn.XMATCH(A1,{FALSE,2,TRUE,4},-1)", 3),
+        ("=_xlfn.XMATCH(4,{TRUE,4,FALSE,1},-1,2)", 2),
+        ("=_xlfn.XMATCH(A1,{TRUE,4,FALSE,1},-1,2)", 4),
+        ("=_xlfn.XMATCH(5,{9,7,5,5,5,1},-1,-2)", 5),
+        ('=_xlfn.XLOOKUP(3,{1,2},{"a","b"},"none")', "none"),
+    ],
+)
+def test_mixed_arrays_are_searched_as_excel_does(formula: str, value: Scalar) -> None:
+    assert computed(Conversion(formula, None, "", {})) == value
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ("=SUMPRODUCT(A1:A3,A1:A3>1)", 0),
+        ("=SUMPRODUCT(A1:A3,--(A1:A3>1))", 5),
+        ("=SUMPRODUCT(B1:B3,A1:A3)", 2),
+        ("=SUMPRODUCT(--ISNUMBER(B1:B3))", 1),
+        ("=SUMPRODUCT(A1:A3,A1:A2)", VALUE),
+        ("=SUMPRODUCT(A1:A3*{1,10})", 66),
+        ("=SUMPRODUCT(ROW(1:3)*A1:A3)", 14),
+        ("=SUM(OFFSET(A3,0,0,-2,1))", 5),
+        ("=COUNT(OFFSET(B3,0,0,-3,-2))", 4),
+        ("=COUNT(B1:B3)", 1),
+        ("=MAX(B1:B3)", 1),
+        ('=SUM("2",TRUE,A1)', 4),
+        ("=CORREL(A1:A3,A1:A2)", NA),
+        ('=COUNTIFS(A1:A3,">1",A1:A2,">1")', VALUE),
+        ("=POWER(0,0)", NUM),
+        ("=0^-1", DIV0),
+        ("=LOG(8,1)", DIV0),
+        ("=SUM(_xlfn.SCAN(0,A1:A3,_xlfn.LAMBDA(_xlpm.a,_xlpm.b,_xlpm.a+_xlpm.b)))", 10),
+        ("=_xlfn.REDUCE(1,A1:A3,_xlfn.LAMBDA(_xlpm.a,_xlpm.b,_xlpm.a*_xlpm.b))", 6),
+        ("=SUM(_xlfn.BYCOL(A1:B3,_xlfn.LAMBDA(_xlpm.c,COUNT(_xlpm.c))))", 4),
+        ("=MAX(_xlfn.BYROW(A1:A3*{1,2},_xlfn.LAMBDA(_xlpm.r,SUM(_xlpm.r))))", 9),
+        ("=SUM(_xlfn.MAKEARRAY(2,3,_xlfn.LAMBDA(_xlpm.r,_xlpm.c,_xlpm.r*_xlpm.c)))", 18),
+        ("=SUM(_xlfn.MAP(A1:A3,_xlfn.LAMBDA(_xlpm.v,_xlpm.v^2)))", 14),
+        ("=SUM(_xlfn.BYROW(A1:B3,_xleta.COUNT))", 4),
+        ("=MAX(_xlfn.BYCOL(A1:A3,_xleta.SUM))", 6),
+        ("=_xlfn.PERCENTOF(A1:A2,A1:A3)", 0.5),
+        ('=_xlfn.TEXTJOIN(",",TRUE,A1:B2)', "1,TRUE,2,1"),
+        (
+            '=_xlfn.TEXTJOIN("|",FALSE,_xlfn.MAP(A1:A3,_xlfn.LAMBDA(_xlpm.v,_xlpm.v>1)))',
+            "FALSE|TRUE|TRUE",
+        ),
+        ("=_xlfn.AGGREGATE(9,6,A1:B3)", 7),
+        ("=_xlfn.AGGREGATE(3,4,A1:B3)", 6),
+        ("=LARGE(A1:B3,2)", 2),
+        ("=SMALL(A1:B3,5)", NUM),
+        ("=_xlfn.VALUETOTEXT(B3,1)", '"2"'),
+        ("=_xlfn.VALUETOTEXT(1/0)", "#DIV/0!"),
+        ('=_xlfn.NUMBERVALUE("(2.500,27)",",",".")', -2500.27),
+        ('=_xlfn.NUMBERVALUE("(-1)")', VALUE),
+        ("=_xlfn.LET(_xlpm.x,5,_xlpm.y,_xlpm.x*2,_xlpm.x+_xlpm.y)", 15),
+    ],
+)
+def test_arrays_are_computed_value_by_value(formula: str, value: Scalar) -> None:
+    data: dict[tuple[int, int], Scalar] = {
+        (1, 1): 1.0, (2, 1): 2.0, (3, 1): 3.0, (1, 2): True, (2, 2): 1.0, (3, 2): "2",
+    }  # fmt: skip
+    assert computed(Conversion(formula, None, "", data)) == value
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=SUM(A1:A3*2)",  # Excel takes one cell of the range
+        "=SUMPRODUCT(IF(A1:A3>1,1,0))",
+        "=_xlfn.SCAN(0,A1:A3,_xlfn.LAMBDA(_xlpm.a,_xlpm.a))",
+        "=_xlfn.MAKEARRAY(1E6,1E6,_xlfn.LAMBDA(_xlpm.r,_xlpm.c,1))",
+        "=SUM(_xlpm.x)",
+        "=SUM(OFFSET(A1,-1,0))",
+        '=AND("x",TRUE)',
+    ],
+)
+def test_other_arrays_are_left_to_engines(formula: str) -> None:
+    with pytest.raises(UnsureError):
+        computed(Conversion(formula, None, "", {(1, 1): 1.0}))

@@ -17,12 +17,14 @@ from judge.recalc import rewrite
 from judge.recalc.reduction import (
     WORTH_BYTES,
     WORTH_FORMULAS,
+    bounded_columns,
     is_ascii_only,
     logical_constants,
     of_cells,
     reduced,
     slimmed,
     spills,
+    with_bounded_columns,
 )
 from judge.recalc.rewrite import without_formulas
 from judge.workbook.cell import CellRange, CellRef
@@ -256,3 +258,53 @@ def test_what_cannot_be_read_may_hold_anything() -> None:
     assert is_ascii_only(package({"A1": "plain", "A2": "=UPPER(A1)"}))
     assert not is_ascii_only(package({"A1": "Ren\u00e9", "A2": "=UPPER(A1)"}))
     assert not is_ascii_only(b"no package")
+
+
+def used_rows(sheet: str | None) -> int | None:
+    return {None: 9, "Data": 700, "It's": 0}.get(sheet)
+
+
+@pytest.mark.parametrize(
+    ("formula", "bounded"),
+    [
+        ("=VLOOKUP(A2,Data!A:B,2,FALSE)", "=VLOOKUP(A2,Data!A$1:B$700,2,FALSE)"),
+        ("=vlookup(A2, $A:$B, 2)", "=vlookup(A2, $A$1:$B$9, 2)"),
+        ("=INDEX(Data!B:B,MATCH(A2,Data!A:A,0))", "=INDEX(Data!B:B,MATCH(A2,Data!A$1:A$700,0))"),
+        ("=MATCH(A2,'It''s'!A:A,0)", "=MATCH(A2,'It''s'!A$1:A$1,0)"),
+        ("=LOOKUP(A2,A:A,Data!B:B)", "=LOOKUP(A2,A$1:A$700,Data!B$1:B$700)"),
+        ("=COUNTA(A:A,B1:B3,{1,2},C:C)", "=COUNTA(A$1:A$9,B1:B3,{1,2},C$1:C$9)"),
+        ("=_xlfn.RANK.EQ(A1,A:A)+LARGE(A:A,2)", "=_xlfn.RANK.EQ(A1,A$1:A$9)+LARGE(A$1:A$9,2)"),
+    ],
+)
+def test_of_whole_columns_the_used_rows_are_named(formula: str, bounded: str) -> None:
+    assert bounded_columns(formula, used_rows) == bounded
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "=ROWS(A:A)+COUNTBLANK(A:A)",  # where blank cells count
+        '=SUMPRODUCT((A:A="")*1)',
+        '=COUNTIF(A:A,"")+XLOOKUP("",A:A,B:B)',
+        "=MATCH(A:A,{1,2},0)",  # one cell of the column is taken
+        "=MATCH(A2,(A:A),0)",
+        "=MATCH(A2,A:A&B:B,0)",
+        "=LOOKUP(A2,A:A,Gone!B:B)",  # a sheet whose end is not known
+        "=MATCH(A2,[1]Data!A:A,0)",
+        "=COUNTA(More:Data!A:A)",
+        '="COUNTA(A:A)"',
+        "=COUNTA(OFFSET(A:A,0,1))",
+        "=COUNTA(A:A",
+    ],
+)
+def test_whole_columns_stay_where_more_than_the_used_rows_may_count(formula: str) -> None:
+    assert bounded_columns(formula, used_rows) == formula
+
+
+def test_formulas_of_a_sheet_are_written_as_xml_again() -> None:
+    row = b'<row r="1"><c r="A1"><f t="shared" ref="A1:A2" si="0">%s</f><v>1</v></c></row>'
+    before = row % b"IF(B1&lt;3,MATCH(&quot;A&amp;B&quot;,C:C,0),1)"
+    after = row % b'IF(B1&lt;3,MATCH("A&amp;B",C$1:C$9,0),1)'
+    assert with_bounded_columns(before, used_rows) == after
+    text = b"<c r='A1' t='inlineStr'><is><t>COUNTA(A:A)</t></is></c>"
+    assert with_bounded_columns(text, used_rows) == text

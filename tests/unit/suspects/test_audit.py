@@ -12,20 +12,22 @@ from click.testing import CliRunner
 from judge.annotate.suspicion import edited
 from judge.api.suspecting import outputs_of, suspects
 from judge.cli.verify import verify
-from judge.core.submission import AnswerForm
+from judge.core.task import CheckerSpec, Gold, InputFile, Task
 from judge.errors import StoreError, UsageError
 from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.suites import load_suite
-from judge.suspects.audit import audit_suite, ranked
+from judge.suspects.audit import audit_suite, examine_task, ranked
 from judge.suspects.contract import all_signs, register
 from judge.suspects.material import Tools
 from judge.suspects.model import Certainty, Suspect, read_suspects
+from judge.suspects.signs.same_question import SIGN as SAME_QUESTION
 from judge.suspects.signs.says_nothing import SIGN as NOTHING
 from judge.suspects.signs.says_nothing import SaysNothing
 from tests.unit.annotate.books import table
 from tests.unit.suspects.small import book, engines, findings_of, task_of
 
 HEAD = ("number", "double")
+SAMPLES = Path(__file__).parents[3] / "dataset"
 
 
 @pytest.fixture
@@ -162,20 +164,86 @@ def test_a_broken_case_is_a_problem_and_the_others_are_examined(tmp_path: Path) 
     assert [each.case for each in found.suspects] == [2]
 
 
-def test_typed_answers_are_not_examined(tmp_path: Path) -> None:
-    whole = book(HEAD, (1, 2))
-    task = replace(task_of(tmp_path, "B2", (whole, whole)), answer=AnswerForm.TEXT)
-    found = findings_of([NOTHING], task)
-    assert found.not_examined
-    assert not found.problems
-
-
-def test_an_audit_says_what_no_sign_applies_to(suite: Path) -> None:
-    loaded = load_suite(suite)
-    tasks = [replace(loaded.tasks[0], answer=AnswerForm.TEXT), loaded.tasks[1]]
+def test_an_audit_says_what_no_sign_applies_to() -> None:
+    loaded = load_suite(SAMPLES / "sample-typed")
+    left_out = CheckerSpec("typed_answer", {"left_out": "nobody knows the answer"})
+    tasks = [replace(loaded.tasks[0], checker=left_out), loaded.tasks[1]]
     audit = audit_suite(loaded, tasks, Tools(engines(), edited), [NOTHING])
-    assert list(audit.not_examined) == ["7"]
-    assert (audit.tasks, audit.cases) == (1, 2)
+    assert audit.not_examined == {tasks[0].id: "the task is left out: nobody knows the answer"}
+    assert (audit.tasks, audit.cases) == (1, 1)
+
+
+# -- answers that are not a range of cells --------------------------------------------------------
+
+
+def chart(**changes: object) -> Task:
+    """A task whose output is judged by rules: its first case alone."""
+    task = load_suite(SAMPLES / "sample-rules").tasks[0]
+    return replace(task, cases=(replace(task.cases[0], **changes),))  # type: ignore[arg-type]
+
+
+def signs_of(task: Task, *others: Task) -> list[tuple[str, Certainty, str]]:
+    found = examine_task(task, Tools(engines(), edited), all_signs(), same_question=others)
+    assert not found.problems
+    return [(each.sign, each.certainty, each.summary) for each in found.suspects]
+
+
+def test_a_sound_task_that_is_judged_by_rules_has_no_signs() -> None:
+    assert signs_of(chart()) == []
+
+
+def test_an_input_that_the_rules_accept_says_nothing() -> None:
+    gold = chart().cases[0].golds[0].path
+    assert gold is not None
+    expected = [("says-nothing", Certainty.SURE, "the untouched input is accepted")]
+    assert signs_of(chart(inputs=(InputFile(gold),))) == expected
+    assert signs_of(replace(chart(), checker=CheckerSpec("rules", {"rules": []}))) == expected
+
+
+def test_a_gold_that_its_own_rules_refuse_or_that_is_not_given_is_a_suspect() -> None:
+    rules = [{"type": "sheet_data", "sheet_idx0": "RNSales", "sheet_idx1": "ENNothing"}]
+    ((sign, certainty, summary),) = signs_of(
+        replace(chart(), checker=CheckerSpec("rules", {"rules": rules}))
+    )
+    assert (sign, certainty) == ("gold-refused", Certainty.SURE)
+    assert "the gold has no sheet 'ENNothing'" in summary
+    assert signs_of(chart(golds=())) == [("gold-refused", Certainty.SURE, "no gold is given")]
+
+
+def test_an_answer_without_a_name_in_the_question_is_possible() -> None:
+    task = load_suite(SAMPLES / "sample-typed").tasks[0]
+    ((sign, certainty, summary),) = signs_of(replace(task, instruction="How many long trips?"))
+    assert (sign, certainty) == ("gold-refused", Certainty.POSSIBLE)
+    assert "does not name 'long_trips'" in summary
+
+
+def test_the_same_question_with_another_gold_is_a_suspect() -> None:
+    task = load_suite(SAMPLES / "sample-typed").tasks[0]
+    (case,) = task.cases
+
+    def other(golds: tuple[Gold, ...], inputs: tuple[InputFile, ...] = case.inputs) -> Task:
+        return replace(task, id="again", cases=(replace(case, golds=golds, inputs=inputs),))
+
+    apart = (Gold(value={"long_trips": 6, "mean_guests": 15.25}),)
+    ((sign, certainty, summary),) = signs_of(task, other(apart))
+    assert (sign, certainty) == ("same-question", Certainty.LIKELY)
+    assert summary.startswith("task again asks the same of the same input")
+    assert signs_of(task, other(case.golds)) == []
+    assert signs_of(task, other((*apart, *case.golds))) == []
+    elsewhere = load_suite(SAMPLES / "sample-typed").tasks[1].cases[0].inputs
+    assert signs_of(task, other(apart, elsewhere)) == []
+
+
+def test_an_audit_knows_the_other_tasks_with_the_same_question(suite: Path) -> None:
+    loaded = load_suite(suite)
+    first, second = loaded.tasks
+    apart = replace(
+        second,
+        cases=tuple(replace(case, inputs=first.cases[0].inputs) for case in second.cases),
+    )
+    both = replace(loaded, tasks=(first, apart))
+    audit = audit_suite(both, [first], Tools(engines(), edited), [SAME_QUESTION])
+    assert [(each.task, each.case) for each in audit.suspects] == [("7", 1)]
 
 
 def test_the_surest_come_first_and_then_those_with_several_signs() -> None:

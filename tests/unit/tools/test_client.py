@@ -146,9 +146,12 @@ def test_a_version_that_nobody_knows_and_silence_are_the_fault_of_the_server() -
 
     with pytest.raises(ServerError, match="'1999-01-01' is not known"):
         started(strange)
-    with pytest.raises(ServerError) as caught:
+    with pytest.raises(ServerError, match="does not answer in 180 s") as caught:
         started(lambda message: [])
     assert caught.value.kind == "timeout"
+    client, _ = after_start(lambda message: [])
+    with pytest.raises(ServerError, match="does not list its tools in 60 s"):
+        client.list_tools()
 
 
 def after_start(answer: Callable[[Message], list[Any]]) -> tuple[McpClient, Scripted]:
@@ -309,6 +312,12 @@ def test_content_becomes_text_and_pictures_that_nobody_decodes() -> None:
     assert result_of({"resultType": "input_required"}).failed
     with pytest.raises(ServerError):
         result_of({"content": "text"})
+    images = [{"type": "image", "data": data} for data in ("x" * 12_000_000, 7, *["aGk="] * 5)]
+    assert result_of({"content": images}).text.split("\n") == [
+        "(a picture that is too large is left out)",
+        "(a picture that is not base64 is left out)",
+        "(one picture too many is left out)",
+    ]
     assert len(result_of({"content": [{"type": "x"}] * 5_000}).text.split("\n")) == 1_001
 
 

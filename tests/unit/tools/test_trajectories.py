@@ -5,15 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from judge import api
 from judge.api.options import ScoreOptions
+from judge.cli.infer import infer
 from judge.cli.report import report
 from judge.core.records.tool_episodes import ToolCallLine, ToolEpisodeEnd, ToolEpisodeHead, ToolTurn
 from judge.errors import SubmissionError, UsageError
@@ -460,6 +462,73 @@ def test_trajectories_belong_to_finished_workbooks(folder: Path) -> None:
     run = scored(folder)
     with pytest.raises(UsageError, match="for a folder of finished workbooks"):
         api.score(run, ScoreOptions(trajectories="{task}.json"))
+
+
+def imported(folder: Path, *arguments: str) -> Result:
+    options = ["--dataset", str(folder.parent / "suite"), "--out", str(folder.parent / "run")]
+    return CliRunner().invoke(infer, [*arguments, *options])
+
+
+def test_a_run_is_made_of_trajectories_and_keeps_the_workbooks(folder: Path) -> None:
+    book_of_102 = folder / "102" / "1_102_output.xlsx"
+    book_of_102.write_bytes(book(TABLE))
+    pattern = ["--import-trajectory", f"{folder}/{{task}}/trajectory.json"]
+    books = ["--import-outputs", f"{folder}/{{task}}/{{case}}/*.xlsx"]
+    done = imported(folder, *pattern, *books)
+    assert (done.exit_code, done.output) == (
+        0, f"2 trajectories and 2 workbooks imported; to grade: judge score {folder.parent}/run\n"
+    )  # fmt: skip
+    shutil.rmtree(folder)  # the run needs nothing of it
+    api.score(folder.parent / "run", ScoreOptions(recalc="never"))
+    with RunDirectory(folder.parent / "run") as store:
+        lines: dict[str, Any] = {
+            str(each["id"]): each for each in store.read_records("submissions.jsonl")
+        }
+        report_of = store.read_document("report.json") or {}
+        setting = (store.read_run() or {}).get("setting")
+    assert setting == "tools/SWE-agent, judge tools/native 0.1.0"
+    assert lines["101"]["tokens"] == {"prompt": 500, "completion": 38}
+    # The second case has a workbook, and no trajectory of its own.
+    facts = [(one["problem"], one.get("turns")) for one in lines["101"]["outputs"].values()]
+    assert facts == [("", 6), ("", None)]
+    overall: Any = report_of["overall"]
+    assert (overall["tasks"], overall["soft_restriction"]) == (2, 0.5)
+    first, second = read_tool_episodes(folder.parent / "run")
+    assert (first.head["imported"], second.head["imported"]) == ("atif", "swe-agent")
+    assert imported(folder, *pattern).exit_code != 0  # the directory holds a run
+
+
+def test_one_file_is_imported_for_one_task_with_the_workbook_next_to_it(folder: Path) -> None:
+    (folder / "102" / "1_102_output.xlsx").write_bytes(book(TABLE))
+    only = ["--import-trajectory", f"{folder}/102/trajectory.json", "--ids", "102", "--json"]
+    done = imported(folder, *only)
+    assert json.loads(done.output) == {
+        "submissions": 1, "trajectories": 1, "workbooks": 1, "results": f"{folder.parent}/run"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--import-trajectory", "{folder}/{{task}}/none.json"], "no file matches"),
+        (["--import-trajectory", "{folder}/101/trajectory.json"], "does not say which task"),
+        (["--import-outputs", "x/*.xlsx"], "belongs to --import-trajectory"),
+    ],
+)
+def test_an_import_that_cannot_be_done_says_why(
+    folder: Path, arguments: list[str], message: str
+) -> None:
+    done = imported(folder, *(each.format(folder=folder) for each in arguments))
+    assert message in str(done.exception)
+    assert not (folder.parent / "run" / "submissions.jsonl").exists()
+
+
+def test_without_a_workbook_the_import_says_that_nothing_can_be_solved(folder: Path) -> None:
+    done = imported(folder, "--import-trajectory", f"{folder}/{{task}}/trajectory.json")
+    assert "nothing can be solved" in done.output
+    with RunDirectory(folder.parent / "run") as store:
+        first: Any = next(iter(store.read_records("submissions.jsonl")))
+    assert first["outputs"]["1"]["problem"] == "the agent left no workbook"
 
 
 def test_a_run_is_written_as_atif_and_comes_in_again(tmp_path: Path) -> None:

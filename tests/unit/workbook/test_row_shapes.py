@@ -41,6 +41,8 @@ CELLS: tuple[Cell, ...] = (
     _cell(' t="inlineStr"', '<is><t xml:space="preserve"> c </t></is>'),
     _cell(' t="inlineStr"', "<is><r><t>rich</t></r></is>"),
     _cell(' t="str"', "<v>text &lt;</v>"),
+    _cell(' s="4" t="str"', "<v></v>"),
+    _cell("", "<v/>"),
     _cell(' t="b"', "<v>1</v>"),
     _cell(' t="e"', "<v>#N/A</v>"),
     _cell(' s="6"', ""),

@@ -18,7 +18,7 @@ import judge.annotate.web.server
 import judge.web.local_page
 from judge.annotate.web.server import Page
 from judge.annotate.web.session import AnnotationSession
-from judge.cli.annotate import annotate
+from judge.cli.groups import annotate
 from judge.web.local_page import redirect_to
 from tests.unit.annotate.conftest import suite
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from judge.cli.serve_admin import admin
+from judge.cli.groups import admin
 from judge.serve.boards.guesses import count_guessable, whole_numbers
 from judge.serve.catalog import check_suite
 from judge.serve.context import ADDRESS

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,6 +41,7 @@ from judge.serve.store.words import (
     SuiteRole,
     Visibility,
 )
+from tests.postgresql import new_database, template_of
 
 ACTOR = Actor("test")
 ROLES = ("visitor", "contestant", "rival", "author", "other", "reviewer", "operator")
@@ -113,13 +118,67 @@ def verdicts_of(database: Database, taken: Claim, verdict: str) -> list[t.Verdic
     ]
 
 
-def make_world(database: Database, folder: Path, *, per_day: int = 10**6) -> World:
-    """A server with two suites: one public, one with a hidden split."""
+@contextlib.contextmanager
+def new_world(kind: str, folder: Path, postgresql: str | None = None) -> Iterator[World]:
+    """What :func:`make_world` makes, on a new database: a copy of one that was made for all tests.
+
+    Args:
+        kind: ``sqlite`` or ``postgresql``.
+        folder: where its data folder and a SQLite file may be.
+        postgresql: what ``running_postgresql`` gave.
+    """
+    template = _world_template(kind, postgresql)
+    with new_database(kind, folder, postgresql, template.database) as database:
+        server = _server(database, folder)
+        for path, content in template.files.items():
+            (server.folder.path / path).parent.mkdir(parents=True, exist_ok=True)
+            (server.folder.path / path).write_bytes(content)
+        yield World(server, {**template.accounts}, {**template.tokens})
+
+
+@dataclass(frozen=True)
+class _Template:
+    """A world to be copied.
+
+    Attributes:
+        database: the bytes of a SQLite file, or the name of a database on the server.
+        files: of the data folder, by their paths in it.
+        accounts: as of the world.
+        tokens: as of the world.
+    """
+
+    database: bytes | str
+    files: dict[Path, bytes]
+    accounts: dict[str, str]
+    tokens: dict[str, str]
+
+
+@functools.cache
+def _world_template(kind: str, postgresql: str | None) -> _Template:
+    with tempfile.TemporaryDirectory(prefix="judge-world-") as name:
+        folder = Path(name)
+        with new_database(kind, folder, postgresql) as database:
+            world = make_world(database, folder)
+        data = world.server.folder.path
+        files = {
+            path.relative_to(data): path.read_bytes() for path in data.rglob("*") if path.is_file()
+        }
+        made = template_of(database, folder)
+        return _Template(made, files, world.accounts, world.tokens)
+
+
+def _server(database: Database, folder: Path) -> Server:
     data = DataFolder(folder / "data")
     data.make()
     server = Server(database, data)
     server.shared["boards"] = Boards(data)
     server.shared["rates"] = Rates(FREE)
+    return server
+
+
+def make_world(database: Database, folder: Path) -> World:
+    """A server with two suites: one public, one with a hidden split."""
+    server = _server(database, folder)
     world = World(server)
     with database.writing(ACTOR) as transaction:
         set_setting(transaction, ENVIRONMENT, make_environment("image", ["engine 1"]))
@@ -139,7 +198,7 @@ def make_world(database: Database, folder: Path, *, per_day: int = 10**6) -> Wor
         add_revision(server, transaction, suite)
         name_role(transaction, "open", world.accounts["reviewer"], SuiteRole.REVIEWER)
         for name, split in (("open", "public"), ("secret", "hidden")):
-            add_phase(transaction, NewPhase(name, name, split, per_day=per_day, in_total=10**6))
+            add_phase(transaction, NewPhase(name, name, split, per_day=10**6, in_total=10**6))
     return world
 
 

@@ -1,0 +1,351 @@
+"""Groups of commands whose modules are imported when one of their commands is called.
+
+The help of a group shows the lines that stand here, and imports none of the modules.
+"""
+
+from __future__ import annotations
+
+import click
+
+from judge.cli.help import LazyGroup
+from judge.serve.options import check_installed
+
+_DATASET = "judge.cli.dataset"
+_AUTHORING = "judge.cli.dataset_authoring"
+_CHECKLISTS = "judge.cli.checklists"
+_ANNOTATE = "judge.cli.annotate"
+_ADMIN = "judge.cli.serve_admin"
+_OPERATIONS = "judge.cli.serve_operations"
+
+
+@click.group(
+    cls=LazyGroup,
+    rows={
+        "Commands": {
+            "add-task": (
+                _AUTHORING,
+                "add_task",
+                "Add a task to SUITE, as a draft; its files are copied.",
+            ),
+            "edit-task": (_AUTHORING, "edit_task", "Change fields of a task of SUITE."),
+            "export": (_AUTHORING, "export", "Write SUITE to TARGET: a folder, or a .tar.gz."),
+            "export-rewardkit": (
+                _CHECKLISTS,
+                "export_rewardkit",
+                (
+                    "Write the checklist SOURCE to the new folder TARGET, as Harbor's rewardkit "
+                    "reads it."
+                ),
+            ),
+            "fetch": (
+                _DATASET,
+                "fetch",
+                "Download the published suite NAME, check it, and unpack it into the cache folder.",
+            ),
+            "import-rewardkit": (
+                _CHECKLISTS,
+                "import_rewardkit",
+                (
+                    "Read the criteria and judge TOMLs of a rewardkit FOLDER as a checklist; "
+                    "run nothing."
+                ),
+            ),
+            "list": (
+                _DATASET,
+                "list_",
+                "List the tasks of SUITE; without SUITE, the suites that have a name.",
+            ),
+            "new": (_AUTHORING, "new", "Make an empty suite in FOLDER."),
+            "review": (
+                _AUTHORING,
+                "review",
+                "Show the states of SUITE's tasks, or bring one of them into another state.",
+            ),
+            "show": (
+                _DATASET,
+                "show",
+                "Show one TASK (an id) of SUITE: its instruction, position and files.",
+            ),
+            "stats": (_DATASET, "stats", "Count what is in SUITE."),
+            "triage": (
+                _DATASET,
+                "triage",
+                "Sort forum POSTS (.jsonl): which of them are worth a task?",
+            ),
+            "validate": (_DATASET, "validate", "Check SUITE: every fault with its file."),
+        }
+    },
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=(
+        "dataset list",
+        "dataset show sample 1001",
+        "dataset fetch spreadsheetbench-verified-400",
+    ),
+)
+def dataset() -> None:
+    """List, show, validate, fetch and write suites.
+
+    A SUITE is a folder, a .tar.gz, a dataset.json or suite.json, or a name: `sample` ships with
+    the judge, and `judge dataset list` names the published ones.
+    """
+
+
+class AnnotateGroup(LazyGroup):
+    """The commands of `judge annotate`, of which none has to be named."""
+
+    default = "page"
+    """The command that ``judge annotate SUITE TASK`` runs."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Treats a first word that is not a command as a suite, and opens its page."""
+        if args and args[0] not in self.lazy:
+            args = [self.default, *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=AnnotateGroup,
+    rows={
+        "Commands": {
+            "page": (_ANNOTATE, "page", "Open the page for a task (or: SUITE TASK)."),
+            "add": (_ANNOTATE, "add", "Make a new case from an old one."),
+            "set": (_ANNOTATE, "set_cells", "Change cells of a case or a draft."),
+            "drafts": (_ANNOTATE, "drafts", "Show what is being worked on."),
+            "discard": (_ANNOTATE, "discard", "End a draft without saving it."),
+            "remove": (_ANNOTATE, "remove", "Take back the last save of a case."),
+            "log": (_ANNOTATE, "log", "Show who saved what, and what moved."),
+            "check": (_ANNOTATE, "check", "Check cases against the manual's rules."),
+            "suggest": (
+                "judge.cli.annotate_suggest",
+                "suggest",
+                "Suggest corner cases, with golds.",
+            ),
+            "strength": (_ANNOTATE, "strength", "Show how strong the cases are."),
+        }
+    },
+    examples=(
+        "annotate mysuite/ 1 --reference right.py",
+        "annotate suggest mysuite/ 1 --reference right.py",
+    ),
+)
+def annotate() -> None:
+    """Make test cases for the tasks of a suite, and measure how strong they are.
+
+    SUITE is the folder that the cases are saved in. A name such as `sample` will do where nothing
+    is saved.
+    """
+
+
+class AdminGroup(LazyGroup):
+    """Commands that need the packages of the server to be imported."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Imports a command by its name.
+
+        Raises:
+            UsageError: a package of the server is missing.
+        """
+        if cmd_name in self.lazy:
+            check_installed()
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(
+    cls=AdminGroup,
+    rows={
+        "Commands": {
+            "add": (_ADMIN, "account_add", "Make an account."),
+            "list": (_ADMIN, "account_list", "List the accounts."),
+            "set": (
+                _ADMIN,
+                "account_set",
+                "Block or activate an account, or change how many judgings of it go on at a time.",
+            ),
+        }
+    },
+    examples=("serve admin account add ann",),
+)
+def account() -> None:
+    """Accounts: people, teams and services."""
+
+
+@click.group(
+    cls=AdminGroup,
+    rows={
+        "Commands": {
+            "add": (
+                _ADMIN,
+                "suite_add",
+                "Add the suite SOURCE under NAME, or make it the newest revision of that suite.",
+            ),
+            "list": (_ADMIN, "suite_list", "List the suites."),
+            "name": (_ADMIN, "suite_name", "Name ACCOUNT as an author or a reviewer of SUITE."),
+            "set": (
+                _OPERATIONS,
+                "suite_set",
+                "Say how many reviewers have to agree before a gold of suite NAME is corrected.",
+            ),
+        }
+    },
+    examples=("serve admin suite add budget ./my-suite",),
+)
+def suite() -> None:
+    """Suites and their revisions."""
+
+
+@click.group(
+    cls=AdminGroup,
+    rows={
+        "Commands": {
+            "add": (_ADMIN, "phase_add", "Add the phase NAME to SUITE."),
+            "list": (_ADMIN, "phase_list", "List the phases."),
+            "set": (
+                _ADMIN,
+                "phase_set",
+                "Open, close or publish a phase by hand, or leave it to its times again.",
+            ),
+        }
+    },
+    examples=("serve admin phase add budget-open budget",),
+)
+def phase() -> None:
+    """Phases: when, and how often, a suite takes submissions."""
+
+
+@click.group(
+    cls=AdminGroup,
+    rows={
+        "Commands": {
+            "add": (
+                _ADMIN,
+                "board_add",
+                "Add the board NAME of PHASE; its conditions are those of now.",
+            )
+        }
+    },
+    examples=("serve admin board add budget budget-open",),
+)
+def board() -> None:
+    """Boards of phases."""
+
+
+@click.group(
+    cls=AdminGroup,
+    rows={
+        "Commands": {
+            "list": (
+                _OPERATIONS,
+                "keys_list",
+                "List the public keys, with the times that they are valid.",
+            ),
+            "revoke": (
+                _OPERATIONS,
+                "keys_revoke",
+                "Say that KEY is not to be trusted since a time.",
+            ),
+            "rotate": (
+                _OPERATIONS,
+                "keys_rotate",
+                "Sign with a new key from now on; the earlier ones stay listed.",
+            ),
+        }
+    },
+    examples=("serve admin keys rotate",),
+)
+def keys() -> None:
+    """Keys that sign results and boards."""
+
+
+_GROUPS = __name__
+
+
+@click.group(
+    cls=AdminGroup,
+    rows={
+        "Commands": {
+            "account": (_GROUPS, "account", "Accounts: people, teams and services."),
+            "backup": (
+                _OPERATIONS,
+                "backup",
+                (
+                    "Write a backup to FILE while the server runs: database, bodies, suites, "
+                    "results, keys."
+                ),
+            ),
+            "board": (_GROUPS, "board", "Boards of phases."),
+            "check": (
+                _ADMIN,
+                "check",
+                (
+                    "Check what must always hold, and list what does not; exit code 1 if there "
+                    "is anything."
+                ),
+            ),
+            "keys": (_GROUPS, "keys", "Keys that sign results and boards."),
+            "leak": (
+                _ADMIN,
+                "leak",
+                "Say what each feedback level can give away of a suite's splits.",
+            ),
+            "link": (_ADMIN, "link", "Print a link that signs ACCOUNT in once, within 30 minutes."),
+            "log": (_OPERATIONS, "log", "Print the audit log: who did what, from where."),
+            "maintenance": (
+                _ADMIN,
+                "maintenance",
+                "Take nothing in and begin nothing, or go on; what is under way is finished.",
+            ),
+            "migrate": (
+                _OPERATIONS,
+                "migrate",
+                "Bring the database to the schema of this version, or one step back.",
+            ),
+            "oidc": (
+                _ADMIN,
+                "oidc",
+                "Let people sign in at the OpenID Connect provider ISSUER, or at none: `off`.",
+            ),
+            "outvoted": (
+                _OPERATIONS,
+                "outvoted",
+                (
+                    "Dispute the golds of SUITE that submissions of several accounts outvote; "
+                    "run it each night."
+                ),
+            ),
+            "phase": (_GROUPS, "phase", "Phases: when, and how often, a suite takes submissions."),
+            "probing": (
+                _ADMIN,
+                "probing",
+                "List signs that somebody submits to SUITE in order to learn golds.",
+            ),
+            "restore": (
+                _OPERATIONS,
+                "restore",
+                "Make a new data folder of the backup FILE, and check it.",
+            ),
+            "suite": (_GROUPS, "suite", "Suites and their revisions."),
+            "sweep": (
+                _OPERATIONS,
+                "sweep",
+                "Remove files that no row of the database names and that are older than a day.",
+            ),
+            "token": (_ADMIN, "token", "Make a token of ACCOUNT, and print it; it is not kept."),
+            "webhooks": (
+                _OPERATIONS,
+                "webhooks",
+                "Allow hosts that webhooks are sent to, and list them; at first there are none.",
+            ),
+        }
+    },
+    examples=(
+        "serve admin account add ann --data judge-data",
+        "serve admin token ann --scope submit --scope read --data judge-data",
+        "serve admin suite add budget ./my-suite --data judge-data",
+        "serve admin phase add budget-open budget --data judge-data",
+        "serve admin board add budget budget-open --data judge-data",
+    ),
+)
+def admin() -> None:
+    """Administer a server, on the machine that has its data folder."""

@@ -1,0 +1,523 @@
+"""Formulas over several values computed here: operators and functions taken for each of them. Pure.
+
+What Excel does with arrays is documented for each function that takes them; what a function of
+single values does with one, it does with each of an array's values, and arrays of other shapes are
+widened to the largest, with ``#N/A`` where they have no value. LET, LAMBDA and the functions that
+call a LAMBDA are computed as their pages say.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from judge.formulas.functions import PREFIX, SINGLE_VALUES, TAKES_RANGES
+from judge.formulas.references import Reference
+from judge.formulas.tree import (
+    ArrayConstant,
+    Call,
+    Constant,
+    ErrorConstant,
+    Missing,
+    Node,
+    Operation,
+    Parameter,
+)
+from judge.recalc.conversions import UnsureError
+from judge.recalc.criteria import Cells, Scalar, numbers_of
+from judge.recalc.scalars import ADD_IN, DIV0, LONGEST_TEXT, NA, VALUE, Evaluation, Function
+from judge.workbook.address import MAX_COLUMN, MAX_ROW
+from judge.workbook.cell import ErrorValue
+
+MOST_VALUES = 200_000
+"""Most values of an array that is computed here."""
+
+COST = 20
+"""What a value of an array costs of the cells that functions may compare."""
+
+CHOOSING = frozenset(("IF", "IFERROR", "CHOOSE"))
+"""Functions that compute arrays only in an array formula, even inside a function of arrays."""
+
+
+def array_of(evaluation: Evaluation, node: Node) -> Cells:
+    """The values of a node, as many as it has.
+
+    Raises:
+        UnsureError: it is not understood, or has too many.
+    """
+    if isinstance(node, Reference):
+        if node.size > 1 and not evaluation.spreads:
+            raise UnsureError  # Excel takes one of its cells
+        return evaluation.values.cells(node)
+    if isinstance(node, ArrayConstant):
+        return _of_rows([[_plain(value) for value in row] for row in node.rows])
+    if isinstance(node, Parameter):
+        return evaluation.named(node.name)
+    if isinstance(node, Operation):
+        parts = [array_of(evaluation, operand) for operand in node.operands]
+        return _each(evaluation, parts, lambda values: evaluation.operation(node.operator, values))
+    if isinstance(node, Call):
+        return _called(evaluation, node)
+    return single(evaluation.scalar(node))
+
+
+def reference_of(evaluation: Evaluation, node: Node) -> Reference:
+    """The rectangle that a node is: one that is written out, or that OFFSET gives.
+
+    Raises:
+        UnsureError: it is neither.
+    """
+    if isinstance(node, Reference):
+        return node
+    if not isinstance(node, Call) or node.name != "OFFSET" or not 3 <= len(node.arguments) <= 5:
+        raise UnsureError
+    sheet, top, left, bottom, right = reference_of(evaluation, node.arguments[0])
+    height, width = bottom - top + 1, right - left + 1
+    down, across, high, wide = (
+        default if at >= len(node.arguments) or isinstance(node.arguments[at], Missing)
+        else _whole(evaluation, node.arguments[at])
+        for at, default in ((1, 0), (2, 0), (3, height), (4, width))
+    )  # fmt: skip
+    evaluation.converted = evaluation.converted or high < 0 or wide < 0
+    top, bottom = _from_to(top + down, high)
+    left, right = _from_to(left + across, wide)
+    if top < 1 or left < 1 or bottom > MAX_ROW or right > MAX_COLUMN:
+        raise UnsureError
+    return Reference(sheet, top, left, bottom, right)
+
+
+def is_reference(node: Node) -> bool:
+    """Whether a node can be a rectangle of cells."""
+    return isinstance(node, (Reference, Parameter)) or (
+        isinstance(node, Call) and node.name == "OFFSET"
+    )
+
+
+def referred(evaluation: Evaluation, node: Node) -> Cells:
+    """The cells of what :func:`is_reference` says is one, or the values that a name stands for."""
+    if isinstance(node, Parameter):
+        return evaluation.named(node.name)
+    return evaluation.values.cells(reference_of(evaluation, node))
+
+
+def _whole(evaluation: Evaluation, node: Node) -> int:
+    value = evaluation.scalar(node)
+    number = VALUE if isinstance(value, (str, ErrorValue)) else evaluation.number(value)
+    if isinstance(number, ErrorValue):
+        raise UnsureError
+    return math.trunc(number)
+
+
+def _from_to(first: int, size: int) -> tuple[int, int]:
+    """The ends of as many cells as a size says, upwards if it is negative."""
+    if not size:
+        raise UnsureError
+    last = first + size - 1 if size > 0 else first + size + 1
+    return min(first, last), max(first, last)
+
+
+def _offset(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    reference = reference_of(evaluation, Call("OFFSET", tuple(arguments)))
+    if reference.size > 1 and not evaluation.spreads:
+        raise UnsureError
+    return evaluation.values.cells(reference)
+
+
+def all_of(evaluation: Evaluation, node: Node) -> Cells:
+    """The values of an argument that is taken as an array in any formula."""
+    with evaluation.spreading():
+        return array_of(evaluation, node)
+
+
+def single(value: Scalar) -> Cells:
+    """One value as an array."""
+    return Cells(1, 1, {} if value is None else {(0, 0): value})
+
+
+def values_of(cells: Cells) -> Iterator[Scalar]:
+    """All values of an array by rows; None for those that are blank."""
+    for place in itertools.product(range(cells.rows), range(cells.columns)):
+        yield cells.values.get(place)
+
+
+def _of_rows(rows: Sequence[Sequence[Scalar]]) -> Cells:
+    found = {
+        (row, column): value
+        for row, values in enumerate(rows)
+        for column, value in enumerate(values)
+        if value is not None
+    }
+    return Cells(len(rows), len(rows[0]) if rows else 0, found)
+
+
+def _plain(node: Constant | ErrorConstant) -> Scalar:
+    return ErrorValue(node.code) if isinstance(node, ErrorConstant) else node.value
+
+
+def as_node(value: Scalar) -> Node:
+    """A value as an argument of a function."""
+    if value is None:
+        return Missing()
+    return ErrorConstant(value.code) if isinstance(value, ErrorValue) else Constant(value)
+
+
+def _each(
+    evaluation: Evaluation, parts: Sequence[Cells], result: Callable[[list[Scalar]], Scalar]
+) -> Cells:
+    """An array of what is computed of the values that arrays have at the same place."""
+    rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
+    if rows * columns > MOST_VALUES:
+        raise UnsureError
+    evaluation.values.spend(rows * columns * COST)
+    found: dict[tuple[int, int], Scalar] = {}
+    for row, column in itertools.product(range(rows), range(columns)):
+        value = result([widened(part, row, column) for part in parts])
+        if value is not None:
+            found[row, column] = value
+    return Cells(rows, columns, found)
+
+
+def widened(cells: Cells, row: int, column: int) -> Scalar:
+    """A value of an array of which one row, or one column, stands for as many as are needed."""
+    row, column = row if cells.rows > 1 else 0, column if cells.columns > 1 else 0
+    return cells.values.get((row, column)) if row < cells.rows and column < cells.columns else NA
+
+
+def _called(evaluation: Evaluation, node: Call) -> Cells:
+    of_arrays = ARRAY_FUNCTIONS.get(node.name)
+    if of_arrays is not None:
+        return of_arrays(evaluation, node.arguments)
+    function = evaluation.functions.get(node.name)
+    name = PREFIX.sub("", node.name).upper()
+    if function is None or (name in CHOOSING and not evaluation.of_arrays):
+        raise UnsureError
+    lifted = [
+        number
+        for number, argument in enumerate(node.arguments)
+        if not isinstance(argument, Missing) and takes_one(name, number)
+    ]
+    if not lifted:
+        return single(function(evaluation, node.arguments))
+    if name in ADD_IN and any(_is_range(node.arguments[number]) for number in lifted):
+        if name in ("IMSUM", "IMPRODUCT"):
+            raise UnsureError  # they take ranges
+        evaluation.converted = True
+        return single(VALUE)
+    parts = [array_of(evaluation, node.arguments[number]) for number in lifted]
+    if all(part.size == 1 for part in parts) and name not in CHOOSING:
+        return single(function(evaluation, node.arguments))
+    # Engines take one value of several, or none, where a function expects one.
+    evaluation.converted = True
+
+    def result(values: list[Scalar]) -> Scalar:
+        arguments = list(node.arguments)
+        for number, value in zip(lifted, values, strict=True):
+            arguments[number] = as_node(value)
+        return function(evaluation, arguments)
+
+    return _each(evaluation, parts, result)
+
+
+def _is_range(node: Node) -> bool:
+    return isinstance(node, Reference) and node.size > 1
+
+
+def takes_one(name: str, argument: int) -> bool:
+    """Whether a function takes one value in an argument."""
+    if name in CHOOSING:
+        return True
+    return name not in TAKES_RANGES or argument in SINGLE_VALUES.get(name, ())
+
+
+# -- functions that are computed of arrays ---------------------------------------------------------
+
+
+def gathered(evaluation: Evaluation, arguments: Sequence[Node]) -> list[Scalar]:
+    """What functions such as SUM and MAX count of their arguments.
+
+    Of ranges and arrays everything that is not blank; of single values numbers, and what
+    is a number as text or as TRUE and FALSE.
+    """
+    values: list[Scalar] = []
+    for argument in arguments:
+        if is_reference(argument):
+            cells = referred(evaluation, argument)
+        else:
+            cells = array_of(evaluation, argument)
+            if cells.size == 1 and not isinstance(argument, ArrayConstant):
+                values.append(typed_number(evaluation, argument, cells.values.get((0, 0))))
+                continue
+        found = [value for _, value in sorted(cells.values.items())]
+        # A logical value is a number to LibreOffice.
+        evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in found)
+        values += found
+    return values
+
+
+def typed_number(evaluation: Evaluation, node: Node, value: Scalar) -> Scalar:
+    """The number of a single value that is no reference; an error stays one.
+
+    Raises:
+        UnsureError: it is text that is not typed in, which counts in some formulas only.
+    """
+    if isinstance(value, str) and not isinstance(node, Constant):
+        raise UnsureError
+    return value if isinstance(value, ErrorValue) else evaluation.number(value)
+
+
+def _sumproduct(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """SUMPRODUCT: what is no number counts as 0, also TRUE and a number as text."""
+    parts = [all_of(evaluation, argument) for argument in arguments]
+    first = parts[0] if parts else single(None)
+    for value in itertools.chain.from_iterable(part.values.values() for part in parts):
+        if isinstance(value, ErrorValue):
+            return value
+    if first.size == 1 and any(isinstance(value, str) for value in first.values.values()):
+        raise UnsureError
+    if any((part.rows, part.columns) != (first.rows, first.columns) for part in parts):
+        evaluation.converted = True
+        return VALUE
+    evaluation.values.spend(first.size * len(parts))
+    total = 0.0
+    for place in sorted(set[tuple[int, int]]().union(*(part.values for part in parts))):
+        product = 1.0
+        for part in parts:
+            value = part.values.get(place)
+            if isinstance(value, (bool, str)):
+                evaluation.converted = True
+                value = None
+            product *= value if isinstance(value, (int, float)) else 0.0
+        total += product
+    if not math.isfinite(total):
+        raise UnsureError
+    return total
+
+
+def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """TEXTJOIN, with one separator; text that is typed in counts as that of cells does."""
+    if len(arguments) < 3:
+        raise UnsureError
+    separator, skips = evaluation.scalar(arguments[0]), evaluation.scalar(arguments[1])
+    if isinstance(separator, ErrorValue) or isinstance(skips, (str, ErrorValue)):
+        raise UnsureError
+    texts: list[str] = []
+    for argument in arguments[2:]:
+        cells = (
+            evaluation.values.cells(argument)
+            if isinstance(argument, Reference)
+            else array_of(evaluation, argument)
+        )
+        if cells.size > MOST_VALUES:
+            raise UnsureError
+        for value in values_of(cells):
+            if isinstance(value, ErrorValue):
+                return value
+            # A logical value of an array is a number to LibreOffice.
+            evaluation.converted = evaluation.converted or isinstance(value, bool)
+            texts.append(evaluation.text(value))
+    joined = evaluation.text(separator).join(text for text in texts if text or not skips)
+    if len(joined) > LONGEST_TEXT:
+        raise UnsureError
+    return joined
+
+
+def _percentof(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """PERCENTOF: the share of a sum in another one."""
+    if len(arguments) != 2:
+        raise UnsureError
+    sums: list[float] = []
+    for argument in arguments:
+        numbers = numbers_of(gathered(evaluation, (argument,)))
+        if isinstance(numbers, ErrorValue):
+            raise UnsureError
+        sums.append(math.fsum(numbers))
+    evaluation.converted = True
+    return sums[0] / sums[1] if sums[1] else DIV0
+
+
+# -- LET, LAMBDA and what calls it -----------------------------------------------------------------
+
+
+def _let(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    if len(arguments) < 3 or len(arguments) % 2 == 0:
+        raise UnsureError
+    names: dict[str, Cells] = {}
+    for name, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
+        if not isinstance(name, Parameter):
+            raise UnsureError
+        with evaluation.naming(names):
+            names[name.name] = all_of(evaluation, value)
+    with evaluation.naming(names):
+        return array_of(evaluation, arguments[-1])
+
+
+def _lambda(node: Node, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
+    """What a LAMBDA with some parameters computes, or a function in place of one."""
+    if isinstance(node, Parameter) and node.name.startswith(_ETA):
+        return _of_function(node.name.removeprefix(_ETA), parameters)
+    if not isinstance(node, Call) or node.name != "_XLFN.LAMBDA":
+        raise UnsureError
+    names = [name.name for name in node.arguments[:-1] if isinstance(name, Parameter)]
+    if len(names) != len(node.arguments) - 1 or len(names) != parameters:
+        raise UnsureError
+
+    def call(evaluation: Evaluation, values: Sequence[Cells]) -> Cells:
+        evaluation.values.spend(1)
+        evaluation.converted = True
+        with evaluation.naming(dict(zip(names, values, strict=True))), evaluation.spreading():
+            return array_of(evaluation, node.arguments[-1])
+
+    return call
+
+
+_ETA = "_XLETA."
+
+
+def _of_function(name: str, parameters: int) -> Callable[[Evaluation, Sequence[Cells]], Cells]:
+    nodes = tuple(Parameter(f"_XLPM.{number}") for number in range(parameters))
+
+    def call(evaluation: Evaluation, values: Sequence[Cells]) -> Cells:
+        evaluation.values.spend(1)
+        evaluation.converted = True
+        names = dict(zip((node.name for node in nodes), values, strict=True))
+        prefixed = name if name in evaluation.functions else f"_XLFN.{name}"
+        with evaluation.naming(names), evaluation.spreading():
+            return array_of(evaluation, Call(prefixed, nodes))
+
+    return call
+
+
+def _one(cells: Cells) -> Scalar:
+    if cells.size != 1:
+        raise UnsureError  # an array within an array is #CALC!
+    return cells.values.get((0, 0))
+
+
+def _filled(rows: int, columns: int, values: Sequence[Scalar]) -> Cells:
+    if rows * columns > MOST_VALUES:
+        raise UnsureError
+    return _of_rows([values[row * columns : (row + 1) * columns] for row in range(rows)])
+
+
+def _map(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    parts = [all_of(evaluation, argument) for argument in arguments[:-1]]
+    call = _lambda(arguments[-1], len(parts))
+    rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
+    if any((part.rows, part.columns) != (rows, columns) for part in parts):
+        raise UnsureError
+    each = zip(*map(values_of, parts), strict=True)
+    results = [_one(call(evaluation, [*map(single, values)])) for values in each]
+    return _filled(rows, columns, results)
+
+
+def _accumulated(evaluation: Evaluation, arguments: Sequence[Node]) -> tuple[Cells, list[Cells]]:
+    """The array of REDUCE or SCAN, and what is accumulated up to each of its values."""
+    if len(arguments) != 3:
+        raise UnsureError
+    cells, call = all_of(evaluation, arguments[1]), _lambda(arguments[2], 2)
+    steps = [all_of(evaluation, arguments[0])]
+    for value in values_of(cells):
+        steps.append(call(evaluation, [steps[-1], single(value)]))
+    return cells, steps[1:]
+
+
+def _reduce(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    return _accumulated(evaluation, arguments)[1][-1]
+
+
+def _scan(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    cells, steps = _accumulated(evaluation, arguments)
+    return _filled(cells.rows, cells.columns, [*map(_one, steps)])
+
+
+def _by_line(*, rows: bool) -> ArrayFunction:
+    """BYROW and BYCOL."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+        if len(arguments) != 2:
+            raise UnsureError
+        cells, call = all_of(evaluation, arguments[0]), _lambda(arguments[1], 1)
+        values = [*values_of(cells)]
+        wide = cells.columns
+        lines = (
+            [_filled(1, wide, values[at * wide : (at + 1) * wide]) for at in range(cells.rows)]
+            if rows
+            else [_filled(cells.rows, 1, values[at::wide]) for at in range(wide)]
+        )
+        results = [_one(call(evaluation, [line])) for line in lines]
+        return _filled(len(results), 1, results) if rows else _filled(1, len(results), results)
+
+    return call
+
+
+def _makearray(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    if len(arguments) != 3:
+        raise UnsureError
+    rows, columns = (_whole(evaluation, argument) for argument in arguments[:2])
+    if rows < 1 or columns < 1:
+        raise UnsureError
+    call = _lambda(arguments[2], 2)
+    places = itertools.product(range(1, rows + 1), range(1, columns + 1))
+    if rows * columns > MOST_VALUES:
+        raise UnsureError
+    results = [_one(call(evaluation, [single(row), single(column)])) for row, column in places]
+    return _filled(rows, columns, results)
+
+
+def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
+    """ROW and COLUMN of a range."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+        if len(arguments) != 1 or not isinstance(arguments[0], Reference):
+            raise UnsureError
+        _, top, left, bottom, right = arguments[0]
+        first, last = (top, bottom) if rows else (left, right)
+        if (last > first and not evaluation.spreads) or last - first > MOST_VALUES:
+            raise UnsureError
+        numbers = [*range(first, last + 1)]
+        return _filled(len(numbers), 1, numbers) if rows else _filled(1, len(numbers), numbers)
+
+    return call
+
+
+def _transpose(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
+    if len(arguments) != 1:
+        raise UnsureError
+    cells = array_of(evaluation, arguments[0])
+    turned = {(column, row): value for (row, column), value in cells.values.items()}
+    return Cells(cells.columns, cells.rows, turned)
+
+
+ArrayFunction = Callable[[Evaluation, Sequence[Node]], Cells]
+
+ARRAY_FUNCTIONS: dict[str, ArrayFunction] = {
+    "_XLFN.LET": _let,
+    "_XLFN.MAP": _map,
+    "_XLFN.REDUCE": _reduce,
+    "_XLFN.SCAN": _scan,
+    "_XLFN.BYROW": _by_line(rows=True),
+    "_XLFN.BYCOL": _by_line(rows=False),
+    "_XLFN.MAKEARRAY": _makearray,
+    "ROW": _numbers_of_cells(rows=True),
+    "COLUMN": _numbers_of_cells(rows=False),
+    "TRANSPOSE": _transpose,
+    "OFFSET": _offset,
+}
+
+
+def _first(function: ArrayFunction) -> Function:
+    """A function of arrays where a single value is expected."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        return _one(function(evaluation, arguments))
+
+    return call
+
+
+FUNCTIONS_OF_ARRAYS: dict[str, Function] = {
+    "SUMPRODUCT": _sumproduct,
+    "_XLFN.TEXTJOIN": _textjoin,
+    "_XLFN.PERCENTOF": _percentof,
+    **{name: _first(function) for name, function in ARRAY_FUNCTIONS.items()},
+}
