@@ -156,7 +156,7 @@ def import_trajectories(
 
     Raises:
         UsageError: a pattern cannot be read, or an id is not of the suite.
-        SubmissionError: there is no trajectory, or a file is none.
+        SubmissionError: there is no trajectory, or a file is something else.
         StoreError: the directory holds submissions, or cannot be written.
     """
     suite = suite.select(sorted(ids or ()))

@@ -116,6 +116,9 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
+_NUMBERS = {"integer", "number"}
+
+
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> None:
     """Makes sure that arguments fit the schema of a tool.
 
@@ -167,18 +170,34 @@ def repaired(
     properties = schema.get("properties")
     mended, repairs = dict(arguments), []
     for name, value in arguments.items():
-        own = properties.get(name) if isinstance(properties, Mapping) else None
-        kind = own.get("type") if isinstance(own, Mapping) else None
-        if isinstance(value, str) and kind in {"array", "object"}:
+        kinds = _kinds(properties.get(name)) if isinstance(properties, Mapping) else set()
+        if isinstance(value, str) and "string" not in kinds:
             with contextlib.suppress(MalformedError):
                 document = parse_json(value, most_values=MAX_ITEMS * 10)
-                if isinstance(document, _TYPES[kind]):
+                kind = "array" if isinstance(document, list) else "object"
+                if kind in kinds and isinstance(document, _TYPES[kind]):
                     mended[name] = document
                     repairs.append(f"{name}: text to {kind}")
-        elif isinstance(value, float) and kind == "integer" and value.is_integer():
+        elif isinstance(value, float) and value.is_integer() and kinds & _NUMBERS == {"integer"}:
             mended[name] = int(value)
             repairs.append(f"{name}: whole number")
     return mended, repairs
+
+
+def _kinds(schema: object) -> set[str]:
+    """The types that a schema of one argument allows, as far as it states them plainly."""
+    if not isinstance(schema, Mapping):
+        return set()
+    stated = schema.get("type")
+    kinds = {one for one in stated if isinstance(one, str)} if isinstance(stated, list) else set()
+    if isinstance(stated, str):
+        kinds.add(stated)
+    for branches in (schema.get("anyOf"), schema.get("oneOf")):
+        for branch in branches if isinstance(branches, list) else ():
+            own = branch.get("type") if isinstance(branch, Mapping) else None
+            # A branch of another form may allow anything.
+            kinds |= {own} if isinstance(own, str) else set(_TYPES)
+    return kinds
 
 
 def _check(named: str, schema: Mapping[str, Any], value: object) -> None:

@@ -45,6 +45,8 @@ class FeatureKind(enum.StrEnum):
     RICH_TEXT = "rich_text"
     """Cells of which only a part is bold, coloured or in another font."""
     MERGE = "merged_cells"
+    MACROS = "macros"
+    """The VBA project."""
 
 
 MAX_PLACES = 1_000
@@ -132,6 +134,10 @@ def read_features(package: Package, tabs: tuple[Tab, ...], strings: str | None) 
     """
     features = Features()
     _read_names(package, features)
+    if any(
+        link.kind == "vbaProject" for link in relationships(package, main_part(package)).values()
+    ):
+        features.add(FeatureKind.MACROS, "", "macros")
     if strings is not None:
         read_rich_text(package, strings, "", features)
     for tab in tabs:

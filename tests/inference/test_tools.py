@@ -291,6 +291,29 @@ def test_habits_of_models_are_mended_and_counted(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("stated", "given", "mended"),
+    [
+        ({"type": ["array", "null"]}, "[1]", [1]),
+        ({"anyOf": [{"type": "array"}, {"type": "null"}]}, "[1]", [1]),
+        ({"anyOf": [{"type": "array"}, {"type": "string"}]}, "[1]", "[1]"),
+        ({"anyOf": [{"$ref": "#/$defs/a"}, {"type": "null"}]}, "[1]", "[1]"),
+        ({"type": ["integer", "null"]}, 2.0, 2),
+        ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, 2.0, 2.0),
+        ({"type": {"a": []}, "anyOf": 7}, "[1]", "[1]"),
+        ({"type": [["array"], {}]}, "[1]", "[1]"),
+        ({"type": "object"}, "[1]", "[1]"),
+        (True, "[1]", "[1]"),
+    ],
+)
+def test_a_repair_needs_a_schema_that_wants_it_and_takes_any_schema(
+    stated: object, given: object, mended: object
+) -> None:
+    arguments, repairs = repaired({"properties": {"x": stated}}, {"x": given})
+    assert (arguments["x"], type(arguments["x"])) == (mended, type(mended))
+    assert bool(repairs) is (type(given) is not type(mended))
+
+
 def test_the_last_call_of_a_reply_that_was_cut_off_is_not_done(tmp_path: Path) -> None:
     calls = call("python", "a", code="one"), call("python", "b", code="tw")
     held = Held(tmp_path, says(*calls, finish="length"), SUBMITS)

@@ -2,7 +2,8 @@
 
 The input says what was there, the gold what had to change. A formula counts by its text, without
 ``$``, spaces and case, whatever value is stored with it; a constant by the rules of the profile
-``standard``. Rows and columns that were inserted or deleted are matched by their content first.
+``standard``, except that a number which became text, or text that became a number, is another
+content. Rows and columns that were inserted or deleted are matched by their content first.
 """
 
 from __future__ import annotations
@@ -338,7 +339,14 @@ class _Count:
             moved: whether lines were shifted between them: then references have other addresses.
         """
         if first.formula is None or second.formula is None:
-            return first.formula is second.formula and self._agree(first.value, second.value)
+            # A number that became text is no number for SUM any more; as an answer it may agree.
+            kept = isinstance(first.value, str) is isinstance(second.value, str) or None in (
+                first.value,
+                second.value,
+            )
+            return (
+                kept and first.formula is second.formula and self._agree(first.value, second.value)
+            )
         if first.formula == second.formula:
             return True
         return moved and formula_shape(first.formula) == formula_shape(second.formula)

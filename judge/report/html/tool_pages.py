@@ -21,7 +21,7 @@ from judge.report.grid_window import GridBounds
 from judge.report.html.code import highlight
 from judge.report.html.pictures import PictureShelf
 from judge.tools.episodes import read_tool_episode
-from judge.workbook.address import cell_key, parse_cell
+from judge.workbook.address import Window, cell_key, parse_cell
 from judge.workbook.position import same_sheet
 from judge.workbook.reader import Workbook, open_workbook
 
@@ -273,9 +273,10 @@ def _content(workbook: Workbook, sheet: str, cell: str) -> str:
     name, place = same_sheet(sheet, workbook.sheet_names), parse_cell(cell)
     if name is None or place is None:
         return ""
-    held = workbook.sheet(name).cell(cell_key(*place))
-    value = "" if held.value is None else str(held.value)
-    return _cut(held.formula or value, _MAX_CELL_LENGTH)
+    read = workbook.sheet(name)
+    value = read.values(Window(*place, *place)).get(cell_key(*place))
+    text = read.formula(cell_key(*place)) or ("" if value is None else str(value))
+    return _cut(text, _MAX_CELL_LENGTH)
 
 
 def _cut(text: str, longest: int) -> str:

@@ -184,6 +184,24 @@ def test_a_page_shows_each_turn_with_the_cells_that_changed(tmp_path: Path, suit
     json.dumps(page)
 
 
+def test_a_cell_that_was_empty_is_shown_with_what_was_put_there(tmp_path: Path, suite: Any) -> None:
+    run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])], setting="tools/native")
+    filled = book((*TABLE[:3], ("Cyd", 3, "=B4*2"), (), (None, None, None, "end")))
+    with RunDirectory(run) as store:
+        digests = [store.put_workbook(data) for data in (book(TABLE), filled, book(TABLE))]
+    turns = [turn(at, line("a", "", workbook=sha)) for at, sha in enumerate(digests, 1)]
+    write(run, {**HEAD, "id": "101", "tools": keep_definitions(run, [])}, turns)
+    _, there, gone = page_of(run)["cases"][0]["episode"]["turns"]
+    assert sorted(there["changed"]["cells"]) == [
+        ("Sheet1!C4", "", "=B4*2"),
+        ("Sheet1!D6", "", "end"),
+    ]
+    assert sorted(gone["changed"]["cells"]) == [
+        ("Sheet1!C4", "=B4*2", ""),
+        ("Sheet1!D6", "end", ""),
+    ]
+
+
 def test_a_workbook_that_is_not_kept_changed_all_the_same(tmp_path: Path, suite: Any) -> None:
     run = make_run(tmp_path / "run", suite, [Solution("101", ["AC"])], setting="tools/native")
     head: Any = {**HEAD, "id": "101", "tools": keep_definitions(run, [])}

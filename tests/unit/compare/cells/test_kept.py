@@ -32,6 +32,7 @@ from tests.unit.compare.cells.packages import (
     relations,
     sheet_data,
     simple,
+    zipped,
 )
 
 NOWHERE: list[CellRange] = []
@@ -305,6 +306,20 @@ def test_rules_of_the_extension_part_drawings_pivots_and_rich_text() -> None:
         "Data!A1:A4: data validation list Lists!$A$1:$A$3 (0 of 5 left)"
     )
     assert told["rich_text"] == "formats of parts of the text 'Due today'"
+
+
+def test_macros_are_kept_or_lost() -> None:
+    links = "xl/_rels/workbook.xml.rels"
+    project = (
+        b'<Relationship Id="rIdV" Target="vbaProject.bin" Type="http://schemas.microsoft.com/'
+        b'office/2006/relationships/vbaProject"/></Relationships>'
+    )
+    parts = PLAIN.all_parts()
+    parts |= {links: parts[links].replace(b"</Relationships>", project), "xl/vbaProject.bin": b"x"}
+    macros = zipped(parts)
+    assert losses(macros, macros, PLAIN.to_bytes()).counts == {"macros": 1}
+    assert losses(macros, PLAIN.to_bytes(), PLAIN.to_bytes()).counts == {}
+    assert losses(macros, macros, zipped(parts | {"docProps/x.xml": b"<x/>"})).counts == {}
 
 
 def test_a_rule_that_left_the_extension_part_is_the_same_rule() -> None:

@@ -106,6 +106,14 @@ def test_a_constant_counts_as_the_standard_profile_says() -> None:
     assert harm({**GOLD, "B1": 2.1}).damage == 1
 
 
+def test_a_number_that_became_text_is_another_content_and_a_date_is_a_number() -> None:
+    assert counts(harm({**GOLD, "B1": "2"})) == {"overwritten": 1}
+    day = {**GOLD, "D1": dt.date(2024, 1, 3)}
+    assert counts(harm({**GOLD, "D1": "2024-01-03"}, day, before=day)) == {"overwritten": 1}
+    serial = {**GOLD, "D1": 45294}
+    assert counts(harm(serial, day, before=day)) == {}
+
+
 def test_helper_cells_are_no_damage_and_are_counted() -> None:
     found = harm({**GOLD, "D1": 1, "D2": 2})
     assert (found.damage, counts(found)) == (0, {"added": 2})
