@@ -90,13 +90,13 @@ def dispatch(**options: Any) -> None:
     raise KeyboardInterrupt
 
 
-def _tell(_: Server, code: str | None, address: str) -> None:
+def _tell(server: Server, code: str | None, address: str) -> None:
     lines: Iterable[str] = (f"judge serve: {address}", "Ctrl-C ends it.")
     if code is not None:
         lines = (
             *lines,
             f"Sign in as operator, once, within 30 minutes: {address}/sign-in?code={code}",
-            "Later: judge serve admin link operator --data DIR",
+            f"Later: judge serve admin link operator {server.where}",
         )
     for line in lines:
         click.echo(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import shlex
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -62,6 +63,14 @@ class Server:
     def cookie(self) -> str:
         """Name of the session's cookie."""
         return "__Host-judge" if self.options.secure else "judge"
+
+    @property
+    def where(self) -> str:
+        """The options with which `judge serve admin` finds this server; no password among them."""
+        options = ["--data", str(self.folder.path)]
+        if not self.database.is_sqlite:
+            options += ["--database", self.database.url.render_as_string()]
+        return shlex.join(options)
 
     def form_token(self, session: str) -> str:
         """The value of the field ``token`` in every form of a session."""

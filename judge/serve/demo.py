@@ -57,6 +57,7 @@ def add_demo(server: Server) -> Iterator[str]:
             _submit(server, team, place)
     address = server.setting(ADDRESS)
     yield f"A board of {len(_TEAMS)} sample submissions: {address}/boards/{_BOARD}"
+    yield f"A token: export JUDGE_TOKEN=$(judge serve admin token operator {server.where})"
     yield f"Submit to it: judge submit solutions.jsonl --to {address} --phase {_BOARD}-open --wait"
 
 

@@ -15,12 +15,13 @@ from judge.compare.registry import checker_of
 from judge.core.task import Task, TestCase
 from judge.errors import JudgeError, UsageError
 from judge.review.corrections import Typed
-from judge.serve.access.rights import Viewer, find, require
+from judge.serve.access.rights import Viewer, find, require, visible_to
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer, server_of
 from judge.serve.disputes.correcting import decide_and_settle, source_suite
 from judge.serve.disputes.review import (
     MAX_TEXT,
+    WAY,
     Claim,
     DisputeKind,
     Group,
@@ -39,6 +40,7 @@ from judge.serve.pages.boards import evidence_of
 from judge.serve.pages.frame import Looker, Posted, SignedIn, field, go, show
 from judge.serve.problems import Problem
 from judge.serve.store import tables as t
+from judge.serve.store.database import all_rows
 from judge.serve.store.words import DisputeState, Level, Scope
 from judge.suspects.decisions import Finding
 from judge.workbook.address import column_letters
@@ -62,18 +64,10 @@ NEXT = {
 }
 """What a state means, for its page."""
 
-_WAY = {
-    DisputeState.OPEN: "disputed",
-    DisputeState.SUSPECT: "with reviewers",
-    DisputeState.ACCEPTED: "suite corrected",
-    DisputeState.CORRECTED: "all judged again",
-}
-"""The states that a dispute goes through if reviewers agree with it."""
-
 
 def _steps(state: DisputeState) -> list[tuple[str, bool, bool]]:
     """The way of a dispute: for each step its words, whether it is done, and whether it is now."""
-    way = dict(_WAY)
+    way = dict(WAY)
     if state is DisputeState.REJECTED:
         way = {one: way[one] for one in (DisputeState.OPEN, DisputeState.SUSPECT)}
     elif state is DisputeState.WITHDRAWN:
@@ -193,6 +187,7 @@ def _open(server: Server, viewer: Viewer, account: str, claim: Claim) -> str:
 def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Looker) -> Response:
     """One dispute, with what was decided and why."""
     row = get_dispute(dispute, looker, server)
+    leads_to = _seen_rejudging(server, looker, row["rejudging"])
     return show(
         request,
         looker,
@@ -202,7 +197,30 @@ def dispute_page(request: Request, dispute: _Id, server: ThisServer, looker: Loo
         kind=KINDS[DisputeKind(row["kind"])],
         steps=_steps(DisputeState(row["state"])),
         next=NEXT[DisputeState(row["state"])],
+        leads_to=leads_to,
+        boards=_boards_of(server, looker, row["suite"]) if row["state"] == "corrected" else [],
     )
+
+
+def _boards_of(server: Server, viewer: Viewer, suite: str) -> list[dict[str, Any]]:
+    """The boards of a suite that somebody sees: name and title."""
+    with server.database.reading() as connection:
+        return all_rows(
+            connection,
+            sa.select(t.board.c.name, t.board.c.title)
+            .join(t.suite, t.suite.c.id == t.board.c.suite)
+            .where(t.suite.c.name == suite, visible_to(viewer, t.board))
+            .order_by(t.board.c.name),
+        )
+
+
+def _seen_rejudging(server: Server, viewer: Viewer, rejudging: str | None) -> str | None:
+    """The id of a rejudging, if somebody may open its page: before it is applied, authors may."""
+    seen = sa.select(t.rejudging.c.id).where(
+        t.rejudging.c.id == rejudging, visible_to(viewer, t.rejudging)
+    )
+    with server.database.reading() as connection:
+        return connection.scalar(seen)
 
 
 @router.post("/disputes/{dispute}/withdraw")
@@ -354,6 +372,7 @@ async def decision_posted(
             "Decided",
             dispute=dispute,
             settled=shown_settled(settled),
+            leads_to=_seen_rejudging(server, viewer, settled.rejudging),
         )
 
     return await run_in_threadpool(act)

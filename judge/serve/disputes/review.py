@@ -389,6 +389,14 @@ SIGN = "dispute"
 
 UNDECIDED = (DisputeState.OPEN, DisputeState.SUSPECT)
 
+WAY = {
+    DisputeState.OPEN: "disputed",
+    DisputeState.SUSPECT: "with reviewers",
+    DisputeState.ACCEPTED: "suite corrected",
+    DisputeState.CORRECTED: "all judged again",
+}
+"""The states that a dispute goes through if reviewers agree with it."""
+
 
 class DisputeKind(enum.StrEnum):
     """What is wrong, by a dispute."""

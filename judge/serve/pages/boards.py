@@ -143,17 +143,29 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     new = {entry["account"]: entry for entry in after["entries"]}
     said = [f"{name} joined." for name in new if name not in old]
     said += [f"{name} left." for name in old if name not in new]
-    for name in new.keys() & old.keys():
+    metric, again = after["board"]["metric"], 0
+    for name in [name for name in new if name in old]:
         one, two = old[name], new[name]
         if one["submission"] != two["submission"]:
             said.append(f"{name} shows another submission.")
-        elif one["judging"] != two["judging"]:
-            said.append(f"{name} was judged again.")
+        again += one["submission"] == two["submission"] and one["judging"] != two["judging"]
+        scores = [_score_text(entry, metric) for entry in (one, two)]
+        if scores[0] != scores[1]:
+            said.append(f"{name}: {metric} score {scores[0]}, now {scores[1]}.")
         if one["ranks"] != two["ranks"]:
             said.append(f"{name}: rank {_ranks(one['ranks'])}, now {_ranks(two['ranks'])}.")
+    if again:
+        said.append(f"{again} {'entry was' if again == 1 else 'entries were'} judged again.")
     if before["conditions"]["digest"] != after["conditions"]["digest"]:
         said.append("The conditions changed.")
     return said[:100]
+
+
+def _score_text(entry: Mapping[str, Any], metric: str) -> str:
+    """The score by which a board ranks, as its table shows it."""
+    score = entry.get("scores", {}).get(metric) or entry.get("shown_score") or {}
+    value = score.get("value")
+    return "none" if value is None else f"{100 * value:.2f}"
 
 
 def _ranks(ranks: list[int]) -> str:

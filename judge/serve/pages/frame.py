@@ -10,6 +10,7 @@ of their own: the policy allows what ``/static`` serves, and nothing else.
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
@@ -17,7 +18,8 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 from fastapi import APIRouter, Depends, Request
-from jinja2 import Environment
+from jinja2 import Environment, pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup
 from starlette.datastructures import FormData
 from starlette.formparsers import MultiPartException
@@ -62,8 +64,28 @@ _ASSETS = {"serve": _OWN, "report": REPORT}
 def _environment() -> Environment:
     made = environment(__package__)
     made.filters["time"] = _time
+    made.filters["linked"] = _linked
     made.globals["keys"] = LIST_KEYS
     return made
+
+
+@pass_context
+def _linked(context: Context, text: str) -> Markup:
+    """A text as it is shown, with links where it names a rejudging or a dispute by its id."""
+    shown = context.environment.filters["visible"]
+    parts, end = [], 0
+    for found in _NAMED.finditer(text):
+        parts += [shown(text[end : found.start()]), _link(context["prefix"], found)]
+        end = found.end()
+    return Markup().join([*parts, shown(text[end:])])
+
+
+def _link(prefix: str, found: re.Match[str]) -> Markup:
+    words = {"rej": "rejudging", "dis": "dispute"}[found[1]]
+    return Markup('<a href="{}/{}s/{}">the {}</a>').format(prefix, words, found[0], words)
+
+
+_NAMED = re.compile(r"\b(rej|dis)_[0-9A-Z]{26}\b", re.ASCII)
 
 
 def _time(text: str | None) -> Markup:

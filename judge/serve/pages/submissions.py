@@ -41,8 +41,8 @@ from judge.serve.pages.frame import (
 )
 from judge.serve.problems import Problem, not_found
 from judge.serve.store import tables as t
-from judge.serve.store.database import all_rows
-from judge.serve.store.words import Level
+from judge.serve.store.database import all_rows, first_row
+from judge.serve.store.words import DisputeState, Level
 
 router = APIRouter()
 
@@ -193,6 +193,20 @@ def submission_page(
             .where(t.board.c.phase == phase["id"], visible_to(viewer, t.board))
             .order_by(t.board.c.name),
         )
+        again = first_row(
+            connection,
+            sa.select(t.rejudging).where(
+                t.rejudging.c.id == judging["rejudging"], visible_to(viewer, t.rejudging)
+            ),
+        )
+        disputed = connection.execute(
+            sa.select(t.dispute.c.task, t.dispute.c.case, t.dispute.c.id).where(
+                t.dispute.c.suite == phase["suite"],
+                t.dispute.c.account == row["account"],
+                t.dispute.c.state != DisputeState.WITHDRAWN,
+                visible_to(viewer, t.dispute),
+            )
+        ).all()
     return show(
         request,
         viewer,
@@ -200,6 +214,8 @@ def submission_page(
         row["system"] or f"Submission to {phase['name']}",
         sub=view,
         boards=all_boards,
+        again=again,
+        disputed={(one.task, one.case): one.id for one in disputed},
         verdicts=verdicts,
         boards_of_choice=boards,
         is_own=row["account"] in viewer.teams,

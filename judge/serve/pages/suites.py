@@ -17,13 +17,13 @@ from judge.serve.api.suites import status as server_status
 from judge.serve.boards.probing import probing_of
 from judge.serve.catalog import revision_of
 from judge.serve.context import Server, ThisServer
-from judge.serve.disputes.review import groups
-from judge.serve.disputes.routes import shown_group
+from judge.serve.disputes.review import WAY, groups
+from judge.serve.disputes.routes import listed, shown_group
 from judge.serve.pages.frame import Looker, SignedIn, show
 from judge.serve.rejudging.service import loaded_suites
 from judge.serve.store import tables as t
 from judge.serve.store.database import all_rows
-from judge.serve.store.words import AccountState, RejudgingState, SuiteRole
+from judge.serve.store.words import AccountState, DisputeState, RejudgingState, SuiteRole
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 
@@ -44,7 +44,24 @@ def home(request: Request, server: ThisServer, looker: Looker) -> Response:
         boards=list_boards(looker, server)["boards"],
         load=server_status(server),
         waiting=_waiting(server, looker),
+        disputes=_under_way(server, looker),
     )
+
+
+def _under_way(server: Server, viewer: Viewer) -> list[dict[str, Any]]:
+    """The disputes of somebody's teams that are not settled, and where they are."""
+    if viewer.account is None:
+        return []
+    rows = listed(server, viewer, state=None, limit=_LISTED)
+    return [
+        row | {"now": WAY[state]}
+        for row in rows
+        if row["own"] and (state := DisputeState(row["state"])) in _UNSETTLED
+    ]
+
+
+_LISTED = 50
+_UNSETTLED = (DisputeState.OPEN, DisputeState.SUSPECT, DisputeState.ACCEPTED)
 
 
 def _waiting(server: Server, viewer: Viewer) -> list[tuple[str, str]]:

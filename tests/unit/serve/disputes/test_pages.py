@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,6 +126,62 @@ def test_from_a_verdict_to_a_new_version_by_forms(house: House, small_suite: Pat
     public = visitor.get(f"/rejudgings/{rejudging}", headers={"Accept": "text/html"})
     assert public.status_code == 200
     assert "What changes" not in public.text
+
+
+def test_nobody_is_sent_where_they_may_not_go(house: House, small_suite: Path) -> None:
+    """Every link of the pages about a dispute, for all who take part, while it goes its way."""
+    submission = house.submit("one", small_suite, 1)
+    renewed(house)
+    claim = {"submission": submission, "task": TASK, "case": 1, "kind": "gold", "claim": "other"}
+    dispute = house.call("one", "POST", "/disputes", **claim).json()["id"]
+    opinion = {
+        "finding": "fault",
+        "reason": "as asked",
+        "evidence": "seen",
+        "cells": {"1": f"{CELL}=1"},
+    }
+    for reviewer in ("first", "second"):
+        decided = house.call(reviewer, "POST", f"/disputes/{dispute}:decide", **opinion).json()
+    rejudging, people = decided["rejudging"], {who: Browser(house, who) for who in WHO}
+    pages = (
+        "/",
+        f"/disputes/{dispute}",
+        f"/submissions/{submission}",
+        "/boards/main",
+        "/suites/small",
+    )
+    follow(people, pages)
+    one = people["one"]
+    assert "suite corrected" in one.open("/")
+    assert rejudging not in one.open(f"/disputes/{dispute}"), "it is the authors' until applied"
+    house.call("author", "POST", f"/rejudgings/{rejudging}:start")
+    house.dispatch()
+    advance(house.server)
+    changed = house.call("author", "GET", f"/rejudgings/{rejudging}/diff").json()["changed"]
+    applied = house.call("author", "POST", f"/rejudgings/{rejudging}:apply", changed=changed)
+    assert applied.status_code == 200, applied.text
+    follow(people, pages)
+    for path in (f"/disputes/{dispute}", f"/submissions/{submission}", "/boards/main"):
+        assert f'href="/rejudgings/{rejudging}"' in one.open(path), path
+    assert "Judged again" in one.open(f"/submissions/{submission}")
+    assert "score 50.00, now 100.00" in one.open("/boards/main")
+
+
+WHO = ("one", "first", "author")
+
+
+def follow(people: dict[str, Browser], pages: tuple[str, ...]) -> None:
+    for who, browser in people.items():
+        for path in pages:
+            if not (path.startswith("/submissions/") and who == "first"):
+                links = re.findall(r'href="(/[^"#]*)', browser.open(path))
+                for link in set(links) - {"/v1/openapi.json"}:
+                    browser.open(html.unescape(link))
+
+
+def renewed(house: House) -> None:
+    with house.server.database.writing(ACTOR) as transaction:
+        boards_of(house.server).renew(transaction, house.phase, "a submission was judged")
 
 
 def test_forms_from_elsewhere_do_nothing(house: House) -> None:
