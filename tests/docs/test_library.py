@@ -113,7 +113,15 @@ GROUPS = {
 }  # fmt: skip
 SHOWING = {"as_json", "quiet", "show"}
 OTHER_WORK: dict[str, set[str]] = {
-    "infer": {"score", "dry_run", "import_log", "import_inspect", "export_log"},
+    "infer": {
+        "score",
+        "dry_run",
+        "import_log",
+        "import_inspect",
+        "import_trajectory",
+        "import_outputs",
+        "export_log",
+    },
     "score": {"replay"},  # judge.api.replaying
     "rejudge": {"case", "sample", "verdict", "by", "why"},  # judge.change_verdict
     # judge.api.suspecting, and the page of a review
