@@ -21,6 +21,7 @@ from judge.files.paths import GivenPath, as_path
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.inference.logs import empty_records, imported_run
+from judge.inference.run_records import InferenceRecords
 from judge.suites.file_pattern import folder_and_pattern
 from judge.suites.folders import regular_files
 from judge.suites.formats import is_output_name
@@ -193,18 +194,31 @@ def import_trajectories(
             for sample in found.samples_of(task.id):
                 if outputs is not None or (task.id, sample) in left:
                     _add_workbooks(store, task, sample, found, left[task.id, sample])
-        setting = SETTING + ", ".join(sorted({str(one["agent"]) for one in attempts.values()}))
-        for (task_id, sample), by_case in left.items():
-            task = suite.task(task_id)
-            took = attempts.get((task_id, sample), {})
-            facts = {name: value for name, value in took.items() if name != "agent"}
-            facts |= {"id": task.written_id, "sample": sample, "instruction_type": task.kind}
-            records.append_submission({**facts, "setting": setting, "outputs": by_case})
-        models = sorted({str(one["model"]) for one in attempts.values() if one["model"]})
-        model = ", ".join(models) or None
-        store.write_run(imported_run(Path(given), suite, source, model=model, setting=setting))
+        _write_run(records, suite, source, given, left, attempts)
     books = sum(one["sha256"] is not None for by_case in left.values() for one in by_case.values())
     return ImportedTrajectories(len(left), count, books)
+
+
+def _write_run(
+    records: InferenceRecords,
+    suite: Suite,
+    source: str,
+    given: str,
+    left: Mapping[tuple[str, int], dict[str, EpisodeOutput]],
+    attempts: Mapping[tuple[str, int], Mapping[str, Any]],
+) -> None:
+    """Writes the submissions, and run.json."""
+    setting = SETTING + ", ".join(sorted({str(one["agent"]) for one in attempts.values()}))
+    for (task_id, sample), by_case in left.items():
+        task = suite.task(task_id)
+        took = attempts.get((task_id, sample), {})
+        facts = {name: value for name, value in took.items() if name != "agent"}
+        facts |= {"id": task.written_id, "sample": sample, "instruction_type": task.kind}
+        records.append_submission({**facts, "setting": setting, "outputs": by_case})
+    models = sorted({str(one["model"]) for one in attempts.values() if one["model"]})
+    model = ", ".join(models) or None
+    run = imported_run(Path(given), suite, source, model=model, setting=setting)
+    records.store.write_run(run)
 
 
 def _add_workbooks(
