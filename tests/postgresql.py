@@ -19,6 +19,7 @@ from judge.serve.store.database import Database, sqlite_url
 
 _USER = "postgres"
 _SQLITE_FILE = "judge.db"
+_TRIES = 20
 
 
 def _program(name: str) -> str | None:
@@ -151,7 +152,15 @@ def new_postgresql_name(postgresql: str, template: str = "template1") -> str:
     with psycopg.connect(postgresql.format(name="postgres"), autocommit=True) as admin:
         # Block by block through the log, as newer servers do by default, takes three times as long.
         by_files = " STRATEGY file_copy" if admin.info.server_version >= 150_000 else ""
-        admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}{by_files}".encode())
+        for tries in range(_TRIES):
+            try:
+                admin.execute(f"CREATE DATABASE {name} TEMPLATE {template}{by_files}".encode())
+                break
+            except psycopg.errors.ObjectInUse:
+                # On a busy machine the server's end of a connection to the template that was
+                # closed just now may live on for longer than the five seconds that it waits.
+                if tries == _TRIES - 1:
+                    raise
     return name
 
 

@@ -6,6 +6,7 @@ in the OpenAPI document) or :data:`PAGE_ROUTES` (pages, and what is outside ``/v
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 import secrets
@@ -15,12 +16,12 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from typing import Any
 
-from fastapi import FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from sqlalchemy.exc import DataError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.routing import compile_path
+from starlette.routing import BaseRoute, compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from judge.console import print_label
@@ -77,6 +78,30 @@ _HEADERS = {
 }
 
 
+@functools.cache
+def _routes() -> tuple[list[BaseRoute], list[tuple[re.Pattern[str], AbstractSet[str]]]]:
+    """The routes of every application, and which methods each path has.
+
+    What they need is worked out at their first request and takes longer than several requests, so
+    applications of one process share them.
+    """
+    together = APIRouter(redirect_slashes=False)
+    methods: list[tuple[re.Pattern[str], AbstractSet[str]]] = []
+    for names, prefix in ((API_ROUTES, "/v1"), (PAGE_ROUTES, "")):
+        for name in names:
+            router = importlib.import_module(name).router
+            together.include_router(
+                router,
+                prefix=prefix,
+                responses=PROBLEMS if prefix else None,
+                include_in_schema=bool(prefix),
+            )
+            methods += [
+                (compile_path(prefix + route.path)[0], route.methods) for route in router.routes
+            ]
+    return together.routes, methods
+
+
 def make_app(server: Server) -> FastAPI:
     """The application of a server, without dispatcher."""
     app = FastAPI(
@@ -102,19 +127,8 @@ def make_app(server: Server) -> FastAPI:
     }
     for kind, handler in handlers.items():
         app.add_exception_handler(kind, handler)
-    methods: list[tuple[re.Pattern[str], AbstractSet[str]]] = []
-    for names, prefix in ((API_ROUTES, "/v1"), (PAGE_ROUTES, "")):
-        for name in names:
-            router = importlib.import_module(name).router
-            app.include_router(
-                router,
-                prefix=prefix,
-                responses=PROBLEMS if prefix else None,
-                include_in_schema=bool(prefix),
-            )
-            methods += [
-                (compile_path(prefix + route.path)[0], route.methods) for route in router.routes
-            ]
+    routes, methods = _routes()
+    app.router.routes.extend(routes)
     app.state.methods = methods
     return app
 

@@ -15,8 +15,8 @@ from tests.desktop.workbooks import PATH, crowded
 pytestmark = [pytest.mark.desktop, pytest.mark.bubblewrap, pytest.mark.slow]
 
 # Small screens have fewer cells to read before and after each action.
-WHOLE = DesktopOptions(width=1280, height=720)
-PLACED = DesktopOptions(width=1440, height=840, window=WindowBounds(300, 200, 1100, 600), clutter=1)
+WHOLE = DesktopOptions(width=1024, height=600)
+PLACED = DesktopOptions(width=1280, height=720, window=WindowBounds(240, 140, 1000, 560), clutter=1)
 
 
 def to_the_left() -> bytes:
@@ -91,7 +91,7 @@ def test_places_are_the_same_before_and_after_the_mouse_has_been_there(
     host: SandboxDesktopHost,
 ) -> None:
     """Of windows that the keyboard opened or changed: they are new to the mouse."""
-    over = "pyautogui.moveTo(900, 500)\npyautogui.moveTo(905, 505)"
+    over = "pyautogui.moveTo(720, 420)\npyautogui.moveTo(725, 425)"
     with host.open(DesktopTask({PATH: crowded()}, PATH, PATH), WHOLE) as desktop:
         for keys in (
             "pyautogui.press('down')",

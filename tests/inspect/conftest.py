@@ -122,7 +122,17 @@ def _installed_wheel(folder: Path, environment: dict[str, str]) -> Path:
     packages = folder / "venv" / "lib" / version / "site-packages"
     python = folder / "venv" / "bin" / "python"
     subprocess.run(
-        [*run, "pip", "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)],
+        [
+            *run,
+            "pip",
+            "--python",
+            str(python),
+            "install",
+            "--no-deps",
+            "--no-index",
+            "--no-compile",
+            str(wheel),
+        ],
         env=environment,
         check=True,
         capture_output=True,

@@ -9,7 +9,8 @@ import json
 import struct
 import time
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -848,6 +849,22 @@ def outcome_of(
 OUTCOMES: dict[str, CellValue] = {}
 
 
+class AtOnce(ThreadPoolExecutor):
+    """Does what it gets in the thread that gives it."""
+
+    def submit(self, work: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*given, **named))
+        return done
+
+
+@pytest.fixture
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LibreOffice is asked before the others: a script needs no thread, of which there would be
+    one for each of twenty thousand formulas."""
+    monkeypatch.setattr("judge.recalc.cascade.ThreadPoolExecutor", AtOnce)
+
+
 def computed(
     formula: str, engines: Sequence[tuple[str, object, float]], misread: Mapping[str, Reads]
 ) -> CellValue:
@@ -874,6 +891,7 @@ def rests_on(formula: str) -> Dependencies:
     return dependencies([(SHEET, cell)], FormulaIndex([SHEET], lambda _: [cell]))
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("misread", ["reads_logical", "reads_spilled"])
 @pytest.mark.parametrize("formula", ["=SUM(A2)", "=TEXT(A2,1)", "=DAY(A2)"])
 @pytest.mark.parametrize("alphabet", [(5, 6, ABSENT), (1, True, None)], ids=["values", "logical"])
@@ -938,6 +956,7 @@ def test_the_pair_computes_sure_cells_apart() -> None:
     assert outcome.values == {ref(1): 5, ref(2): "x"}
 
 
+@pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(("engines", "more"), [(2, None), (2, 5), (3, None), (3, 5)])
 @pytest.mark.parametrize("formula", ["=SUM(A2)", "=TEXT(A2,1)", "=DAY(A2)", "=BAHTTEXT(A2)"])
 @pytest.mark.parametrize(
