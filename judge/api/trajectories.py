@@ -21,6 +21,7 @@ from judge.files.paths import GivenPath, as_path
 from judge.files.writing import naming_what_is_written, write_whole
 from judge.grading.store import CASES_FILE, SUBMISSIONS_FILE, RunDirectory
 from judge.inference.logs import empty_records, imported_run
+from judge.inference.run_records import InferenceRecords
 from judge.suites.file_pattern import folder_and_pattern
 from judge.suites.folders import regular_files
 from judge.suites.formats import is_output_name
@@ -74,7 +75,7 @@ def take_trajectories(
     """
     folder = as_path(folder)
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
-    for task, sample, case, trajectory in _trajectories(folder, suite, layout, given):
+    for task, sample, case, trajectory in _trajectories(folder, suite, layout, given, suite):
         left, changed = _left(task, case, outputs.of_sample(task.id, sample, case))
         _keep(store, task, sample, case, trajectory, left, changed=changed)
         _add_to(attempts, task, sample, trajectory)
@@ -147,8 +148,8 @@ def import_trajectories(
 
     Args:
         given: path of the trajectories, with the fields of a pattern; or of a log of Inspect.
-        outputs: path of the workbooks, with fields; None for those next to the trajectories that
-            are named as outputs.
+        outputs: path of the workbooks, with fields; None for those that are named as outputs, in
+            the folder of the trajectories, of attempts that have one.
         suite: the suite that they answer.
         source: where the suite is loaded from, for run.json.
         store: the run's directory, which must hold no submissions yet.
@@ -159,16 +160,23 @@ def import_trajectories(
         SubmissionError: there is no trajectory, or a file is something else.
         StoreError: the directory holds submissions, or cannot be written.
     """
-    suite = suite.select(sorted(ids or ()))
+    wanted = suite.select(sorted(ids or ()))
+
+    def named_in(path: str) -> Suite:
+        """A path that does not say which task it is about is about the one that is wanted."""
+        return wanted if "{task}" not in path and len(wanted.tasks) == 1 else suite
+
     folder, pattern = folder_and_pattern(given)
-    found = _workbooks(folder, outputs, suite)
-    named = given if _is_log(given) else pattern
+    found = _workbooks(folder, outputs, suite if outputs is None else named_in(outputs))
     attempts: dict[tuple[str, int], dict[str, Any]] = {}
     left: dict[tuple[str, int], dict[str, EpisodeOutput]] = defaultdict(dict)
     count = 0
     with empty_records(store) as records:
         layout = Layout(PATTERN, pattern).record()
-        for task, sample, case, trajectory in _trajectories(folder, suite, layout, named):
+        each = _trajectories(
+            folder, named_in(given), layout, given if _is_log(given) else pattern, wanted
+        )
+        for task, sample, case, trajectory in each:
             data, changed = _left(task, case, found.of_sample(task.id, sample, case))
             path = _keep(store, task, sample, case, trajectory, data, changed=changed)
             left[task.id, sample][str(case)] = {
@@ -182,27 +190,48 @@ def import_trajectories(
             count += 1
         if not count:
             raise _no_match(folder, "--import-trajectory", given)
-        for task in suite.tasks:
+        for task in wanted.tasks:
             for sample in found.samples_of(task.id):
-                for case in (own.number for own in task.cases):
-                    data, changed = _left(task, case, found.of_sample(task.id, sample, case))
-                    record = _output_of(store, data, changed=changed)
-                    left[task.id, sample].setdefault(str(case), record)
-        agents = sorted({str(attempt["agent"]) for attempt in attempts.values()})
-        models = sorted({str(one["model"]) for one in attempts.values() if one["model"]})
-        setting = SETTING + ", ".join(agents)
-        for (task_id, sample), by_case in left.items():
-            task = suite.task(task_id)
-            took = attempts.get((task_id, sample), {})
-            facts = {name: value for name, value in took.items() if name != "agent"}
-            facts |= {"id": task.written_id, "sample": sample, "instruction_type": task.kind}
-            records.append_submission({**facts, "setting": setting, "outputs": by_case})
-        run = imported_run(
-            Path(given), suite, source, model=", ".join(models) or None, setting=setting
-        )
-        store.write_run(run)
-    books = sum(one["sha256"] is not None for outputs in left.values() for one in outputs.values())
+                if outputs is not None or (task.id, sample) in left:
+                    _add_workbooks(store, task, sample, found, left[task.id, sample])
+        _write_run(records, suite, source, given, left, attempts)
+    books = sum(one["sha256"] is not None for by_case in left.values() for one in by_case.values())
     return ImportedTrajectories(len(left), count, books)
+
+
+def _write_run(
+    records: InferenceRecords,
+    suite: Suite,
+    source: str,
+    given: str,
+    left: Mapping[tuple[str, int], dict[str, EpisodeOutput]],
+    attempts: Mapping[tuple[str, int], Mapping[str, Any]],
+) -> None:
+    """Writes the submissions, and run.json."""
+    setting = SETTING + ", ".join(sorted({str(one["agent"]) for one in attempts.values()}))
+    for (task_id, sample), by_case in left.items():
+        task = suite.task(task_id)
+        took = attempts.get((task_id, sample), {})
+        facts = {name: value for name, value in took.items() if name != "agent"}
+        facts |= {"id": task.written_id, "sample": sample, "instruction_type": task.kind}
+        records.append_submission({**facts, "setting": setting, "outputs": by_case})
+    models = sorted({str(one["model"]) for one in attempts.values() if one["model"]})
+    model = ", ".join(models) or None
+    run = imported_run(Path(given), suite, source, model=model, setting=setting)
+    records.store.write_run(run)
+
+
+def _add_workbooks(
+    store: RunDirectory,
+    task: Task,
+    sample: int,
+    found: FoundOutputs,
+    outputs: dict[str, EpisodeOutput],
+) -> None:
+    """Adds the workbooks of the cases that have no trajectory of their own."""
+    for case in (own.number for own in task.cases if str(own.number) not in outputs):
+        data, changed = _left(task, case, found.of_sample(task.id, sample, case))
+        outputs[str(case)] = _output_of(store, data, changed=changed)
 
 
 def _workbooks(folder: Path, outputs: str | None, suite: Suite) -> FoundOutputs:
@@ -228,8 +257,9 @@ def _output_of(store: RunDirectory, data: bytes | None, *, changed: bool) -> Epi
 
 
 def _trajectories(
-    folder: Path, suite: Suite, layout: LayoutRecord | None, given: str
+    folder: Path, suite: Suite, layout: LayoutRecord | None, given: str, wanted: Suite
 ) -> Iterator[tuple[Task, int, int, Trajectory]]:
+    """Task, sample, case and trajectory, of the tasks that are wanted."""
     if _is_log(given):
         log = Path(given)
         from judge.inference.inspect_logs import raw_samples  # noqa: PLC0415  few runs have one
@@ -238,11 +268,15 @@ def _trajectories(
             task_id = suite.task_id_in(str(sample.get("id")), ())
             if task_id not in suite:
                 raise SubmissionError(f"{log}: the suite {suite.name} has no task {task_id[:80]}")
+            if task_id not in wanted:
+                continue
             task, epoch = suite.task(task_id), sample.get("epoch")
             number = epoch - 1 if isinstance(epoch, int) and epoch > 0 else 0
             yield task, number, task.cases[0].number, of_inspect(sample, header)
         return
     for (task_id, number, case), path in trajectories_in(folder, suite, layout, given).items():
+        if task_id not in wanted:
+            continue
         task = suite.task(task_id)
         if case not in {each.number for each in task.cases}:
             raise SubmissionError(f"{path}: there is no case {case} of task {task_id}")

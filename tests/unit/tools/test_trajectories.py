@@ -507,6 +507,15 @@ def test_one_file_is_imported_for_one_task_with_the_workbook_next_to_it(folder: 
     }  # fmt: skip
 
 
+def test_only_tasks_that_are_wanted_are_imported(folder: Path) -> None:
+    (folder / "102" / "1_102_output.xlsx").write_bytes(book(TABLE))
+    (folder / "102" / "trajectory.json").write_text("broken")
+    only = ["--import-trajectory", f"{folder}/{{task}}/trajectory.json", "--ids", "101", "--json"]
+    assert json.loads(imported(folder, *only).stdout) == {
+        "submissions": 1, "trajectories": 1, "workbooks": 0, "results": f"{folder.parent}/run"
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
