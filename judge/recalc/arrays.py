@@ -26,7 +26,8 @@ from judge.formulas.tree import (
 )
 from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import Cells, Scalar, numbers_of
-from judge.recalc.scalars import ADD_IN, DIV0, LONGEST_TEXT, NA, VALUE, Evaluation, Function
+from judge.recalc.dates_and_units import ADD_IN
+from judge.recalc.scalars import DIV0, LONGEST_TEXT, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 

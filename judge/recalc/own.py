@@ -26,10 +26,10 @@ from judge.recalc.belief import Overruled
 from judge.recalc.conversions import UnsureError
 from judge.recalc.counting import COUNTING_FUNCTIONS
 from judge.recalc.criteria import Cells, Scalar
+from judge.recalc.dates_and_units import ADD_IN, DATE_AND_UNIT_FUNCTIONS
 from judge.recalc.lookups import LOOKUP_FUNCTIONS
 from judge.recalc.names import JUDGE
-from judge.recalc.scalars import ADD_IN, SCALAR_FUNCTIONS, Evaluation
-from judge.recalc.units import UNIT_FUNCTIONS
+from judge.recalc.scalars import SCALAR_FUNCTIONS, Evaluation
 from judge.workbook.address import COLUMN_BITS, COLUMN_MASK, cell_key
 from judge.workbook.cell import Cell, CellRange, CellRef, CellValue
 from judge.workbook.dependency import Followed, FormulaIndex, Walk
@@ -38,11 +38,11 @@ from judge.workbook.reader import Workbook
 from judge.workbook.sheets.sheet import Sheet
 
 FUNCTIONS = {
+    **DATE_AND_UNIT_FUNCTIONS,
     **SCALAR_FUNCTIONS,
     **COUNTING_FUNCTIONS,
     **LOOKUP_FUNCTIONS,
     **FUNCTIONS_OF_ARRAYS,
-    **UNIT_FUNCTIONS,
 }
 
 MOST_CELLS = 2_000_000

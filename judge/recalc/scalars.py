@@ -1,4 +1,4 @@
-"""Formulas of single values computed here: conversions, dates, criteria. Pure.
+"""Formulas of single values computed here: conversions, text, logic. Pure.
 
 An evaluation knows whether a conversion decided: between numbers and text, of a date, by a
 criterion. Only such values are used in place of an engine's, since engines differ from Excel there,
@@ -24,11 +24,7 @@ from judge.formulas.tree import (
     Parameter,
 )
 from judge.recalc.conversions import (
-    LAST_SERIAL,
     UnsureError,
-    date_serial,
-    day_and_time,
-    day_parts,
     number_text,
     round_half_up,
     text_number,
@@ -288,7 +284,7 @@ Function = Callable[[Evaluation, Sequence[Node]], Scalar]
 _Plain = Callable[..., Scalar]
 
 
-def _of_values(least: int, most: int, plain: _Plain) -> Function:
+def of_values(least: int, most: int, plain: _Plain) -> Function:
     """A function of single values that are no errors; an error among them is its value."""
 
     def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
@@ -315,7 +311,7 @@ def _of_numbers(least: int, most: int, plain: Callable[..., Scalar]) -> Function
             numbers.append(number)
         return plain(*numbers)
 
-    return _of_values(least, most, call)
+    return of_values(least, most, call)
 
 
 # -- conversions -----------------------------------------------------------------------------------
@@ -377,35 +373,6 @@ def _numbervalue(
     return (-number if negative else number) / float(100**percents)
 
 
-def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
-    evaluation.converted = True
-    if not isinstance(value, str):
-        return VALUE
-    moment = _moment(value)
-    return moment if isinstance(moment, ErrorValue) else float(moment[0] + math.floor(moment[1]))
-
-
-def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
-    evaluation.converted = True
-    if not isinstance(value, str):
-        return VALUE
-    moment = _moment(value)
-    return moment if isinstance(moment, ErrorValue) else moment[1] % 1
-
-
-def _moment(text: str) -> tuple[int, float] | ErrorValue:
-    """A date, a time or both; text that is neither is #VALUE!."""
-    plain = text.strip(" ")
-    if not any(map(str.isdigit, plain)):
-        return VALUE
-    moment = day_and_time(plain)
-    if moment is not None:
-        return moment
-    if text_number(plain) is None:
-        return VALUE
-    raise UnsureError
-
-
 def _fixed(
     evaluation: Evaluation, value: Scalar, places: Scalar = 2, plain: Scalar = False
 ) -> Scalar:
@@ -454,120 +421,6 @@ def _n(evaluation: Evaluation, value: Scalar) -> Scalar:
 def _t(evaluation: Evaluation, value: Scalar) -> Scalar:
     del evaluation
     return value if isinstance(value, str) else ""
-
-
-# -- dates -----------------------------------------------------------------------------------------
-
-
-def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
-    parts: list[int] = []
-    for value in values:
-        number = evaluation.number(value)
-        if isinstance(number, ErrorValue):
-            return VALUE
-        parts.append(math.floor(number))
-    year, month, day = parts
-    if max(abs(month), abs(day)) > 32_767:
-        raise UnsureError
-    serial = date_serial(year, month, day)
-    early = serial is None or serial <= FIRST_DAYS or year < 1900
-    evaluation.converted = evaluation.converted or early
-    return NUM if serial is None else float(serial)
-
-
-def _part(place: int) -> Function:
-    """YEAR, MONTH or DAY."""
-
-    def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
-        number = evaluation.number(value)
-        if isinstance(number, ErrorValue):
-            return number
-        inside = 0 <= number < LAST_SERIAL + 1
-        evaluation.converted = evaluation.converted or not inside or number < 61
-        return float(day_parts(math.floor(number))[place]) if inside else NUM
-
-    return _of_values(1, 1, plain)
-
-
-def _months_away(*, at_end: bool) -> Function:
-    """EDATE and EOMONTH, for the first days of 1900 and beyond the calendar."""
-
-    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-        if len(arguments) != 2:
-            raise UnsureError
-        numbers: list[int] = []
-        for argument in arguments:
-            value = evaluation.scalar(argument)
-            number = value if isinstance(value, ErrorValue) else evaluation.number(value)
-            if isinstance(value, bool):
-                evaluation.converted, number = True, VALUE
-            if isinstance(number, ErrorValue):
-                return number
-            numbers.append(math.trunc(number))
-        start, months = numbers
-        if not 0 <= start <= LAST_SERIAL or abs(months) > MOST_MONTHS:
-            evaluation.converted = True
-            return NUM
-        year, month, day = day_parts(start)
-        last = date_serial(year, month + months + 1, 0)
-        first = date_serial(year, month + months, 1)
-        if last is None or first is None:
-            evaluation.converted = True
-            return NUM
-        result = last if at_end else min(first + day - 1, last)
-        evaluation.converted = evaluation.converted or start <= FIRST_DAYS or result <= FIRST_DAYS
-        return float(result)
-
-    return call
-
-
-MOST_MONTHS = 12 * 8100
-"""More months than the calendar has."""
-
-FIRST_DAYS = 60
-"""The last day of February 1900; engines count the days until then otherwise."""
-
-
-# -- functions that were an add-in -----------------------------------------------------------------
-
-ADD_IN = frozenset(
-    """
-    ACCRINTM AMORDEGRC AMORLINC BESSELI BESSELJ BESSELK BESSELY BIN2DEC BIN2HEX BIN2OCT COMPLEX
-    CONVERT COUPDAYBS COUPDAYS COUPDAYSNC COUPNCD COUPNUM COUPPCD CUMIPMT CUMPRINC DEC2BIN DEC2HEX
-    DEC2OCT DELTA DISC DOLLARDE DOLLARFR DURATION EDATE EFFECT EOMONTH ERF ERF.PRECISE ERFC
-    ERFC.PRECISE FACTDOUBLE GCD GESTEP HEX2BIN HEX2DEC HEX2OCT IMABS IMAGINARY IMARGUMENT
-    IMCONJUGATE IMCOS IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT IMREAL IMSIN IMSQRT IMSUB
-    IMSUM INTRATE ISEVEN ISODD LCM MDURATION MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC
-    OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE
-    TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
-    """.split()  # noqa: SIM905 - a list of twenty lines says no more
-)
-"""Functions that came with the Analysis ToolPak, which take no logical value for a number."""
-
-
-def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """#VALUE! for a logical value behind nothing but numbers; anything else is for the engines."""
-    for argument in arguments:
-        if isinstance(argument, Reference) and not _is_cell(argument):
-            values = list(evaluation.values.cells(argument).values.values())
-        else:
-            values = [evaluation.scalar(argument)]
-        if any(isinstance(value, (str, ErrorValue)) for value in values):
-            raise UnsureError
-        if any(isinstance(value, bool) for value in values):
-            evaluation.converted = True
-            return VALUE
-    raise UnsureError
-
-
-def _refusing_logical_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
-    """XNPV, of which only the rate is refused."""
-    return _refusing_logical(evaluation, arguments[:1])
-
-
-def _is_cell(reference: Reference) -> bool:
-    _, top, left, bottom, right = reference
-    return (top, left) == (bottom, right)
 
 
 # -- text and logic --------------------------------------------------------------------------------
@@ -685,7 +538,7 @@ def _cased(change: Callable[[str], str]) -> Function:
             raise UnsureError
         return change(text)
 
-    return _of_values(1, 1, plain)
+    return of_values(1, 1, plain)
 
 
 def _trimmed(text: str) -> str:
@@ -778,35 +631,25 @@ def _is_number(value: Scalar) -> bool:
 
 
 SCALAR_FUNCTIONS: dict[str, Function] = {
-    **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
-    "XNPV": _refusing_logical_rate,
-    "TEXT": _of_values(2, 2, _text),
-    "VALUE": _of_values(1, 1, _value),
-    "_XLFN.NUMBERVALUE": _of_values(1, 3, _numbervalue),
-    "DATEVALUE": _of_values(1, 1, _datevalue),
-    "TIMEVALUE": _of_values(1, 1, _timevalue),
+    "TEXT": of_values(2, 2, _text),
+    "VALUE": of_values(1, 1, _value),
+    "_XLFN.NUMBERVALUE": of_values(1, 3, _numbervalue),
     "_XLFN.VALUETOTEXT": _valuetotext,
-    "FIXED": _of_values(1, 3, _fixed),
-    "DOLLAR": _of_values(1, 2, _dollar),
-    "N": _of_values(1, 1, _n),
-    "T": _of_values(1, 1, _t),
-    "DATE": _of_values(3, 3, _date),
-    "EDATE": _months_away(at_end=False),
-    "EOMONTH": _months_away(at_end=True),
-    "YEAR": _part(0),
-    "MONTH": _part(1),
-    "DAY": _part(2),
+    "FIXED": of_values(1, 3, _fixed),
+    "DOLLAR": of_values(1, 2, _dollar),
+    "N": of_values(1, 1, _n),
+    "T": of_values(1, 1, _t),
     "IF": _if,
     "IFERROR": _iferror,
-    "CONCATENATE": _of_values(1, 255, _concatenate),
-    "_XLFN.CONCAT": _of_values(1, 254, _concatenate),
-    "CHAR": _of_values(1, 1, _char),
-    "CODE": _of_values(1, 1, _code),
-    "_XLFN.UNICODE": _of_values(1, 1, _unicode),
-    "LEN": _of_values(1, 1, _length),
-    "LEFT": _of_values(1, 2, _left),
-    "RIGHT": _of_values(1, 2, _right),
-    "MID": _of_values(3, 3, _mid),
+    "CONCATENATE": of_values(1, 255, _concatenate),
+    "_XLFN.CONCAT": of_values(1, 254, _concatenate),
+    "CHAR": of_values(1, 1, _char),
+    "CODE": of_values(1, 1, _code),
+    "_XLFN.UNICODE": of_values(1, 1, _unicode),
+    "LEN": of_values(1, 1, _length),
+    "LEFT": of_values(1, 2, _left),
+    "RIGHT": of_values(1, 2, _right),
+    "MID": of_values(3, 3, _mid),
     "UPPER": _cased(str.upper),
     "LOWER": _cased(str.lower),
     "TRIM": _cased(_trimmed),
@@ -814,13 +657,13 @@ SCALAR_FUNCTIONS: dict[str, Function] = {
     "ABS": _of_numbers(1, 1, abs),
     "INT": _of_numbers(1, 1, lambda number: float(math.floor(number))),
     "MOD": _of_numbers(2, 2, _modulo),
-    "POWER": _of_values(2, 2, _raised),
-    "LOG": _of_values(1, 2, _logarithm_of),
-    "FIND": _of_values(2, 3, _find),
-    "SEARCH": _of_values(2, 3, _search),
-    "EXACT": _of_values(2, 2, _exact),
-    "SUBSTITUTE": _of_values(3, 4, _substitute),
-    "NOT": _of_values(1, 1, _negated),
+    "POWER": of_values(2, 2, _raised),
+    "LOG": of_values(1, 2, _logarithm_of),
+    "FIND": of_values(2, 3, _find),
+    "SEARCH": of_values(2, 3, _search),
+    "EXACT": of_values(2, 2, _exact),
+    "SUBSTITUTE": of_values(3, 4, _substitute),
+    "NOT": of_values(1, 1, _negated),
     "ISNA": _is(lambda value: value == NA),
     "ISERR": _is(lambda value: isinstance(value, ErrorValue) and value != NA),
     "ISLOGICAL": _is(lambda value: isinstance(value, bool)),

@@ -26,6 +26,7 @@ from judge.console import visible
 from judge.core.limits import GIB, MIB
 from judge.errors import SandboxError
 from judge.files.documents import MalformedError, dump_json, parse_json, read_regular
+from judge.files.packed_folder import unpack_tar
 from judge.files.paths import cache_folder
 from judge.files.writing import write_whole
 from judge.sandbox.build import Report, builders_for, fresh_folder
@@ -334,15 +335,12 @@ def _unpack(name: str, data: bytes, work: Path) -> None:
     """Unpacks what a sandbox sends: files and folders only, none of them elsewhere."""
     try:
         with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            members = []
-            for member in archive:
-                members.append(member)
-                plain = member.isfile() or member.isdir()
-                if len(members) > _MAX_MEMBERS or not plain or ".." in Path(member.name).parts:
-                    raise SandboxError(f"{name}: {visible(member.name)!r:.100} is not a plain file")
-            archive.extractall(work, members, filter="data")
+            if any(number >= _MAX_MEMBERS for number, _ in enumerate(archive)):
+                raise SandboxError(f"{name}: more than {_MAX_MEMBERS:,} files were installed")
+            unpack_tar(archive, work)
     except tarfile.TarError as error:
-        raise SandboxError(f"{name}: what was installed cannot be unpacked: {error}") from error
+        what = visible(str(error))
+        raise SandboxError(f"{name}: what was installed cannot be unpacked: {what}") from error
 
 
 def _files_of(source: ServerSource) -> dict[str, Path]:

@@ -27,6 +27,7 @@ from sqlalchemy.engine import URL
 
 from judge.errors import StoreError, UsageError
 from judge.files.documents import dump_json, utc_now
+from judge.files.packed_folder import unpack_tar
 from judge.files.writing import naming_what_is_written, sync_folder
 from judge.serve.store import tables as t
 from judge.serve.store.database import Actor, Database, all_rows, sqlite_url
@@ -174,7 +175,7 @@ def restore(archive: Path, folder: DataFolder, database_url: str | None) -> Data
                     f"{archive}: is the backup of a {kind} database",
                     hint="Give --database URL for PostgreSQL alone, and an empty database.",
                 )
-            opened.extractall(place, filter="data")
+            unpack_tar(opened, place)
             folder.make()
             for part in sorted((place / "data").glob("*")):
                 shutil.copytree(part, folder.path / part.name, dirs_exist_ok=True)

@@ -71,7 +71,7 @@ def _environment() -> Environment:
 
 @pass_context
 def _linked(context: Context, text: str) -> Markup:
-    """A text as it is shown, with links where it names a rejudging or a dispute by its id."""
+    """Text as it is shown, with links where it names a rejudging or a dispute by its id."""
     shown = context.environment.filters["visible"]
     parts, end = [], 0
     for found in _NAMED.finditer(text):

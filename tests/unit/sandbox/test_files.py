@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import io
 import os
 import socket
+import tarfile
 from pathlib import Path
 
 import pytest
 
-from judge.files.packed_folder import MAX_FILES, unpacked
+from judge.files.packed_folder import MAX_FILES, unpack_tar, unpacked
 from judge.sandbox.warden import files
 
 
@@ -131,3 +133,33 @@ def test_clear_is_not_recursive(tmp_path: Path) -> None:
 
 def test_is_full(tmp_path: Path) -> None:
     assert not files.is_full([str(tmp_path), "/nowhere"])
+
+
+def tar_of(name: str, kind: bytes = tarfile.REGTYPE) -> tarfile.TarFile:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as made:
+        member = tarfile.TarInfo(name)
+        member.type = kind
+        if kind == tarfile.REGTYPE:
+            member.size = 3
+        else:
+            member.linkname = "/etc"
+        made.addfile(member, io.BytesIO(b"abc"))
+    stream.seek(0)
+    return tarfile.open(fileobj=stream)
+
+
+@pytest.mark.parametrize("knows_filters", [True, False])
+def test_an_archive_is_unpacked_within_its_folder(
+    knows_filters: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not knows_filters:
+        monkeypatch.delattr(tarfile, "data_filter", raising=False)
+    unpack_tar(tar_of("a/b.txt"), tmp_path)
+    assert (tmp_path / "a/b.txt").read_bytes() == b"abc"
+    for outside in ("/etc/b.txt", "a/../../b.txt"):
+        with pytest.raises(tarfile.TarError, match="not a plain file"):
+            unpack_tar(tar_of(outside), tmp_path)
+    for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
+        with pytest.raises(tarfile.TarError, match="not a plain file"):
+            unpack_tar(tar_of("link", kind), tmp_path)

@@ -1,0 +1,229 @@
+"""Dates, CONVERT, and the functions that came with an add-in. Pure.
+
+Source of the units: Microsoft's page on CONVERT. Only those are here that engines do not know by
+all their names, or with all their prefixes; other ones are left to the engines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from judge.formulas.references import Reference
+from judge.formulas.tree import Node
+from judge.recalc.conversions import (
+    LAST_SERIAL,
+    UnsureError,
+    date_serial,
+    day_and_time,
+    day_parts,
+    text_number,
+)
+from judge.recalc.criteria import Scalar
+from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
+from judge.workbook.cell import ErrorValue
+
+MOST_MONTHS = 12 * 8100
+"""More months than the calendar has."""
+
+FIRST_DAYS = 60
+"""The last day of February 1900; engines count the days until then otherwise."""
+
+# -- dates -----------------------------------------------------------------------------------------
+
+
+def _datevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
+    evaluation.converted = True
+    if not isinstance(value, str):
+        return VALUE
+    moment = _moment(value)
+    return moment if isinstance(moment, ErrorValue) else float(moment[0] + math.floor(moment[1]))
+
+
+def _timevalue(evaluation: Evaluation, value: Scalar) -> Scalar:
+    evaluation.converted = True
+    if not isinstance(value, str):
+        return VALUE
+    moment = _moment(value)
+    return moment if isinstance(moment, ErrorValue) else moment[1] % 1
+
+
+def _moment(text: str) -> tuple[int, float] | ErrorValue:
+    """A date, a time or both; text that is neither is #VALUE!."""
+    plain = text.strip(" ")
+    if not any(map(str.isdigit, plain)):
+        return VALUE
+    moment = day_and_time(plain)
+    if moment is not None:
+        return moment
+    if text_number(plain) is None:
+        return VALUE
+    raise UnsureError
+
+
+def _date(evaluation: Evaluation, *values: Scalar) -> Scalar:
+    parts: list[int] = []
+    for value in values:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return VALUE
+        parts.append(math.floor(number))
+    year, month, day = parts
+    if max(abs(month), abs(day)) > 32_767:
+        raise UnsureError
+    serial = date_serial(year, month, day)
+    early = serial is None or serial <= FIRST_DAYS or year < 1900
+    evaluation.converted = evaluation.converted or early
+    return NUM if serial is None else float(serial)
+
+
+def _part(place: int) -> Function:
+    """YEAR, MONTH or DAY."""
+
+    def plain(evaluation: Evaluation, value: Scalar) -> Scalar:
+        number = evaluation.number(value)
+        if isinstance(number, ErrorValue):
+            return number
+        inside = 0 <= number < LAST_SERIAL + 1
+        evaluation.converted = evaluation.converted or not inside or number < 61
+        return float(day_parts(math.floor(number))[place]) if inside else NUM
+
+    return of_values(1, 1, plain)
+
+
+def _months_away(*, at_end: bool) -> Function:
+    """EDATE and EOMONTH, for the first days of 1900 and beyond the calendar."""
+
+    def call(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+        if len(arguments) != 2:
+            raise UnsureError
+        numbers: list[int] = []
+        for argument in arguments:
+            value = evaluation.scalar(argument)
+            number = value if isinstance(value, ErrorValue) else evaluation.number(value)
+            if isinstance(value, bool):
+                evaluation.converted, number = True, VALUE
+            if isinstance(number, ErrorValue):
+                return number
+            numbers.append(math.trunc(number))
+        start, months = numbers
+        if not 0 <= start <= LAST_SERIAL or abs(months) > MOST_MONTHS:
+            evaluation.converted = True
+            return NUM
+        year, month, day = day_parts(start)
+        last = date_serial(year, month + months + 1, 0)
+        first = date_serial(year, month + months, 1)
+        if last is None or first is None:
+            evaluation.converted = True
+            return NUM
+        result = last if at_end else min(first + day - 1, last)
+        evaluation.converted = evaluation.converted or start <= FIRST_DAYS or result <= FIRST_DAYS
+        return float(result)
+
+    return call
+
+
+# -- functions that were an add-in -----------------------------------------------------------------
+
+ADD_IN = frozenset(
+    """
+    ACCRINTM AMORDEGRC AMORLINC BESSELI BESSELJ BESSELK BESSELY BIN2DEC BIN2HEX BIN2OCT COMPLEX
+    CONVERT COUPDAYBS COUPDAYS COUPDAYSNC COUPNCD COUPNUM COUPPCD CUMIPMT CUMPRINC DEC2BIN DEC2HEX
+    DEC2OCT DELTA DISC DOLLARDE DOLLARFR DURATION EDATE EFFECT EOMONTH ERF ERF.PRECISE ERFC
+    ERFC.PRECISE FACTDOUBLE GCD GESTEP HEX2BIN HEX2DEC HEX2OCT IMABS IMAGINARY IMARGUMENT
+    IMCONJUGATE IMCOS IMDIV IMEXP IMLN IMLOG10 IMLOG2 IMPOWER IMPRODUCT IMREAL IMSIN IMSQRT IMSUB
+    IMSUM INTRATE ISEVEN ISODD LCM MDURATION MROUND MULTINOMIAL NETWORKDAYS NOMINAL OCT2BIN OCT2DEC
+    OCT2HEX PRICE PRICEDISC PRICEMAT QUOTIENT RECEIVED SERIESSUM SQRTPI TBILLEQ TBILLPRICE
+    TBILLYIELD WEEKNUM WORKDAY XNPV YEARFRAC YIELD YIELDDISC YIELDMAT
+    """.split()  # noqa: SIM905 - a list of twenty lines says no more
+)
+"""Functions that came with the Analysis ToolPak, which take no logical value for a number."""
+
+
+def _refusing_logical(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """#VALUE! for a logical value behind nothing but numbers; anything else is for the engines."""
+    for argument in arguments:
+        if isinstance(argument, Reference) and not _is_cell(argument):
+            values = list(evaluation.values.cells(argument).values.values())
+        else:
+            values = [evaluation.scalar(argument)]
+        if any(isinstance(value, (str, ErrorValue)) for value in values):
+            raise UnsureError
+        if any(isinstance(value, bool) for value in values):
+            evaluation.converted = True
+            return VALUE
+    raise UnsureError
+
+
+def _refusing_logical_rate(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    """XNPV, of which only the rate is refused."""
+    return _refusing_logical(evaluation, arguments[:1])
+
+
+def _is_cell(reference: Reference) -> bool:
+    _, top, left, bottom, right = reference
+    return (top, left) == (bottom, right)
+
+
+# -- units -----------------------------------------------------------------------------------------
+
+_TIME = {"s": 1, "sec": 1, "mn": 60, "min": 60, "hr": 3600, "d": 86_400, "day": 86_400}
+_LENGTH = {"m": 1}
+_MASS = {"g": 1}
+_FORCE = {"N": 1}
+_ENERGY = {"J": 1}
+_POWER = {"W": 1, "w": 1}
+
+_WITH_PREFIXES = frozenset(("s", "sec", "m", "g", "N", "J", "W", "w"))
+
+_PREFIXES = {
+    "Y": 24, "Z": 21, "E": 18, "P": 15, "T": 12, "G": 9, "M": 6, "k": 3, "h": 2, "e": 1, "da": 1,
+    "d": -1, "c": -2, "m": -3, "u": -6, "n": -9, "p": -12, "f": -15, "a": -18, "z": -21, "y": -24,
+}  # fmt: skip
+
+
+def _unit(name: str) -> tuple[int, float, int]:
+    """The kind of a unit, how many of the first one of its kind it is, and its power of ten."""
+    for number, units in enumerate((_TIME, _LENGTH, _MASS, _FORCE, _ENERGY, _POWER)):
+        if name in units:
+            return number, units[name], 0
+        for unit in units.keys() & _WITH_PREFIXES:
+            prefix = name.removesuffix(unit)
+            if prefix != name and prefix in _PREFIXES:
+                return number, units[unit], _PREFIXES[prefix]
+    raise UnsureError
+
+
+def _convert(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
+    if len(arguments) != 3:
+        raise UnsureError
+    value = evaluation.scalar(arguments[0])
+    if isinstance(value, bool):
+        evaluation.converted = True
+        return VALUE
+    names = [evaluation.scalar(argument) for argument in arguments[1:]]
+    one, other = (name if isinstance(name, str) else "" for name in names)
+    if isinstance(value, (str, ErrorValue)) or value is None:
+        raise UnsureError
+    (kind, factor, power), (other_kind, other_factor, other_power) = _unit(one), _unit(other)
+    if kind != other_kind:
+        raise UnsureError
+    evaluation.converted = True
+    ten = power - other_power
+    amount = value * 10.0**ten if ten >= 0 else value / 10.0**-ten
+    return amount * factor / other_factor
+
+
+DATE_AND_UNIT_FUNCTIONS: dict[str, Function] = {
+    **{f"{prefix}{name}": _refusing_logical for name in ADD_IN for prefix in ("", "_XLFN.")},
+    "XNPV": _refusing_logical_rate,
+    "DATEVALUE": of_values(1, 1, _datevalue),
+    "TIMEVALUE": of_values(1, 1, _timevalue),
+    "DATE": of_values(3, 3, _date),
+    "EDATE": _months_away(at_end=False),
+    "EOMONTH": _months_away(at_end=True),
+    "YEAR": _part(0),
+    "MONTH": _part(1),
+    "DAY": _part(2),
+    "CONVERT": _convert,
+}
