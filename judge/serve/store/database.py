@@ -281,8 +281,10 @@ class Changes:
                     before, self._seen = self._seen, self._version()
                     return before != self._seen
                 return any(True for _ in self._connection.notifies(timeout=0))
-            except BaseException:
+            except BaseException as error:
                 self.close()
+                if isinstance(error, self._engine.dialect.loaded_dbapi.Error):  # not SQLAlchemy's
+                    raise DatabaseGoneError(_message(error), hint="Is it running?") from error
                 raise
 
     def close(self) -> None:
