@@ -222,6 +222,7 @@ def finding_of(
     units: int,
     notes: Sequence[str] = (),
     most_kept: int = 50,
+    undecided: bool = False,
 ) -> Finding:
     """The finding of a checker that lists what differs, one entry for each differing unit.
 
@@ -230,6 +231,7 @@ def finding_of(
         units: how many units (cells, keys, rules …) were compared.
         notes: liberties taken, and what could not be checked.
         most_kept: how many differences are kept on record; all are counted.
+        undecided: as in :class:`Finding`.
     """
     counts: dict[str, int] = {}
     for difference in differences:
@@ -249,6 +251,7 @@ def finding_of(
             "differences": [_as_json(difference) for difference in differences[:most_kept]],
             "notes": list(notes),
         },
+        undecided=undecided,
     )
 
 

@@ -329,8 +329,8 @@ class Task:
         answer: the form that the answer must have.
         groups: name of a division -> the group of this task, such as ``category`` -> ``sort``.
             Reports break scores down by each division.
-        context: what the suite states in addition to the instruction and no checker needs, such as
-            ``data_position``.
+        context: what the suite states in addition to the instruction, such as ``data_position``. A
+            checker that reads it includes it in its key.
         excluded: why the suite itself leaves this task out, or None.
         raw_id: the id as the suite's JSON has it, for writing files that others read.
         aliases: what published answers name the task by, in place of its id.

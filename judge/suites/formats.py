@@ -164,7 +164,7 @@ class SuiteFormat(ABC):
     names: tuple[str, ...]
     definition: str
     file_suffixes: tuple[str, ...]
-    output_pattern: str = "none: its answers are values, in the text of a reply"
+    output_pattern: str = "none: its answers are values, or files that --outputs names"
     has_folder_answers: bool = False
 
     @abstractmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -45,11 +45,13 @@ class Example:
         spec: the checker with its options.
         reads_golds: whether its golds are files that it opens.
         decides: whether it decides anything.
+        context: what the suite states, such as the answer position.
     """
 
     spec: CheckerSpec
     reads_golds: bool = True
     decides: bool = True
+    context: Mapping[str, str] = field(default_factory=dict)
 
 
 EXAMPLES: Mapping[str, Example] = {
@@ -92,7 +94,7 @@ def task_of(example: Example, folder: Path) -> Task:
         cases.append(TestCase(number, (InputFile(home / "input.xlsx"),), (gold,)))
     spec = example.spec.with_options({LEFT_OUT_CASES_OPTION: {"2": REASON}})
     form = AnswerForm.WORKBOOK if example.reads_golds else AnswerForm.TEXT
-    return Task("7", "?", "?", tuple(cases), spec, answer=form)
+    return Task("7", "?", "?", tuple(cases), spec, answer=form, context=example.context)
 
 
 def right(task: Task) -> Answer:
