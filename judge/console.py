@@ -168,7 +168,7 @@ def drop_output() -> None:
 
 
 def _open_closed_descriptors() -> None:
-    """Opens what the caller closed (``>&-``): the next file opened would take its number."""
+    """Opens standard streams that are closed (``>&-``), or other files would get their numbers."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)

@@ -148,12 +148,12 @@ _MAX_KNOWN = 10_000
 
 
 def did_you_mean(name: str, names: Iterable[str], *, before: str = "") -> str:
-    """A question that names what somebody may have meant; empty if nothing known is near.
+    """A "Did you mean" question with similar names; empty if no existing name is similar.
 
     Args:
         name: what was written.
         names: the names that exist, of which the first ten thousand are compared.
-        before: put in front of the question, if there is one.
+        before: prefix for the question, if there is a question.
     """
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 

@@ -30,7 +30,7 @@ MAX_CHANGED = 1_500
 """Cells that one idea changes."""
 
 MAX_KEYS = 2
-"""Ideas of one relation for one workbook."""
+"""How many ideas one relation may contribute for one workbook."""
 
 MAX_KEY_LENGTH = 40
 
@@ -39,7 +39,7 @@ MIN_PIECE = 3
 
 
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
-"""A word of a key by which a question may mean the key."""
+"""A word of a key, by which a question may refer to that key."""
 
 _SEPARATOR = re.compile(r"\s+[-\u2013|/:]\s+|\s*[,;]\s+")
 
@@ -226,7 +226,7 @@ MAX_TRIED = 12
 """Terms of one column that are tried."""
 
 MAX_TERMS = 200
-"""Terms of one column that are compared with each other."""
+"""How many terms of one column are compared with each other."""
 
 
 def _keys(material: Material, *, named: bool = False) -> Iterator[tuple[str, list[str]]]:

@@ -152,7 +152,7 @@ def dependents(workbook: Workbook, changed: Collection[CellRef]) -> frozenset[Ce
     on them, and so does one that changes by itself.
 
     Raises:
-        WorkbookError: a sheet cannot be read, or array formulas fill more than is ever looked at.
+        WorkbookError: a sheet cannot be read, or array formulas fill more cells than the limit.
     """
     formulas = _formulas(workbook)
     waiting = dict.fromkeys(formulas)
@@ -186,7 +186,7 @@ def _formulas(workbook: Workbook) -> dict[CellRef, Cell]:
     """Every formula cell of a workbook.
 
     Raises:
-        WorkbookError: a sheet cannot be read, or array formulas fill more than is ever looked at.
+        WorkbookError: a sheet cannot be read, or array formulas fill more cells than the limit.
     """
     formulas = {
         CellRef(sheet, cell.row, cell.column): cell

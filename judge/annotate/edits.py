@@ -81,7 +81,7 @@ class MergeCells:
 
 @dataclass(frozen=True, slots=True)
 class SetDateSystem:
-    """Makes the workbook count its days from 1904, or from 1900; dates stay the same dates."""
+    """Makes the workbook count days from 1904, or from 1900; the dates themselves do not change."""
 
     date_1904: bool
 

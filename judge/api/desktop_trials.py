@@ -112,7 +112,7 @@ class Trial:
 
     @property
     def asked(self) -> Asked:
-        """Questions for the person."""
+        """The task that the person is asked to do."""
         return Asked(self._suite.name, self.task.id, self.case.number, self.task.instruction)
 
     def writer(self, desktop: Desktop) -> EpisodeWriter:

@@ -274,7 +274,7 @@ def _bulk_client(
 
 
 def is_offline(options: InferOptions) -> bool:
-    """Whether requests are written to a file, or results read from one, and no server is asked."""
+    """Whether requests are written to a file, or results read from one, without a server."""
     return options.batch_file is not None or options.batch_results is not None
 
 

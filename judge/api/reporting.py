@@ -208,10 +208,10 @@ def suspicions_in(store: RunDirectory) -> Suspicions | None:
 
 
 def marks_in(store: RunDirectory) -> Sequence[MarkRecord]:
-    """What models, people and programs say of items of checklists; often nothing.
+    """What models, people and programs say about checklist items; often empty.
 
     Raises:
-        StoreError: a record is not of the form that this judge writes.
+        StoreError: a record does not have the format that this judge writes.
     """
     if not os.path.lexists(store.path / MARKS_FILE):
         return ()

@@ -29,8 +29,8 @@ def compare_workbooks(
 ) -> Comparison:
     """Compares the answer range of an output workbook with that of its gold.
 
-    Every default is that of ``judge compare``: where, and only where, the range holds formulas
-    without a value to trust, they are computed, in the sandbox.
+    The defaults are those of ``judge compare``: if, and only if, the range holds formulas without a
+    trusted value, they are computed in the sandbox.
 
     Args:
         gold: the gold workbook, as a path or as bytes.

@@ -31,7 +31,7 @@ _HOMES = {
 """Name of a kind -> the module that defines it as ``KIND``."""
 
 PROPOSED = "proposed"
-"""In place of a file with items: they are proposed from the gold and the instruction."""
+"""Replaces the name of an items file: items are proposed from the gold and the instruction."""
 
 Record = dict[str, Any]
 """A task as the definition of its suite has it."""

@@ -67,7 +67,7 @@ def _opened(path: Path) -> tuple[LoadedRun, RunDirectory]:
 @option("--param", multiple=True, metavar="NAME=JSON", help="Any other request parameter.")
 @option("--jobs", type=click.IntRange(1, 64), default=4, help="Items at a time [4].")
 def ask(run: Path, votes: int, jobs: int, **options: Any) -> None:
-    """Ask a chat model about the items of RUN that are left to one.
+    """Ask a chat model about the items of RUN that a model has to judge.
 
     An item is asked about once for the same output, prompt, model and parameters.
     """

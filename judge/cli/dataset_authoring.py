@@ -153,7 +153,7 @@ class Choice:
             return tuple(listed)
         if self.keep is None:
             raise UsageError(
-                f"nobody says which of the {len(listed)} proposed rules to keep",
+                f"no option says which of the {len(listed)} proposed rules to keep",
                 hint="--yes keeps all, --keep 1,3 some; --propose FILE writes them down.",
             )
         words = [word.strip() for word in self.keep.split(",")]

@@ -167,7 +167,7 @@ def build(
     given |= {"--args": arguments, "--env": variables}
     stray = [name for name, value in given.items() if value and server is None]
     if stray:
-        raise UsageError(f"{stray[0]} belongs to --mcp NAME")
+        raise UsageError(f"{stray[0]} can only be used with --mcp NAME")
     if server is not None:
         folder = wheels or files
         if folder is None or (wheels is not None and files is not None):

@@ -112,7 +112,7 @@ def parse_place(text: str, *, insecure: bool = False) -> Place:
         return at_address(text, None if folder is None else Path(folder), insecure=insecure)
     if text.endswith((".yaml", ".yml")):
         return _of_file(Path(text), insecure=insecure)
-    raise UsageError(f"--cluster {text}: is not a cluster", hint=f"Write {_FORMS}.")
+    raise UsageError(f"--cluster {text}: not a cluster", hint=f"Write {_FORMS}.")
 
 
 def at_address(

@@ -532,7 +532,7 @@ class Dispatcher:
                 self._leave_out(address, seat.chunks[0], waited)
 
     def _leave_out(self, address: str, at_fault: _Chunk | None, problem: str) -> None:
-        """Uses a worker no more; a chunk that may be why is suspect, its others are not."""
+        """Stops using a worker; a chunk that may be at fault becomes suspect, the others do not."""
         self._notice(f"worker {address} is not used any more: {problem}")
         self._refused[address] = problem
         chunks = self._seats.pop(address).chunks

@@ -64,7 +64,7 @@ class Picture:
 
 
 def content_of(text: str, pictures: Sequence[Picture] = ()) -> Content:
-    """A message's content: the string itself where there are no pictures, else text, then those."""
+    """A message's content: the string itself if there are no pictures, or text, then pictures."""
     if not pictures:
         return text
     return [{"type": "text", "text": text}, *(picture.part for picture in pictures)]

@@ -179,8 +179,8 @@ _SPARSE_BEYOND = 1024
 class SampleNumbers:
     """A number for each of the samples of a task, which are counted from 0.
 
-    An array; a mapping for those far off, so that a record that claims an enormous sample costs no
-    more memory than any other.
+    Stored in an array, and in a mapping for very large sample numbers, so that a record that claims
+    an enormous one takes no more memory than any other.
     """
 
     __slots__ = ("_far", "_near")

@@ -170,7 +170,7 @@ class Observation:
             they were not requested.
         cursor: position of the cursor, pixels.
         windows: titles of the open windows, the active one first.
-        tree_s: seconds to read the tree; if it was not read again, those of the last time.
+        tree_s: seconds to read the tree; if it was not read again, those of the last reading.
         screenshot_s: seconds to take the screenshot.
     """
 

@@ -88,7 +88,7 @@ class EpisodeHead(TypedDict):
     opened: NotRequired[str]
     """Path of the file that the spreadsheet program opened."""
     collected: NotRequired[str]
-    """Path of the file that is brought back."""
+    """Path of the file that is retrieved at the end."""
     attempt: NotRequired[Count]
     """How many desktops have broken in this episode."""
 
@@ -136,7 +136,7 @@ class TurnRecord(TypedDict):
     reply: str
     """The unchanged reply; empty for a person."""
     problem: str
-    """Why the reply holds no action; empty if it does."""
+    """Why the reply holds no action; empty if it holds one."""
     told: NotRequired[str]
     """Feedback on the actions in the next message; empty for none."""
     actions: list[ActionRecord]
@@ -268,7 +268,7 @@ def action_of(record: ActionRecord) -> Action:
 
 
 def action_record(action: Action, outcome: ActionOutcome) -> ActionRecord:
-    """An action and its outcome as they are kept, bounded."""
+    """An action and its outcome as they are recorded, with long fields cut."""
     record: dict[str, Any] = {}
     if action.code is not None:
         record["code"] = action.code

@@ -15,7 +15,7 @@ from judge.files.documents import MalformedError
 
 MAX_FILES = 5_000
 MAX_BYTES = 256 << 20
-"""Bytes of all files of a folder; the largest published workspace has 3 MB."""
+"""Limit on the total size of a folder's files; the largest published workspace has 3 MB."""
 
 _MAGIC = b"PK\x03\x04"
 _EMPTY = b"PK\x05\x06"

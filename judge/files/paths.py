@@ -24,7 +24,7 @@ def as_path(given: GivenPath | None) -> Path | None:
 
 
 def hold_paths(options: object) -> None:
-    """Makes each :data:`GivenPath` of a frozen dataclass a ``Path``, from its ``__post_init__``.
+    """Converts each :data:`GivenPath` field to ``Path``; for a frozen class's ``__post_init__``.
 
     Raises:
         UsageError: a value is neither a string nor a path.

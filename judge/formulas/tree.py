@@ -115,7 +115,7 @@ def _read(formula: str) -> Node | None:
 
 @functools.lru_cache(maxsize=1024)
 def _is_in_order(formula: str) -> bool:
-    """Whether the rectangles of a tree are those of the text; spaces may join what is written."""
+    """Whether a formula's tree has the references of its text; spaces may merge some of them."""
     node = _read(formula)
     return node is None or [*_named(node)] == [*references(formula)]
 

@@ -85,8 +85,8 @@ def case_record(record: Mapping[str, object]) -> CaseRecord:
     except (MalformedError, ValueError) as error:
         named = f"{record.get('task')!r:.80}, case {record.get('case')!r:.80}"
         raise StoreError(
-            f"{CASES_FILE}: the record of task {named} is not in the form that this judge writes: "
-            f"{error}",
+            f"{CASES_FILE}: the record of task {named} does not have the format that this judge "
+            f"writes: {error}",
             hint="Remove the record; its case is judged again.",
         ) from error
     return typed

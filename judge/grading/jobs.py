@@ -83,7 +83,7 @@ class JudgedCase:
         keys: its reuse keys.
         result: the result.
         output: the file that was handed in, to be kept under the digest that the result names;
-            None where none was, or where it is kept already.
+            None if there was none, or if it is already stored.
         reused: whether the result was on record.
     """
 

@@ -26,7 +26,7 @@ HOLDS_FROM = 0.6
 """The score from which an item counts as fulfilled, as in IB-bench."""
 
 JUDGE = "the judge"
-"""The judge as a rater, of items that it judged and that a person marked in an audit."""
+"""The judge as a rater of items that it judged and that a person marked in an audit."""
 
 
 class MarkRecord(TypedDict):
@@ -64,7 +64,7 @@ def read_marks(store: RunDirectory) -> list[MarkRecord]:
     """Every mark of a run that counts: the last one of each rater for each item.
 
     Raises:
-        StoreError: a record is not of the form that this judge writes.
+        StoreError: a record does not have the format that this judge writes.
     """
     latest: dict[tuple[ItemKey, str], MarkRecord] = {}
     for record in store.read_records(MARKS_FILE):
@@ -72,7 +72,7 @@ def read_marks(store: RunDirectory) -> list[MarkRecord]:
             mark = checked(record, MarkRecord)
         except MalformedError as error:
             raise StoreError(
-                f"{MARKS_FILE}: a record is not in the form that this judge writes ({error})",
+                f"{MARKS_FILE}: a record does not have the format that this judge writes ({error})",
                 hint="Remove the record, and mark the item again.",
             ) from None
         latest[key_of(mark), mark["by"]] = mark

@@ -166,7 +166,7 @@ def _override(record: Mapping[str, object]) -> OverrideRecord:
             Verdict(override["verdict"])
     except (MalformedError, ValueError) as error:
         raise StoreError(
-            f"{OVERRIDES_FILE}: a record is not in the form that this judge writes ({error})",
+            f"{OVERRIDES_FILE}: a record is not in the format that this judge writes ({error})",
             hint="Remove the record, and change the verdict again.",
         ) from error
     return override

@@ -241,7 +241,7 @@ class RunDirectory(Closable):
             return checked(document, declared)
         except MalformedError as error:
             raise StoreError(
-                f"{self.path / name}: is not in the form that this judge writes: {error}",
+                f"{self.path / name}: is not in the format that this judge writes: {error}",
                 hint="It was not written by this judge.",
             ) from error
 

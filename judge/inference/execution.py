@@ -472,12 +472,12 @@ def cut_middle(text: str, limit: int) -> str:
 def trim_traceback(text: str, limit: int = 3_000) -> str:
     """A traceback without the internals of libraries.
 
-    Frames of the program stay, of a run of library frames only the last one does, and the message
-    at the end is never lost.
+    Frames of the program are kept; of consecutive library frames, only the last is. The message at
+    the end is never lost.
 
     Args:
         text: standard error of a program.
-        limit: characters to keep; the end counts more than the beginning.
+        limit: characters to keep; more are kept from the end than from the beginning.
     """
     kept: list[str] = []
     run: list[list[str]] = []

@@ -1,4 +1,4 @@
-"""The benchmark's own conversation logs (``conv_*.jsonl``): written from a run, read into one.
+"""The benchmark's own conversation logs (``conv_*.jsonl``): exported from or imported into a run.
 
 A line has ``id``, ``instruction_type``, ``conversation`` (a list of strings: prompt, reply,
 result, reply …) and ``solution``.

@@ -1,8 +1,8 @@
 """The pace of requests: limits per minute, pauses that the server asks for, and budgets.
 
 The limits hold in every window of the period, not only on average: a bucket that is full at the
-start would let through twice the limit in the first minute. So the bucket is a tenth of the limit
-and fills with the rest.
+start would let through twice the limit in the first minute. So the bucket holds a tenth of the
+limit, and the rest is the rate at which it refills.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class Feedback:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the wording of all occasions."""
+        """SHA-256 of the wording for all occasions."""
         joined = "\0".join(f"{name}\0{text}" for name, text in sorted(self.texts.items()))
         return hashlib.sha256(joined.encode("utf-8")).hexdigest()
 

@@ -339,7 +339,7 @@ class LiveSession:
 
 
 def _apart(events: Sequence[InputEvent]) -> Iterator[Sequence[InputEvent]]:
-    """Events in parts, so that a button that is released at once is held for a moment."""
+    """Splits events into batches, so that a button released at once is still held for a moment."""
     start, is_down = 0, False
     for index, event in enumerate(events):
         if event.kind == "release" and is_down:

@@ -225,7 +225,7 @@ def _is_range(node: Node) -> bool:
 
 
 def takes_one(name: str, argument: int) -> bool:
-    """Whether a function takes one value in an argument."""
+    """Whether a function takes a single value for an argument."""
     if name in CHOOSING:
         return True
     return name not in TAKES_RANGES or argument in SINGLE_VALUES.get(name, ())

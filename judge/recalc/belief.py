@@ -251,15 +251,15 @@ _NEW = "\0new "
 
 
 def pattern(words: Words, instead: CellValue) -> Hashable:
-    """All of some words that a decision can depend on.
+    """Everything about some words that a decision can depend on.
 
     Where the patterns of two cells are equal, :func:`believe`, :func:`is_settled` and a comparison
-    of what :func:`possible_words` adds come out alike for both: it has the kinds of the words,
-    which of them are the same value, which stand for an error, and every value that the rule
+    of what :func:`possible_words` adds come out alike for both. A pattern holds the kinds of the
+    words, which of them are the same value, which stand for an error, and every value that the rule
     treats on its own (0, 1, TRUE, FALSE, errors).
 
     Args:
-        words: the words.
+        words: what each engine gives for the cell.
         instead: what the formula gives instead of an error.
     """
     given = list(words.values())
@@ -287,7 +287,7 @@ def _new(number: int) -> tuple[CellValue, ...]:
 
 
 class Overruled:
-    """The cells in which engines were overruled, so that what reads them says nothing of theirs."""
+    """The cells in which engines were overruled, and so are not heard in cells that read them."""
 
     def __init__(self) -> None:
         self._rows: dict[tuple[str, str, int], list[int]] = defaultdict(list)

@@ -144,10 +144,10 @@ def _to_json(values: ComputedValues) -> dict[str, Any]:
 
 
 def _from_json(data: Any) -> ComputedValues:
-    """What an entry says.
+    """The computed values in an entry.
 
     Raises:
-        ValueError, KeyError, TypeError, OverflowError: somebody else wrote it.
+        ValueError, KeyError, TypeError, OverflowError: this judge did not write the entry.
     """
     if data["format"] != FORMAT:
         raise ValueError("an entry of another format")

@@ -42,7 +42,7 @@ def note_written(folder: Path, size_bytes: int) -> None:
 
 
 def written_bytes(folder: Path) -> int | None:
-    """About what all entries take; None if that is not known."""
+    """Roughly how many bytes all entries take up; None if that is not known."""
     try:
         numbers = (read_regular(folder / LEDGER, JudgeError) or b"").split()
         return sum(map(int, numbers)) if numbers else None

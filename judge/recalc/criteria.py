@@ -397,7 +397,7 @@ def names_of(table: Cells) -> dict[str, int]:
 
 
 def _name(value: Scalar) -> str:
-    """A name of a column as text; numbers and logical values are names as well."""
+    """A column name as text; numbers and logical values can be names as well."""
     if value is None or isinstance(value, ErrorValue):
         raise UnsureError
     if isinstance(value, bool):

@@ -27,7 +27,7 @@ MOST_MONTHS = 12 * 8100
 """More months than the calendar has."""
 
 FIRST_DAYS = 60
-"""The last day of February 1900; engines count the days until then otherwise."""
+"""Serial number of the last day of February 1900; up to it, engines number days differently."""
 
 # -- dates -----------------------------------------------------------------------------------------
 

@@ -67,7 +67,7 @@ class ServiceEngine:
             that made it closes it.
         memory_bytes: memory that one calculation may take, if the service can enforce it.
         root: digest of the root that holds the engine.
-        book: where versions are noted for a root; with None the engine is asked.
+        book: where the engine's version is recorded per root; if None, the engine is queried.
     """
 
     def __init__(

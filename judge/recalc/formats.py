@@ -169,7 +169,7 @@ def _of_text(value: str, sections: tuple[_Section, ...]) -> str:
 
 
 def _chosen(value: float, sections: list[_Section]) -> tuple[_Section, bool]:
-    """The section for a number, and whether a negative number has a minus sign in it."""
+    """The format section for a number, and whether that section shows a minus sign if negative."""
     if not any(section.condition for section in sections):
         if len(sections) == 1:
             return sections[0], True

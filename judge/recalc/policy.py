@@ -101,7 +101,7 @@ RULES = 11
 """Incremented whenever the policy or the cascade decides differently."""
 
 FOLLOWED_ALONE = 500
-"""Up to how many cells the dependencies of each one are followed."""
+"""How many cells there may be for the dependencies of each one to be followed separately."""
 
 MAX_BELOW = 20_000
 """Up to how many cells on which requested cells depend the engines are asked about as well. In
@@ -150,7 +150,7 @@ def replaced_cells(
 
 
 OLDEST_EXCEL = 9
-"""Major version of Excel 2000; what claims to be Excel with a smaller one is a library."""
+"""Major version of Excel 2000; a writer that claims to be an older Excel is a library."""
 
 CALCULATING = ("libreoffice", "openoffice", "collabora", "wps", "gnumeric", "numbers", "google")
 """Other programs that calculate, by the names that they write."""

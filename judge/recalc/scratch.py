@@ -41,7 +41,7 @@ class ScratchFormula:
 def with_formulas(
     package: bytes, formulas: Mapping[str, Sequence[ScratchFormula]]
 ) -> tuple[bytes, dict[str, list[CellRef]]]:
-    """A copy of a workbook with more formulas.
+    """A copy of a workbook with additional formulas.
 
     Args:
         package: the workbook.

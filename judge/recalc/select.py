@@ -34,8 +34,8 @@ class EngineEntry:
         name: short name of the engine.
         available: whether it can be used here.
         version: its version; empty where it is not available.
-        coverage: what the benchmark found: how many functions were measured, and how many it is
-            trusted with.
+        coverage: results of the benchmark: how many functions were measured, and with how many of
+            them the engine is trusted.
         hint: the command that installs it if it is missing, or why it does not start.
     """
 

@@ -285,7 +285,7 @@ class CaseEntry:
     Attributes:
         case: 1-based number.
         verdict: the code; None where the case was not run.
-        phase: where the verdict fell; None where the case was not run.
+        phase: the phase that decided the verdict; None where the case was not run.
         cause: one line for people.
         manual: set where a person changed the verdict.
         cpu_s: processor time of the run.
@@ -295,7 +295,7 @@ class CaseEntry:
         peak_memory_bytes: the run's peak.
         input_bytes: size of the input workbook.
         output_bytes: size of the output workbook.
-        input_rows: rows of the input's highest sheet, from the first to the last that is used.
+        input_rows: rows of the input's tallest sheet, from the first used row to the last.
         input_columns: columns of the input's widest sheet.
         answer_cells: cells that were compared.
         differing_cells: how many of them differ.
@@ -305,12 +305,12 @@ class CaseEntry:
         official_equal: what the published script says; None if it was not run.
         official_disagrees: whether it disagrees with the verdict.
         notes: what the comparison noted about its result.
-        output_sha256: under which the output workbook is stored; None where there is none.
+        output_sha256: the hash under which the output workbook is stored; None if there is none.
         suspects: reasons to doubt its gold.
         episode: the desktop episode that left the output; None where there was none.
         items: the items of its checklist, as on record; empty without one.
         damage: what the output damaged outside the answer; None where it was not examined.
-        dynamic: whether the answer follows its inputs, as a class; None likewise.
+        dynamic: whether the answer follows its inputs, as a class; None where not examined.
     """
 
     case: int

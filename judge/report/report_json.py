@@ -182,7 +182,7 @@ class ReportBuilder:
         return _task_entry(task, score, present, self._overrides)
 
     def add_asking(self, asking: Asking) -> None:
-        """Adds what was recorded of the requests for a submission."""
+        """Adds what was recorded about a submission's requests."""
         self._tally.usage.add(asking)
 
     def head(self, *, without_submission: int = 0, suite_tasks: Sequence[Task] = ()) -> ReportHead:
@@ -314,7 +314,7 @@ def _of_suite(tallies: Sequence[TaskTally], tasks: Sequence[Task]) -> OfSuite:
 
 
 def _scores_over(tallies: Iterable[TaskTally], members: Collection[str]) -> SuiteScores:
-    """Scores with the denominator of a whole suite, or of a group of its tasks."""
+    """Scores with all tasks of a suite, or of a group of its tasks, as the denominator."""
     score = TaskGroup.of(tally for tally in tallies if tally.task.id in members).score()
     share = score.all_tasks / len(members)
     return {

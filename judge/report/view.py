@@ -338,7 +338,7 @@ def _moved_lately(path: Path) -> bool:
 
 
 def signature_of(path: Path) -> tuple[tuple[int, int] | None, ...]:
-    """Time and size of the files of a run, which change whenever the run does."""
+    """Modification times and sizes of a run's files, which change whenever the run does."""
     signature: list[tuple[int, int] | None] = []
     for name in _FILES:
         try:

@@ -78,13 +78,13 @@ LIMITS = {LINES: MAX_LINES_BYTES, PROGRAM: MAX_PROGRAM_BYTES, ARCHIVE: MAX_ARCHI
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A body that can be judged.
+    """A request body that can be judged.
 
     Attributes:
         kind: what it holds.
         body: where it is kept.
         cases: how many cases there are to judge.
-        samples: how many answers of a task there are at most.
+        samples: the largest number of answers to any one task.
     """
 
     kind: Kind

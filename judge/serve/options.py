@@ -65,7 +65,7 @@ class ListenOptions(PlaceOptions):
     listen: Annotated[
         str,
         Option(
-            "Address and port to listen at; port 0 for a free one.",
+            "Address and port to listen on; port 0 for a free one.",
             Section.ELSEWHERE,
             metavar="HOST:PORT",
         ),
@@ -142,8 +142,8 @@ class SlotOptions:
     """How a dispatcher judges.
 
     Attributes:
-        slots: judgings at a time.
-        jobs: submissions of one judging at a time.
+        slots: how many judgings run at a time.
+        jobs: how many submissions of one judging run at a time.
         sandbox: kind of sandbox.
         cluster: workers that judge in place of threads.
         insecure_cluster: whether they may be reached without TLS.

@@ -264,7 +264,7 @@ class SuiteFormat(ABC):
         folder: Path,  # noqa: ARG002
         accepted: Mapping[tuple[str, int], bool],  # noqa: ARG002
     ) -> list[PublishedFigures]:
-        """The figures of the suite's own evaluation, out of the logs of a folder of results.
+        """The figures of the suite's own evaluation, taken from the logs in a results folder.
 
         Args:
             suite: the suite that was answered.

@@ -1,4 +1,4 @@
-"""Jobs of Harbor: their trials, what each took, and the outputs and programs that trials left.
+"""Harbor jobs: their trials, what each one used, and the outputs and programs that they left.
 
 A job is a folder with a folder for each trial. A trial has a ``config.json``, and a ``result.json``
 once it has ended; what the agent left is in ``artifacts``. Written for the files of Harbor 0.25.

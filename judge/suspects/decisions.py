@@ -200,7 +200,7 @@ def still_counts(decision: Decision, files: Sequence[CaseFiles]) -> bool:
 
 
 DECISIONS_FILE = "suspects.decisions.jsonl"
-"""What was decided about the suspects that a results directory keeps."""
+"""The file of a results directory with the decisions about its suspects."""
 
 
 class SuspectStatus(enum.StrEnum):

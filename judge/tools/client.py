@@ -1,8 +1,8 @@
-"""A client of MCP servers on stdio, in both of the protocol's eras, for servers that nobody trusts.
+"""A client for untrusted MCP servers on stdio, in both eras of the protocol.
 
 The driver inside the sandbox bounds each line and each wait; what arrives here is parsed with
-bounds of its own. Whatever a server does wrong is a :class:`ServerError` with its kind; nothing
-that it sends starts anything but the tools that a model calls.
+bounds of its own. Whatever a server does wrong is a :class:`ServerError` with its kind. Nothing
+that it sends can start anything; only a model's calls run tools.
 
 Source: modelcontextprotocol.io/specification, versions 2024-11-05 to 2026-07-28.
 """
@@ -118,7 +118,7 @@ class Wire(Protocol):
 
 
 class BoxWire:
-    """Lines to a server in a sandbox.
+    """Exchanges lines with a server in a sandbox.
 
     Args:
         box: the sandbox, with the server running in it.
@@ -427,10 +427,10 @@ class McpClient:
         self.wire.send(line, max(deadline - self.clock(), 0.1))
 
     def _await(self, numbers: Sequence[int], deadline: float) -> Mapping[str, Any]:
-        """The first answer to one of some requests; everything else is dealt with on the way.
+        """The first answer to any of the given requests; anything else that arrives is handled too.
 
         Raises:
-            ServerError: there is none in time, or too much of something else.
+            ServerError: no answer arrives in time, or too much of anything else does.
         """
         for number in numbers:
             if number in self._early:

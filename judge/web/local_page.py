@@ -140,7 +140,7 @@ class LocalPage(abc.ABC):
     def respond(
         self, method: str, path: str, request: Request, body: bytes
     ) -> Mapping[str, Any] | None:
-        """The answer to a request of the page; None if there is nothing under its path.
+        """The response to a request from the page; None if nothing is served under its path.
 
         Raises:
             JudgeError: shown on the page.

@@ -157,7 +157,7 @@ class ValueReader:
         return read_string(text)
 
     def index(self, text: str) -> int:
-        """A whole number of the file, such as the index of a string."""
+        """A whole number from the file, such as the index of a string."""
         if _INDEX.fullmatch(text) is None:
             self._fail(f"{text[:30]!r} where a whole number belongs")
         return int(text)
@@ -227,7 +227,7 @@ class InlineText:
             )
 
     def end(self, tag: str, text: list[str]) -> None:
-        """Called at the end of each element within, with the text since it began."""
+        """Called at the end of each nested element, with the text read since its start."""
         path = self._path
         path.pop()
         if tag == "t" and "rPr" not in path:

@@ -341,7 +341,7 @@ class Search:
 
 
 def first_unseen(seen: dict[int, int], index: int) -> int:
-    """The first place at or after a given one that was not seen; paths are shortened on the way."""
+    """The first unseen index at or after the given one; paths are compressed on the way."""
     end = index
     while end in seen:
         end = seen[end]

@@ -352,7 +352,7 @@ def read_rich_text(package: Package, part: str, sheet: str, features: Features) 
 
 
 class _Strings:
-    """Hears the strings of a part, one after the other."""
+    """Receives the parser events for a part's strings, one string after another."""
 
     def __init__(self, package: Package, sheet: str, features: Features) -> None:
         self._budget = package.budget

@@ -411,7 +411,7 @@ def _main_part(package: Package, types: _ContentTypes) -> str:
 
 
 def _linked(links: Mapping[str, Relationship], kind: str, package: Package) -> str | None:
-    """The part of a kind that the main part points to; None without any.
+    """The part of the given kind that the main part points to; None if there is none.
 
     Raises:
         WorkbookError: it points to several.

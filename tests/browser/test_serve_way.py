@@ -203,7 +203,7 @@ def test_from_a_verdict_to_a_corrected_board(
     expect(page.get_by_text("Its judgings count")).to_be_visible()
     rejudging = page.url
     page.get_by_role("link", name="main, version").click()
-    why = page.get_by_text(f"Case 1 of task {TASK} is corrected, disputed by one")
+    why = page.get_by_text(f"Case 1 of task {TASK} was corrected after a dispute by one")
     expect(why.first).to_be_visible()
     number = int(page.locator("caption").first.inner_text().split()[1].strip(","))
     expect(page.get_by_role("row", name="Careful").get_by_text("100.0").first).to_be_visible()

@@ -385,10 +385,10 @@ class AnnotationSession:
     # -- the gold, and saving ---------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Starts the engines, and tries the references on the case as it was.
+        """Starts the engines, and tries the references on the unchanged case.
 
-        Starting LibreOffice takes some seconds, which the annotator spends reading. What fails here
-        fails again, and is reported, when the first change is computed.
+        LibreOffice takes a few seconds to start, while the annotator is still reading. What fails
+        here fails again, and is reported, when the first change is computed.
         """
         with self._computing, contextlib.suppress(JudgeError):
             base = self._start

@@ -61,10 +61,10 @@ _MAX_SHEETS = 1000
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One thing that a board asks.
+    """One property that a board asks for.
 
     Attributes:
-        number: its place in the board, from 1.
+        number: its position in the board, from 1.
         sheet: number of the sheet, from 1.
         category: ``cells``, ``charts`` …
         name: the property.

@@ -379,7 +379,7 @@ def _same_series(gold: SeriesView, answer: SeriesView) -> bool:
 
 
 def _same_trends(gold: SeriesView, answer: SeriesView) -> bool:
-    """Whether two series have the same trend lines; what the gold shows of them has to be shown."""
+    """Whether two series have the same trend lines, and show equation and R² if the gold does."""
     left, right = unmatched(gold.trendlines, answer.trendlines, _same_trend)
     return not left and not right and _same_data(gold, answer)
 

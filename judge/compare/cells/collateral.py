@@ -207,7 +207,7 @@ def _contents(workbook: Workbook, sheet: str) -> dict[int, Content]:
 
 
 def _plain(formula: str) -> str:
-    """A formula without ``$``, spaces, case and prefixes of functions; text in quotes is kept."""
+    """A formula without ``$``, spaces or function prefixes, in upper case; quoted text is kept."""
     if '"' not in formula:
         plain = _bare(formula)
     else:
@@ -232,10 +232,10 @@ class _SheetSides:
     """A sheet of the output, with its counterparts in input and gold.
 
     Attributes:
-        before_name, gold_name: their names there; None where there is none.
+        before_name, gold_name: names of the counterparts; None where there is none.
         output_name: its name in the output.
-        before, gold, output: what they hold.
-        in_gold, in_output: where the lines of the input are.
+        before, gold, output: contents of the sheet in each workbook.
+        in_gold, in_output: where each line of the input is in the gold and in the output.
         answer: rectangles of the answer.
     """
 

@@ -222,7 +222,7 @@ class _Measure:
                 yield from (cell_key(*place) for place in inside.cells())
 
     def _computed(self, workbook: Workbook, *, own: bool) -> _Values:
-        """The answer of a workbook; no value that a file stores with a formula counts.
+        """The answer in a workbook; values that the file stores with formulas do not count.
 
         Args:
             workbook: gold or output, changed or not.
@@ -537,10 +537,10 @@ class Grounds:
         return Reason.NOT_RECALCULATED if said.functions & _UNCOMPUTED else None
 
     def _is_circular(self, steps: Sequence[Followed]) -> bool:
-        """Whether a formula reads one that comes after it, which only circles make necessary.
+        """Whether a formula reads one that comes after it, which happens only in a circle.
 
-        Where the workbook does not permit them, no engine has a value. Where it does, values depend
-        on those before.
+        Where the workbook does not allow circular references, no engine has a value for them. Where
+        it does, values depend on the previous ones.
         """
         if not self._facts.iterates:
             return False

@@ -79,7 +79,7 @@ def _moved(contents: Contents, lines: Lines) -> Contents:
 
 
 _Line = Mapping[int, tuple[type, object]]
-"""Position in a line -> the sort of content there, and the content, formulas by their shape."""
+"""Position in a line -> type and value of the content there; of a formula, only its shape."""
 
 
 def _placed(

@@ -44,7 +44,7 @@ FORMULA = "formula"
 """The kind of a loss of formulas; all others are those of :class:`FeatureKind`."""
 
 MAX_LOSSES = 50
-"""How many losses are kept of a case; all are counted."""
+"""How many losses are kept per case; all are counted."""
 
 _MAX_ARRAYS = 200
 """How many array formulas of several cells are known of an output's sheet."""

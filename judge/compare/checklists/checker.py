@@ -72,7 +72,7 @@ class ChecklistChecker(Checker):
         return Requirements(tuple(map(_sentence, options.items)), options.evaluator)
 
     def needs(self, task: Task, case: TestCase, rules: Rules) -> Needs:  # noqa: ARG002
-        """Inputs, which published checks may compare with, and engines."""
+        """Needs the inputs, with which published checks may compare, and the engines."""
         return Needs(golds=bool(case.golds), inputs=True, engines=True)
 
     def check(
@@ -119,7 +119,7 @@ class ChecklistChecker(Checker):
         return Examination(units=len(options.items) - len(others), notes=tuple(notes))
 
     def own_answers(self, task: Task, gold: Gold) -> Mapping[str, Answer]:
-        """A gold that is a finished answer: a workbook, or a folder that is one file."""
+        """A gold that is a finished answer: a workbook, or a folder packed into one file."""
         if gold.path is None and gold.data is None:
             return {}
         data = gold.read()

@@ -177,7 +177,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _text_of(arguments: Mapping[str, object], workspace: Workspace) -> str | None:
-    """The file of a check as text; None if there is none."""
+    """The file that a check names, as text; None if it does not exist."""
     kind = _argument(arguments, "doc_type")
     if kind == "email":
         return _mail_text(_argument(arguments, "username"), workspace)

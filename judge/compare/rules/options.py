@@ -169,7 +169,7 @@ def _properties(allowed: Sequence[str], *, needed: bool = True) -> _Check:
             yield f"must be a list of properties, not {_shown(value)}"
             return
         if needed and not value:
-            yield f"is empty, so nothing would be compared; there are {_listed(allowed)}"
+            yield f"is empty, so nothing would be compared; properties: {_listed(allowed)}"
         for name in value:
             if name not in allowed:
                 yield f"has no property {_shown(name)}; there are {_listed(allowed)}"

@@ -321,5 +321,5 @@ def _search_elsewhere(pattern: str, text: str, flags: int) -> bool:
         raise PatternError(f"searching it takes more than {CPU_SECONDS} s of processor time")
     if done.returncode != 0:
         last = done.stderr.strip().rpartition("\n")[2]
-        raise PatternError(f"it cannot be searched: {last or done.returncode}")
+        raise PatternError(f"the search failed: {last or done.returncode}")
     return done.stdout.strip() == "True"

@@ -168,7 +168,7 @@ class ChartsReport(TypedDict):
 class AgreementReport(TypedDict):
     """How far two raters agree: the share of ``items`` and Cohen's kappa with its interval.
 
-    ``kind`` names the kind of the items, where it is one.
+    ``kind`` names the kind of the items, if all of them are of one kind.
     """
 
     raters: list[str]

@@ -1,4 +1,4 @@
-"""run.json and the files next to it, as types: submissions and changed verdicts."""
+"""Types for run.json and the files next to it: submissions and changed verdicts."""
 
 from __future__ import annotations
 

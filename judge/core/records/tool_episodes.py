@@ -21,7 +21,7 @@ ENDS = (
     *("submitted", "turns", "tokens", "cost", "time", "no-call", "format", "timeouts"),
     *("context-length", "tool-set-died", "refused"),
 )
-"""Why episodes end. ``format`` and ``timeouts`` are the published ends of SpreadsheetBench 2."""
+"""Why episodes end. ``format`` and ``timeouts`` come from the published SpreadsheetBench 2."""
 
 
 class ServerRecord(TypedDict, total=False):
@@ -132,7 +132,7 @@ class SentMessages(TypedDict):
 
     messages: list[Count]
     left_out: list[Count]
-    """Those of them of which one line was sent in place of their text."""
+    """Those of which only one line was sent, in place of the full text."""
 
 
 class TokenRecord(TypedDict, total=False):

@@ -1,14 +1,14 @@
 """The run's ``batches.jsonl``: which requests were sent together, and the state of each batch.
 
-Each step of a batch is on the disk before the next one is taken. A process that is killed at any
-moment so leaves behind what is needed to find its batches again:
+Each step of a batch is written to disk before the next one is taken. So a process that is killed at
+any moment leaves behind what is needed to find its batches again:
 
 ```
-intended    the requests are chosen; nothing is at the server yet
-uploaded    the file with the requests is at the server; a batch may have been made of it
+intended    the requests are chosen; nothing has been sent to the server yet
+uploaded    the file with the requests is on the server; a batch may have been created from it
 created     the server has given the batch an id
 collected   its replies are in calls.jsonl
-void        there is no such batch; its requests are asked in another way
+void        the batch does not exist; its requests are sent in another way
 ```
 """
 

@@ -154,7 +154,7 @@ def summarise_episodes(
     Args:
         run: the document of run.json.
         scored: the submissions with their scores.
-        columns: classes of tasks that the suite's tables tell apart.
+        columns: classes of tasks that the suite's tables distinguish.
         method: confidence, resamples and seed of the intervals.
     """
     episodes = [

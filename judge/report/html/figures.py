@@ -180,7 +180,7 @@ def plain(text: object) -> str:
 
 
 def lines(text: object) -> Markup:
-    """Untrusted text of several lines, which stay lines; tabs stay tabs."""
+    """Untrusted multi-line text; its line breaks and tabs are kept."""
     return visible(text, "\n\t")
 
 

@@ -284,7 +284,7 @@ class Daemon:
             }
 
     def ran_out_of_memory(self, identity: str, since: float) -> bool:
-        """Whether the kernel killed a process of a container for memory, by the daemon's events.
+        """Whether the kernel killed a container's process for memory, according to daemon events.
 
         Args:
             identity: the container, which may be gone.

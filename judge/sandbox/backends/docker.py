@@ -321,7 +321,7 @@ class DockerSandbox:
         return self.root_digest(root) is not None
 
     def root_digest(self, root: str) -> str | None:
-        """The id of that root's image."""
+        """The id of the image for that root; None if there is none."""
         tag = self._images.get(root)
         if tag is None and root.startswith(roots.SERVER_ROOT):
             tag = server_tag(root_named(root))
@@ -412,7 +412,7 @@ class DockerSandbox:
             container.close()
 
     def _prepare(self) -> WarmContainer:
-        """A container with a warm warden in it; the first one decides what the host allows."""
+        """A container with a warm warden in it; the first one shows what the host allows."""
         with self._deciding:
             if self._nested is None:
                 return self._prepare_first()

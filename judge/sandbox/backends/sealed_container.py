@@ -175,7 +175,7 @@ class SealedContainerSandbox:
             )
             privileges: dict[str, bool] = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as error:
-            raise SandboxError(f"no service can be started in this container: {error}") from error
+            raise SandboxError(f"cannot start a service in this container: {error}") from error
         if not privileges["plain"]:
             raise SandboxError(
                 "a service cannot give up its capabilities in this container",

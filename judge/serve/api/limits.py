@@ -119,7 +119,7 @@ class _Bucket:
 
 @dataclass(slots=True)
 class Rates:
-    """Buckets of one process, by kind of request and by whom."""
+    """Rate-limit buckets of one process, by kind of request and by requester."""
 
     limits: Mapping[str, int] = field(default_factory=lambda: dict(RATES))
     clock: Callable[[], float] = time.monotonic

@@ -189,7 +189,7 @@ def probing_lines(found: tuple[list[Variants], list[Agreement]]) -> list[str]:
     ]
     lines += [
         f"{' and '.join(pair.accounts)}: the same wrong answer in {pair.shared} of the {pair.both} "
-        f"cases that both have wrong ({Verdict.WA.value})"
+        f"cases that both got wrong ({Verdict.WA.value})"
         for pair in found[1]
     ]
     return lines or ["nothing looks like probing"]

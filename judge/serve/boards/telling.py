@@ -59,7 +59,7 @@ def is_bounded(suite: dict[str, Any], phase: Mapping[str, Any]) -> bool:
 
 
 def is_bounded_for(connection: sa.Connection, viewer: Viewer, phase: Mapping[str, Any]) -> bool:
-    """Whether the budget is kept to for somebody: not for authors, nor in a published phase."""
+    """Whether the budget applies to a viewer: not to authors, nor in a published phase."""
     suite = row_of(connection, t.suite, phase["suite"])
     now = connection.execute(sa.select(t.Now())).scalar_one()
     published = phase_state(dict(phase), now) is PhaseState.PUBLISHED

@@ -363,9 +363,9 @@ class Boards:
         """Signs a document: its canonical bytes, and the signature.
 
         Args:
-            body: without ``signed``, which is set: the time, or the key's first moment if the time
-                is before it.
-            now: the time that the document is of.
+            body: the document without ``signed``, which is set here: to ``now``, or to the start of
+                the key's validity if that is later.
+            now: the time of the document.
         """
         first = self._keys.public(now)[-1]["valid_from"]
         data = canonical({**body, "signed": max(now, first)})

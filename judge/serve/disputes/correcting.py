@@ -55,8 +55,8 @@ class Settled:
         needed: how many have to agree.
         state: the state of the disputes now.
         revision: number of the new revision, if there is one.
-        rejudging: id of the draft, if there is one.
-        note: what a reviewer has to know: why the agreement has no correction.
+        rejudging: id of the draft rejudging, if there is one.
+        note: what a reviewer has to know: why the agreement led to no correction.
     """
 
     decided: int
@@ -94,7 +94,7 @@ def decide_and_settle(server: Server, viewer: Viewer, dispute: str, opinion: Opi
 
 
 def source_suite(server: Server, revision: dict[str, Any]) -> Suite:
-    """The suite of a revision as its files are, without corrections.
+    """The suite of a revision as its files define it, without corrections.
 
     Raises:
         JudgeError: its files are gone or broken.
@@ -241,6 +241,6 @@ def _reason(connection: sa.Connection, disputes: set[str]) -> str:
     for row in rows:
         by_case.setdefault((row.task, row.case), []).append(f"{row.name}, {row.day}")
     return "; ".join(
-        f"Case {case} of task {task} is corrected, disputed by {' and '.join(finders)}"
+        f"Case {case} of task {task} was corrected after a dispute by {' and '.join(finders)}"
         for (task, case), finders in by_case.items()
     )

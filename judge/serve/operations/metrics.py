@@ -47,10 +47,10 @@ class Metrics:
     """The metrics of one process.
 
     Args:
-        server: whose database is asked.
+        server: the server whose database is queried.
 
     Attributes:
-        registry: all of them.
+        registry: where all of the metrics are registered.
     """
 
     def __init__(self, server: Server) -> None:

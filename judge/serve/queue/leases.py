@@ -24,7 +24,7 @@ from judge.serve.store.ids import new_id
 from judge.serve.store.words import JudgingState, Lane
 
 INTERACTIVE_CASES = 30
-"""A submission of up to so many cases goes into the interactive lane."""
+"""A submission of up to this many cases goes into the interactive lane."""
 
 LOST_BEFORE_ALONE = 3
 DEATHS_ALONE = 3

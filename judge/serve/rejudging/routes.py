@@ -125,7 +125,7 @@ def get_rejudging(rejudging: _Id, caller: Caller, server: ThisServer) -> dict[st
 
 
 def shown(connection: sa.Connection, viewer: Viewer, row: dict[str, Any]) -> dict[str, Any]:
-    """A rejudging as the API and the pages show it; to others than authors, no more than why."""
+    """A rejudging as the API and the pages show it; only authors see more than why."""
     suite = connection.scalar(sa.select(t.suite.c.name).where(t.suite.c.id == row["suite"]))
     document: dict[str, Any] = {
         name: row[name] for name in ("id", "created", "reason", "state", "decided", "conditions")

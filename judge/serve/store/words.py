@@ -36,7 +36,7 @@ class SuiteRole(StrEnum):
 
 
 class Scope(StrEnum):
-    """Rights of a token; it never has more than its account."""
+    """Rights of a token, which never exceed those of its account."""
 
     SUBMIT = "submit"
     READ = "read"

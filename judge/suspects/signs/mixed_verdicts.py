@@ -136,7 +136,7 @@ def answers_of(material: TaskMaterial) -> dict[str, tuple[float | None, dict[int
 
 
 def differences_from(case: CaseMaterial, answer: Answer) -> list[CellAddress]:
-    """Cells in which an answer is not the gold's, in reading order."""
+    """Cells in which an answer differs from the gold, in reading order."""
     return [
         address
         for address in sorted({*case.answer, *answer})

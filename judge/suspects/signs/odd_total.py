@@ -163,7 +163,7 @@ def _is_sum(value: float, run: Sequence[float]) -> bool:
 
 
 def _kind(value: float, run: Sequence[float]) -> str | None:
-    """What a number is of others, if it is not their sum."""
+    """Which statistic of the others, other than their sum, a number equals; None without one."""
     kinds = {
         "average": math.fsum(run) / len(run),
         "largest": max(run),

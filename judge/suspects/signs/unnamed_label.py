@@ -38,7 +38,7 @@ class UnnamedLabel:
     )
 
     def examine(self, material: TaskMaterial) -> Iterable[Suspect]:
-        """One suspect for each case whose answer has such words."""
+        """One suspect for each case whose answer has words that the program is not given."""
         given = _words(material.task.instruction)
         for case in material.cases:
             given |= _words_of(case)

@@ -1,8 +1,8 @@
-"""Shared strings: those that are requested, read in one pass over the whole table.
+"""Reads the requested shared strings in one pass over the whole table.
 
-Strings in the form in which programs usually write them are read with regular expressions, all
-others by the XML parser. A fault behind the last requested string counts as well: Excel calls such
-a file damaged.
+Strings in the form that programs usually write are read with regular expressions, all others by the
+XML parser. A fault after the last requested string counts as well: Excel reports such a file as
+damaged.
 """
 
 from __future__ import annotations

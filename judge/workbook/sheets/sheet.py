@@ -116,9 +116,9 @@ class Sheet:
     # -- asking ----------------------------------------------------------------------------------
 
     def values(self, window: Window) -> Mapping[int, CellValue]:
-        """Values of the cells of a window by key; not to be changed.
+        """Values of the cells of a window, by key; callers must not change the mapping.
 
-        Blank cells may or may not be in it.
+        Blank cells may or may not be included.
         """
         self.load([window])
         if self._loaded == [window]:

@@ -179,5 +179,5 @@ class TailCollector:
 
     def _checked(self, window: Window | None, reference: str) -> Window:
         if window is None:
-            raise WorkbookError(f"{self._part} holds the range {reference[:30]!r}")
+            raise WorkbookError(f"{self._part} holds the invalid range {reference[:30]!r}")
         return window

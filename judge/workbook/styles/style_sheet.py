@@ -276,7 +276,7 @@ def read_style_sheet(
 
     Args:
         package: the workbook.
-        styles: part of the style sheet, or None.
+        styles: the style sheet's part, or None.
         theme: part of the theme, or None.
         formats: number formats by cell format.
 
@@ -338,11 +338,11 @@ class FontColours:
 
 
 def read_font_colours(package: Package, styles: str | None) -> FontColours:
-    """Reads the colours of fonts as they are written.
+    """Reads font colours in the form in which the file stores them.
 
     Args:
         package: the workbook.
-        styles: part of the style sheet, or None.
+        styles: the style sheet's part, or None.
 
     Raises:
         WorkbookError: the part is broken or over a limit.

@@ -290,7 +290,7 @@ OTHER_ZOOM = [{"type": "zoom", "sheet_idx": 0, "method": "eq", "ref": 7}]
 @pytest.mark.parametrize(
     ("options", "rules", "said"),
     [
-        (files("zoom50"), None, "nobody says which of the 1 proposed rules to keep"),
+        (files("zoom50"), None, "no option says which of the 1 proposed rules to keep"),
         ((*files("zoom50"), "--keep", "2"), None, "must be numbers from 1 to 1"),
         ((*files("base"), "--yes"), None, "nothing differs between input and gold"),
         (("--from", BASE, "--yes"), None, "its input is missing"),

@@ -28,7 +28,7 @@ def test_workers_on_this_machine() -> None:
     "text", ["", "local", "local:0", "local:x", "local:-1", "host:8786", "http://host:1", "x.json"]
 )
 def test_what_is_no_cluster(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a cluster"):
+    with pytest.raises(UsageError, match="not a cluster"):
         parse_place(text)
 
 

@@ -134,7 +134,7 @@ def _cells(
     workspace: Workspace,
     fits: Callable[[CellValue, Mapping[str, object]], bool],
 ) -> tuple[bool, bool, bool]:
-    """Whether all cells fit on a sheet, whether it is in front, and whether one is computed."""
+    """Whether all cells match on one sheet, whether it is active, and whether one is computed."""
     book = workspace.book(_path(arguments))
     front = book.workbook.active_sheet
     names = sorted(book.workbook.sheet_names, key=lambda name: name != front)

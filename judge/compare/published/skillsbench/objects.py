@@ -274,7 +274,7 @@ def _regions(attempt: Attempt) -> str:
 
 
 def _only(heading: str, allowed: frozenset[str], attempt: Attempt) -> str:
-    """Whether a column holds nothing else; a column that is missing holds nothing (S6)."""
+    """The column's values that are not allowed; empty if it has none or is missing (S6)."""
     records = _source_records(attempt)
     column = records.heading(lambda name: heading in name)
     values = {value for row in records.rows if (value := row.get(column))}

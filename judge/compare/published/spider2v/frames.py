@@ -160,7 +160,7 @@ def _truth(value: object) -> bool | None:
 
 
 def _numeric(cells: list[object]) -> Column | None:
-    """A column of numbers, also as text, truth values and blanks; None for any other."""
+    """A column of numbers (numeric text, truth values and blanks included); None for any other."""
     numbers: list[float | int] = []
     is_bool = False
     for cell in cells:

@@ -218,7 +218,7 @@ def _is_number(value: CellValue) -> bool:
 
 
 def rgb_of(colour: Element | None, *, missing: str = "rgb") -> str:
-    """The digits of a colour; :data:`NO_RGB` for one of a theme or a palette.
+    """The hex digits of a colour; :data:`NO_RGB` for a theme or palette colour.
 
     Raises:
         PublishedError: there is no colour.

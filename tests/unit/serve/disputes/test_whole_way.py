@@ -90,7 +90,7 @@ def test_from_a_dispute_to_a_new_version(house: House, small_suite: Path) -> Non
     assert second_version.conditions != first_version.conditions
     why = second_version.why
     assert [row["account"] for row in diff["boards"][0]["entries"]] == ["one"]
-    assert f"Case 1 of task {TASK} is corrected, disputed by one" in why
+    assert f"Case 1 of task {TASK} was corrected after a dispute by one" in why
     current = sa.select(t.judging.c.scores).join(
         t.submission, t.submission.c.current_judging == t.judging.c.id
     )
