@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import random
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -498,3 +499,31 @@ def test_a_process_that_stands_still_in_a_transaction_keeps_nobody_from_writing(
         transaction.execute(sa.update(t.account).values(concurrency=9))
     assert {taken(world, "two").id, taken(world, "two").id} >= {judging}
     in_order(world)
+
+
+def test_a_database_that_goes_away_while_its_notices_are_read_is_said_to_be_away(
+    world: World,
+) -> None:
+    """Whoever waits for changes tries again, and opens another connection."""
+    database = world.server.database
+    if database.is_sqlite:
+        return
+    with contextlib.closing(database.changes()) as changes:
+        assert changes.happened()
+        with database.writing(ACTOR) as transaction:
+            ended = transaction.execute(
+                sa.text(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+                )
+            ).scalars()
+            assert list(ended) == [True]
+
+        def read_until_it_fails() -> None:
+            for _ in range(100):  # the notice that it ends may come before the end itself
+                changes.happened()
+                time.sleep(0.01)
+
+        with pytest.raises(DatabaseGoneError):
+            read_until_it_fails()
+        assert changes.happened()
