@@ -1,4 +1,7 @@
-"""A folder as one zip file: how an answer of several files is stored, hashed and judged again."""
+"""A folder as one zip file: how an answer of several files is stored, hashed and judged again.
+
+Also archives that are unpacked into a folder.
+"""
 
 from __future__ import annotations
 

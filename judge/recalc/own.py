@@ -84,10 +84,12 @@ def _may_convert(formula: str) -> bool:
 
 _MIXED = re.compile(
     r"\b(?:SCAN|BYROW|BYCOL|MAP|REDUCE|MAKEARRAY|VALUETOTEXT|POWER|LOG)\s*\(|\bOFFSET\s*\(.*-"
-    r"|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\(\s*[^\",]*[{:]"
-    r"|\bSUMPRODUCT\s*\((?:.*,)?(?![^,]*[-*+/])[^,]*[<>=]",
+    r"|\b(?:[VH]?LOOKUP|MATCH)\s*\(.*\{|\bTEXTJOIN\s*\([^\",{:]*+[{:]",
     re.IGNORECASE,
 )
+_SUMPRODUCT = re.compile(r"\bSUMPRODUCT\s*\(", re.IGNORECASE)
+_COMPARISON = re.compile(r"[<>=]")
+_ARITHMETIC = re.compile(r"[-*+/]")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -98,7 +100,21 @@ def is_of_mixed_arrays(formula: str) -> bool:
     and those that a LAMBDA makes; also OFFSET with a negative size, 0 to the power of 0, and a
     logarithm to the base of 1.
     """
-    return _MIXED.search(formula) is not None
+    return _MIXED.search(formula) is not None or _sums_comparisons(formula)
+
+
+def _sums_comparisons(formula: str) -> bool:
+    """Whether an argument of SUMPRODUCT may be a comparison that no arithmetic makes a number."""
+    starts: set[int] = set()
+    line_end = 0
+    for call in _SUMPRODUCT.finditer(formula):
+        starts.add(call.end())
+        if call.end() >= line_end:  # else the commas of its line are there
+            line, _, _ = formula[call.end() :].partition("\n")
+            line_end = call.end() + len(line)
+            starts.update(call.end() + comma.end() for comma in re.finditer(",", line))
+    arguments = (formula[start:].partition(",")[0] for start in starts)
+    return any(_COMPARISON.search(text) and not _ARITHMETIC.search(text) for text in arguments)
 
 
 class OwnValues:

@@ -16,6 +16,7 @@ from judge.recalc.conversions import (
 )
 from judge.recalc.criteria import Cells, Criterion, Scalar, criterion, fits, matches
 from judge.recalc.formats import formatted
+from judge.recalc.own import is_of_mixed_arrays
 from judge.workbook.cell import ErrorValue
 
 NA, VALUE, NUM, DIV0 = (ErrorValue(code) for code in ("#N/A", "#VALUE!", "#NUM!", "#DIV/0!"))
@@ -425,3 +426,22 @@ def test_arrays_are_computed_value_by_value(formula: str, value: Scalar) -> None
 def test_other_arrays_are_left_to_engines(formula: str) -> None:
     with pytest.raises(UnsureError):
         computed(Conversion(formula, None, "", {(1, 1): 1.0}))
+
+
+@pytest.mark.parametrize(
+    ("formula", "tried"),
+    [
+        ("=SUMPRODUCT(A1:A3=1,B1:B3)", True),
+        ("=SUMPRODUCT(B1:B3,A1:A3>1)", True),
+        ("=SUMPRODUCT(--(A1:A3=1),B1:B3)", False),
+        ("=SUMPRODUCT(A1:A3,B1:B3)", False),
+        ("=1-SUMPRODUCT(A1:A3=1)", True),
+        ("=SUMPRODUCT((A1:A3=1)*SUMPRODUCT(B1:B3=1", True),
+        ('=TEXTJOIN({"-","/"},1,A1:A3)', True),
+        ('=TEXTJOIN("-",1,A1:A3)', False),
+    ],
+)
+def test_sums_of_comparisons_and_texts_with_several_separators_are_tried_here(
+    formula: str, tried: bool
+) -> None:
+    assert is_of_mixed_arrays(formula) is tried
