@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from judge.serve.boards.feedback import (
-    LEAST_GAIN,
+    MIN_GAIN,
     STEP,
     Rung,
     gold_bits,
@@ -118,7 +118,7 @@ class Contestant:
         if self._best is None:
             self._best = phase.submit(0, {}).score or 0.0
         base = next(
-            count for count in range(tasks) if (count + 1) / tasks + 1e-9 >= self._best + LEAST_GAIN
+            count for count in range(tasks) if (count + 1) / tasks + 1e-9 >= self._best + MIN_GAIN
         )
         if base > self.solved:
             return False  # nothing solved is left to climb with

@@ -45,8 +45,8 @@ from judge.workbook.address import cell_key
 from judge.workbook.cell import CellRange
 from judge.workbook.reader import open_workbook
 
-MOST_CELLS = 200
-MOST_CALLS = 16
+MAX_CELLS = 200
+MAX_CALLS = 16
 """How many calls of a reply are done."""
 
 Rows = list[list[Any]]
@@ -78,7 +78,7 @@ def answer_of(task: Task, number: int) -> Answer | None:
         areas, _ = ranges_of(gold, position)
     except judge.errors.JudgeError:
         return None
-    if sum(area.size for area in areas) > MOST_CELLS:
+    if sum(area.size for area in areas) > MAX_CELLS:
         return None
     parts = []
     for area in areas:
@@ -186,7 +186,7 @@ def calls_of(
                 for sheet, first, rows in answer.parts
                 for one in _cells(first, rows)
             ]  # fmt: skip
-            turns += [calls[at : at + MOST_CALLS] for at in range(0, len(calls), MOST_CALLS)]
+            turns += [calls[at : at + MAX_CALLS] for at in range(0, len(calls), MAX_CALLS)]
         else:
             return [[(names[0], {})], [("submit", {})]]
     return [*turns, [("submit", {})]]

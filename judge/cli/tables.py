@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MAX_FAILURES = 5
 _MAX_TURNS = 8
-_MAX_LOOKED_AT = 10_000
+_MAX_RESULTS_READ = 10_000
 _MAX_CAUSE_LENGTH = 160
 
 _STYLES = {
@@ -108,7 +108,7 @@ def _failures(run: ScoredRun) -> Iterator[str | Text]:
     )
     first = [
         result
-        for result in itertools.islice(run.results, _MAX_LOOKED_AT)
+        for result in itertools.islice(run.results, _MAX_RESULTS_READ)
         if result.verdict.is_scored and result.verdict is not Verdict.AC
     ][:_MAX_FAILURES]
     for failure in first:

@@ -405,10 +405,6 @@ class EpisodeFiles:
         """
         return self._screenshots.read(sha256, PNG)
 
-    def screenshot_path(self, sha256: str) -> Path:
-        """The file of a screenshot."""
-        return self._screenshots.path(sha256, PNG)
-
     def table(self, sha256: str) -> str | None:
         """A table; None if it is missing, or was changed.
 

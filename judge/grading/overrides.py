@@ -150,15 +150,6 @@ def override_verdict(
     return None if verdict is None else _manual(record, case["verdict"])
 
 
-def read_history(store: RunDirectory) -> list[OverrideRecord]:
-    """Every change that was ever made, in order, those that were taken back included.
-
-    Raises:
-        StoreError: a record is not of the form that :func:`override_verdict` writes.
-    """
-    return [_override(record) for record in store.read_records(OVERRIDES_FILE)]
-
-
 def _override(record: Mapping[str, object]) -> OverrideRecord:
     try:
         override = checked(record, OverrideRecord)

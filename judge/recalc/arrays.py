@@ -27,11 +27,11 @@ from judge.formulas.tree import (
 from judge.recalc.conversions import UnsureError
 from judge.recalc.criteria import Cells, Scalar, numbers_of
 from judge.recalc.dates_and_units import ADD_IN
-from judge.recalc.scalars import DIV0, LONGEST_TEXT, NA, VALUE, Evaluation, Function
+from judge.recalc.scalars import DIV0, MAX_TEXT_CHARS, NA, VALUE, Evaluation, Function
 from judge.workbook.address import MAX_COLUMN, MAX_ROW
 from judge.workbook.cell import ErrorValue
 
-MOST_VALUES = 200_000
+MAX_VALUES = 200_000
 """Most values of an array that is computed here."""
 
 COST = 20
@@ -168,7 +168,7 @@ def _each(
 ) -> Cells:
     """An array of what is computed of the values that arrays have at the same place."""
     rows, columns = max(part.rows for part in parts), max(part.columns for part in parts)
-    if rows * columns > MOST_VALUES:
+    if rows * columns > MAX_VALUES:
         raise UnsureError
     evaluation.values.spend(rows * columns * COST)
     found: dict[tuple[int, int], Scalar] = {}
@@ -310,7 +310,7 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
             if isinstance(argument, Reference)
             else array_of(evaluation, argument)
         )
-        if cells.size > MOST_VALUES:
+        if cells.size > MAX_VALUES:
             raise UnsureError
         for value in values_of(cells):
             if isinstance(value, ErrorValue):
@@ -322,7 +322,7 @@ def _textjoin(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
     separators = itertools.cycle([evaluation.text(value) for value in values_of(between)])
     pairs = zip(separators, texts[1:], strict=False)
     joined = "".join([*texts[:1], *itertools.chain.from_iterable(pairs)])
-    if len(joined) > LONGEST_TEXT:
+    if len(joined) > MAX_TEXT_CHARS:
         raise UnsureError
     return joined
 
@@ -400,7 +400,7 @@ def _one(cells: Cells) -> Scalar:
 
 
 def _filled(rows: int, columns: int, values: Sequence[Scalar]) -> Cells:
-    if rows * columns > MOST_VALUES:
+    if rows * columns > MAX_VALUES:
         raise UnsureError
     return _of_rows([values[row * columns : (row + 1) * columns] for row in range(rows)])
 
@@ -464,7 +464,7 @@ def _makearray(evaluation: Evaluation, arguments: Sequence[Node]) -> Cells:
         raise UnsureError
     call = _lambda(arguments[2], 2)
     places = itertools.product(range(1, rows + 1), range(1, columns + 1))
-    if rows * columns > MOST_VALUES:
+    if rows * columns > MAX_VALUES:
         raise UnsureError
     results = [_one(call(evaluation, [single(row), single(column)])) for row, column in places]
     return _filled(rows, columns, results)
@@ -478,7 +478,7 @@ def _numbers_of_cells(*, rows: bool) -> ArrayFunction:
             raise UnsureError
         _, top, left, bottom, right = arguments[0]
         first, last = (top, bottom) if rows else (left, right)
-        if (last > first and not evaluation.spreads) or last - first > MOST_VALUES:
+        if (last > first and not evaluation.spreads) or last - first > MAX_VALUES:
             raise UnsureError
         numbers = [*range(first, last + 1)]
         return _filled(len(numbers), 1, numbers) if rows else _filled(1, len(numbers), numbers)

@@ -19,7 +19,7 @@ Scalar = float | int | bool | str | ErrorValue | None
 
 _OPERATOR = re.compile(r"(<=|>=|<>|<|>|=)?(.*)", re.DOTALL)
 _ERRORS = frozenset(("#N/A", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!"))
-LONGEST_CRITERION = 255
+MAX_CRITERION_CHARS = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def criterion(value: Scalar) -> Criterion:
         return Criterion("=", 0)
     if not isinstance(value, str):
         return Criterion("=", value)
-    if len(value) > LONGEST_CRITERION:
+    if len(value) > MAX_CRITERION_CHARS:
         raise UnsureError
     match = _OPERATOR.fullmatch(value)
     if match is None:

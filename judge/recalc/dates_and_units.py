@@ -23,7 +23,7 @@ from judge.recalc.criteria import Scalar
 from judge.recalc.scalars import NUM, VALUE, Evaluation, Function, of_values
 from judge.workbook.cell import ErrorValue
 
-MOST_MONTHS = 12 * 8100
+MAX_MONTHS = 12 * 8100
 """More months than the calendar has."""
 
 FIRST_DAYS = 60
@@ -107,7 +107,7 @@ def _months_away(*, at_end: bool) -> Function:
                 return number
             numbers.append(math.trunc(number))
         start, months = numbers
-        if not 0 <= start <= LAST_SERIAL or abs(months) > MOST_MONTHS:
+        if not 0 <= start <= LAST_SERIAL or abs(months) > MAX_MONTHS:
             evaluation.converted = True
             return NUM
         year, month, day = day_parts(start)

@@ -25,7 +25,7 @@ from judge.recalc.conversions import (
 from judge.workbook.cell import ErrorValue
 
 MAX_SECTIONS = 4
-LONGEST_FORMAT = 255
+MAX_FORMAT_CHARS = 255
 
 _TOKEN = re.compile(
     r"""
@@ -80,7 +80,7 @@ def formatted(value: float | str, code: str) -> str | ErrorValue:
     Raises:
         UnsureError: the format is not documented, depends on the region, or shows no such value.
     """
-    if len(code) > LONGEST_FORMAT:
+    if len(code) > MAX_FORMAT_CHARS:
         raise UnsureError
     if _OPEN_QUOTE.search(_ESCAPED.sub("", code)):
         return ErrorValue("#VALUE!")

@@ -20,7 +20,7 @@ from judge.recalc.criteria import Cells, Scalar, fits
 from judge.recalc.scalars import NA, VALUE, Evaluation, Function, compared, rank
 from judge.workbook.cell import ErrorValue
 
-MOST_LOOKED_AT = 2_000
+MAX_CELLS_COMPARED = 2_000
 """Values among which one is searched; engines agree on large tables."""
 
 REF = ErrorValue("#REF!")
@@ -36,7 +36,7 @@ def _cells(evaluation: Evaluation, node: Node) -> Cells:
 
 def _line(cells: Cells) -> list[Scalar]:
     """The values of a row or a column."""
-    if (cells.rows > 1 and cells.columns > 1) or cells.size > MOST_LOOKED_AT:
+    if (cells.rows > 1 and cells.columns > 1) or cells.size > MAX_CELLS_COMPARED:
         raise UnsureError
     return [
         cells.values.get((at, 0) if cells.columns == 1 else (0, at)) for at in range(cells.size)
@@ -167,7 +167,7 @@ def _in_table(*, by_rows: bool) -> Function:
             evaluation.converted = True
             return VALUE if number < 1 else REF
         size = table.rows if by_rows else table.columns
-        if size > MOST_LOOKED_AT:
+        if size > MAX_CELLS_COMPARED:
             raise UnsureError
         line = [table.values.get((at, 0) if by_rows else (0, at)) for at in range(size)]
         evaluation.converted = evaluation.converted or any(isinstance(v, bool) for v in line)

@@ -45,10 +45,10 @@ FUNCTIONS = {
     **FUNCTIONS_OF_ARRAYS,
 }
 
-MOST_CELLS = 2_000_000
+MAX_CELLS = 2_000_000
 """Most cells that are read for one question."""
 
-MOST_COMPARED = 20_000_000
+MAX_COMPARED = 20_000_000
 """Most cells that functions compare and add up: all cells of a range of numbers, but of a range
 with a criterion, whose values are in order, only the cells that meet it."""
 
@@ -146,8 +146,8 @@ class OwnValues:
         on_mac = "macintosh" in (workbook.facts.application or "").casefold()
         self.date_1904 = workbook.date_1904
         self.charset = "mac_roman" if on_mac else "cp1252"
-        self.cells_left = MOST_CELLS
-        self.compared_left = MOST_COMPARED
+        self.cells_left = MAX_CELLS
+        self.compared_left = MAX_COMPARED
 
     def converted(self, ref: CellRef, cell: Cell) -> Scalar:
         """The value of a formula cell that a conversion decides.

@@ -36,7 +36,7 @@ from judge.workbook.number_formats import is_date_format
 
 VALUE, NUM, DIV0, NA = (ErrorValue(code) for code in ("#VALUE!", "#NUM!", "#DIV/0!", "#N/A"))
 
-LONGEST_TEXT = 32_767
+MAX_TEXT_CHARS = 32_767
 
 
 class Values(Protocol):
@@ -170,7 +170,7 @@ class Evaluation:
 
     def _joined(self, operands: Sequence[Scalar]) -> str:
         joined = "".join(map(self.text, operands))
-        if len(joined) > LONGEST_TEXT:
+        if len(joined) > MAX_TEXT_CHARS:
             raise UnsureError
         return joined
 
@@ -460,7 +460,7 @@ def _ifna(evaluation: Evaluation, arguments: Sequence[Node]) -> Scalar:
 
 def _concatenate(evaluation: Evaluation, *values: Scalar) -> Scalar:
     joined = "".join(map(evaluation.text, values))
-    if len(joined) > LONGEST_TEXT:
+    if len(joined) > MAX_TEXT_CHARS:
         raise UnsureError
     return joined
 

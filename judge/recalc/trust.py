@@ -79,7 +79,7 @@ class Record:
 
 _NO_RECORD = Record(0, 0)
 
-_MOST_KEPT = 50_000
+_MAX_KEPT = 50_000
 """Chances of whole formulas that are kept."""
 
 Records = Mapping[str, Mapping[str, Record]]
@@ -134,7 +134,7 @@ class TrustTable:
         chance = self._least.get(key)
         if chance is None:
             chance = min(self._chance(engine, call, is_error) for call in key[1])
-            if len(self._least) >= _MOST_KEPT:
+            if len(self._least) >= _MAX_KEPT:
                 self._least.clear()
             self._least[key] = chance
         return chance

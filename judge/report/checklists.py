@@ -22,7 +22,7 @@ JUDGES = {
 }
 """Who judges an item -> the word for it in a line."""
 
-_LONGEST_VALUE = 200
+_MAX_VALUE_CHARS = 200
 
 
 class ItemGroup(TypedDict):
@@ -233,7 +233,7 @@ def item_lines(item: ItemRecord) -> Iterator[str]:
 
 def _short(value: object) -> str:
     text = in_words(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return text if len(text) <= _MAX_VALUE_CHARS else f"{text[: _MAX_VALUE_CHARS - 1]}…"
 
 
 # -- pages -----------------------------------------------------------------------------------------

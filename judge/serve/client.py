@@ -25,7 +25,7 @@ TOKEN_VARIABLE = "JUDGE_TOKEN"  # noqa: S105  a name
 _TRIES = 8
 _TIMEOUT_S = 90.0
 _WAIT_S = 30
-_MOST_PAUSE_S = 60.0
+_MAX_PAUSE_S = 60.0
 _TYPES = {".jsonl": "application/x-ndjson", ".zip": "application/zip", ".py": "text/x-python"}
 _FINISHED = frozenset({"done", "failed", "cancelled"})
 
@@ -172,7 +172,7 @@ class Client:
 
     def _ask(self, method: str, path: str, **request: Any) -> httpx.Response:
         for attempt in range(_TRIES):
-            pause = min(_MOST_PAUSE_S, 0.5 * 2**attempt)
+            pause = min(_MAX_PAUSE_S, 0.5 * 2**attempt)
             try:
                 answer = self._client.request(method, self._url + path, **request)
             except httpx.TransportError as error:
@@ -191,7 +191,7 @@ class Client:
             if problem.get("type", "").endswith("/quota-exceeded"):
                 break
             self._notice(problem.get("detail") or problem.get("title") or "the server is busy")
-            self._sleep(min(_MOST_PAUSE_S, float(after)) if after.isdecimal() else pause)
+            self._sleep(min(_MAX_PAUSE_S, float(after)) if after.isdecimal() else pause)
         if answer.is_success or answer.status_code == httpx.codes.NOT_MODIFIED:
             return answer
         raise _refused(answer)

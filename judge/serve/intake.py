@@ -67,7 +67,7 @@ MAX_UNPACKED_BYTES = 2 << 30
 MAX_MEMBERS = 20_000
 _NESTED = (".zip", ".gz", ".bz2", ".xz", ".7z", ".rar", ".tar", ".tgz")
 _SHOWN = 2_000
-_MOST_ERRORS = 20
+_MAX_ERRORS = 20
 
 LINES = "application/x-ndjson"
 PROGRAM = "text/x-python"
@@ -249,7 +249,7 @@ def _telling(path: Path) -> Iterator[None]:
         for place in (str(path), str(path.resolve()), str(path.parent)):
             text = text.replace(place, "the submission")
         hint = "" if error.hint is None else f" ({error.hint})"
-        lines = re.findall(r"\bline (\d{1,6})\b:? ?([^\n]*)", text)[:_MOST_ERRORS]
+        lines = re.findall(r"\bline (\d{1,6})\b:? ?([^\n]*)", text)[:_MAX_ERRORS]
         errors = [{"line": int(line), "detail": detail[:300]} for line, detail in lines]
         raise Problem("invalid", (text + hint)[:_SHOWN], errors) from error
 

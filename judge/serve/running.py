@@ -47,7 +47,7 @@ without one."""
 
 _CHORE_S = 1.0
 _CHORE_ANYWAY_S = 5.0
-_PAUSES, _MOST_PAUSE_S = 19, 10.0  # after a chore, so many times the processor time that it took
+_PAUSES, _MAX_PAUSE_S = 19, 10.0  # after a chore, so many times the processor time that it took
 _STOP_S = 25
 _OPERATOR = "operator"
 
@@ -377,7 +377,7 @@ def _do_chores(server: Server, ended: threading.Event, names: Iterable[str] = CH
                 print_label("warning:", "yellow", error.message)
             except Exception:  # noqa: BLE001  a full disk must not end the server
                 print_label("error:", "red", f"{chore.__name__}: {traceback.format_exc()}")
-            pause = min(_MOST_PAUSE_S, _PAUSES * (time.thread_time() - began))
+            pause = min(_MAX_PAUSE_S, _PAUSES * (time.thread_time() - began))
             due[chore] = time.monotonic() + pause
 
 

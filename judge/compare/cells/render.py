@@ -14,8 +14,8 @@ from judge.core.records.cases import CaseComparison, DifferenceRecord, SheetValu
 from judge.workbook.address import Window, cell_name
 from judge.workbook.cell import CellRange, CellValue, ComputedValues, ErrorValue
 
-_WIDEST_VALUE = 32
-_WIDEST_FORMULA = 60
+_MAX_VALUE_CHARS = 32
+_MAX_FORMULA_CHARS = 60
 _AHEAD = 8  # characters that are shown before the first one that differs
 
 _TITLES = ("cell", "expected", "found")
@@ -79,7 +79,7 @@ def is_uncomputed(difference: Mapping[str, Any]) -> bool:
     return difference["kind"] == DifferenceClass.NOT_CALCULATED and difference["actual"] is None
 
 
-def shown(value: object, start: int = 0, *, width: int | None = _WIDEST_VALUE) -> str:
+def shown(value: object, start: int = 0, *, width: int | None = _MAX_VALUE_CHARS) -> str:
     """A value in JSON form, written for people: strings have quotes, dates do not.
 
     Args:
@@ -119,7 +119,7 @@ def _remark(difference: Mapping[str, Any]) -> str:
     formulas = [difference.get(name) for name in ("actual_formula", "expected_formula")]
     for formula, words in zip(formulas, ("from", "gold from"), strict=True):
         if formula:
-            parts.append(f"{words} {_cut(' '.join(str(formula).split()), _WIDEST_FORMULA)}")
+            parts.append(f"{words} {_cut(' '.join(str(formula).split()), _MAX_FORMULA_CHARS)}")
     return "; ".join(parts)
 
 

@@ -30,7 +30,7 @@ REPLY = "reply.json"
 """The file of a folder that holds the typed reply, where a reply comes with files."""
 
 WORKBOOK_SUFFIXES = (".xlsx", ".xlsm", ".xltx", ".xltm")
-MOST_STEPS = 3 * MAX_STEPS
+MAX_STEPS_OF_A_CHECKLIST = 3 * MAX_STEPS
 """The most matching steps that all patterns of a list together may take on one answer."""
 _MAX_REPLY_CHARS = 5_000_000
 _MAX_DEPTH = 200
@@ -161,7 +161,7 @@ class Workspace:
         self.golds: Mapping[str, bytes] = golds or {}
         self.compute = compute
         self.origin = answer.origin
-        self.steps = Steps(MOST_STEPS)
+        self.steps = Steps(MAX_STEPS_OF_A_CHECKLIST)
         self._typed = answer.text
         self._main = main
         self._open: dict[str, OpenBook | WorkbookError] = {}

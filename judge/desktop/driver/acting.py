@@ -17,9 +17,9 @@ from typing import Any
 
 from judge.desktop.driver.processes import BrokenError, Processes, stand_apart
 
-MOST_EVENTS = 1_000
-MOST_PRINTED = 10_000
-_MOST_SAID_BYTES = 4 << 20
+MAX_EVENTS = 1_000
+MAX_PRINTED = 10_000
+_MAX_SAID_BYTES = 4 << 20
 _READY_S = 30.0
 _MODULES = (
     "judge.desktop.driver.calls",
@@ -182,7 +182,7 @@ class _Hearing:
 
     def shown(self) -> str:
         """What was printed, its beginning."""
-        return self._printed[:MOST_PRINTED].decode("utf-8", "replace")
+        return self._printed[:MAX_PRINTED].decode("utf-8", "replace")
 
     def until(self, wanted: str, deadline: float) -> bool:
         """Listens until it is ready, or has said its end; False if neither in time."""
@@ -217,12 +217,12 @@ class _Hearing:
                 self._open.discard(descriptor)
             elif descriptor == self._actor.said:
                 self._said(chunk)
-            elif len(self._printed) < MOST_PRINTED:
+            elif len(self._printed) < MAX_PRINTED:
                 self._printed += chunk
 
     def _said(self, chunk: bytes) -> None:
         self._said_bytes += len(chunk)
-        if self._said_bytes > _MOST_SAID_BYTES:
+        if self._said_bytes > _MAX_SAID_BYTES:
             self.end = {"error": "the action reported more than there can be"}
             return
         *lines, self._line = (self._line + chunk).split(b"\n")
@@ -240,7 +240,7 @@ class _Hearing:
         if isinstance(said.get("end"), dict):
             self.end = said["end"]
         event = said.get("event")
-        if isinstance(event, list) and len(event) == 4 and len(self.events) < MOST_EVENTS:
+        if isinstance(event, list) and len(event) == 4 and len(self.events) < MAX_EVENTS:
             kind, x, y, detail = event
             if isinstance(x, int) and isinstance(y, int) and isinstance(detail, str):
                 self.events.append([str(kind)[:20], x, y, detail[:2_000]])

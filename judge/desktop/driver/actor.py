@@ -26,9 +26,9 @@ HOLD_S = 0.05
 NAME = "<action>"
 _ERROR_CHARS = 4_000
 _EVENT_CHARS = 2_000
-_MOST_MEMORY_BYTES = 640 << 20
-_MOST_PROCESSES = 320
-_MOST_FILE_BYTES = 128 << 20
+_MAX_MEMORY_BYTES = 640 << 20
+_MAX_PROCESSES = 320
+_MAX_FILE_BYTES = 128 << 20
 
 
 class Reporter:
@@ -77,9 +77,9 @@ def main(corrections: list[str]) -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)  # standard error is where printed text goes
     for kind, most in (
-        (resource.RLIMIT_AS, _MOST_MEMORY_BYTES),
-        (resource.RLIMIT_NPROC, _MOST_PROCESSES),
-        (resource.RLIMIT_FSIZE, _MOST_FILE_BYTES),
+        (resource.RLIMIT_AS, _MAX_MEMORY_BYTES),
+        (resource.RLIMIT_NPROC, _MAX_PROCESSES),
+        (resource.RLIMIT_FSIZE, _MAX_FILE_BYTES),
         (resource.RLIMIT_CORE, 0),
     ):
         with contextlib.suppress(OSError, ValueError):

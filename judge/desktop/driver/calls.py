@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_CLICKS = 3
-MOST_SCROLL = 1_000
-MOST_TEXT = 20_000
-MOST_KEYS = 8
-MOST_PIXELS = 32_767
+MAX_CLICKS = 3
+MAX_SCROLL = 1_000
+MAX_TEXT = 20_000
+MAX_KEYS = 8
+MAX_PIXELS = 32_767
 """What X counts to."""
 MOVE_S = 0.3
 DRAG_S = 1.0
@@ -114,7 +114,7 @@ def _place(kind: str, given: Mapping[str, Any], *, optional: bool) -> dict[str, 
         value = given.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise NoActionError(f"{kind} needs numbers for x and y, not {_shown(value)}")
-        if not math.isfinite(value) or abs(value) > MOST_PIXELS:
+        if not math.isfinite(value) or abs(value) > MAX_PIXELS:
             raise NoActionError(f"{kind}: {name} is out of reach: {_shown(value)}")
         found[name] = round(value)
     return found
@@ -156,7 +156,7 @@ def _click(kind: str, given: Mapping[str, Any]) -> tuple[Call, ...]:
     button = "right" if kind == "RIGHT_CLICK" else _button(kind, given)
     clicks = 2 if kind == "DOUBLE_CLICK" else 1
     if given.get("num_clicks") is not None:
-        clicks = _whole(kind, given, "num_clicks", MOST_CLICKS)
+        clicks = _whole(kind, given, "num_clicks", MAX_CLICKS)
         if clicks < 1:
             raise NoActionError(f"{kind}: num_clicks is 1, 2 or 3, not {clicks}")
     return (Call("click", (), {**place, "button": button, "clicks": clicks}),)
@@ -176,7 +176,7 @@ def _scroll(kind: str, given: Mapping[str, Any]) -> tuple[Call, ...]:
     calls = []
     for name, function in (("clicks", "scroll"), ("dx", "hscroll"), ("dy", "vscroll")):
         if given.get(name) is not None:
-            calls.append(Call(function, (_whole(kind, given, name, MOST_SCROLL),)))
+            calls.append(Call(function, (_whole(kind, given, name, MAX_SCROLL),)))
     if not calls:
         raise NoActionError("SCROLL needs clicks, or dx and dy")
     return tuple(calls)
@@ -186,8 +186,8 @@ def _type(kind: str, given: Mapping[str, Any]) -> tuple[Call, ...]:
     text = given.get("text")
     if not isinstance(text, str):
         raise NoActionError(f"{kind}: text must be a string, not {_shown(text)}")
-    if len(text) > MOST_TEXT:
-        raise NoActionError(f"{kind}: text has at most {MOST_TEXT} characters, not {len(text)}")
+    if len(text) > MAX_TEXT:
+        raise NoActionError(f"{kind}: text has at most {MAX_TEXT} characters, not {len(text)}")
     return (Call("typewrite", (text,)),)
 
 
@@ -198,8 +198,8 @@ def _press(kind: str, given: Mapping[str, Any]) -> tuple[Call, ...]:
 
 def _hotkey(kind: str, given: Mapping[str, Any]) -> tuple[Call, ...]:
     keys = given.get("keys")
-    if not isinstance(keys, list) or not 0 < len(keys) <= MOST_KEYS:
-        raise NoActionError(f"{kind}: keys must be a list of 1 to {MOST_KEYS} keys")
+    if not isinstance(keys, list) or not 0 < len(keys) <= MAX_KEYS:
+        raise NoActionError(f"{kind}: keys must be a list of 1 to {MAX_KEYS} keys")
     return (Call("hotkey", tuple(_key(kind, key) for key in keys)),)
 
 

@@ -18,15 +18,15 @@ from judge.desktop.driver.nodes import Box
 
 SCREEN = 0
 """Places are those on the screen."""
-MOST_CELLS = 10_000
+MAX_CELLS = 10_000
 """Cells of a sheet that are read; at a zoom of 20 %, there are more than twice as many."""
-_MOST_LOOKS = 200
+_MAX_LOOKS = 200
 """Far more than it takes to find rows that are one pixel high, between coarse looks."""
-_MOST_PIXELS = 1 << 15
+_MAX_PIXELS = 1 << 15
 """No screen is larger."""
 _ROW_STEP = 8
 _COLUMN_STEP = 24
-_MOST_WALKED = 500
+_MAX_WALKED = 500
 """So many rows or columns the published walk looks for the first cell on the screen."""
 _AT_ONCE = 64
 
@@ -88,8 +88,8 @@ class Sheet:
         self._bus = bus
         self._table = table
         self._left, self._top = window[0], window[1]
-        self._right = window[0] + min(window[2], _MOST_PIXELS)
-        self._bottom = window[1] + min(window[3], _MOST_PIXELS)
+        self._right = window[0] + min(window[2], _MAX_PIXELS)
+        self._bottom = window[1] + min(window[3], _MAX_PIXELS)
         columns = bus.ask([Question.about(table, "Table", "NColumns")])[0]
         self.columns = columns if isinstance(columns, int) and columns > 0 else 16_384
         self._known: dict[Ref, tuple[int, int, Box]] = {}
@@ -99,7 +99,7 @@ class Sheet:
         """The cells on the screen, row by row; of very many, those of the first rows."""
         rows = self._rows()
         columns = self._columns(rows) if rows else []
-        rows = rows[: MOST_CELLS // max(1, len(columns))]
+        rows = rows[: MAX_CELLS // max(1, len(columns))]
         wanted = [(row, column) for row in rows for column in columns]
         refs = self._bus.ask(
             Question(
@@ -221,7 +221,7 @@ def _bands(probe: Callable[[list[int]], list[Band]], first: int, end: int, step:
     found: dict[int, Band] = {}
     looked: set[int] = set()
     places = list(range(first, end, step))
-    for _ in range(_MOST_LOOKS):
+    for _ in range(_MAX_LOOKS):
         if not places:
             break
         looked.update(places)
@@ -250,12 +250,12 @@ def walked_cells(bus: Bus, table: Ref) -> Iterator[Cell]:
                 if first is None:
                     first = number
                 shown.append((number, ref))
-            elif first is not None or number >= _MOST_WALKED:
+            elif first is not None or number >= _MAX_WALKED:
                 break
         boxes = bus.ask(extents_of(ref) for _, ref in shown)
         for (number, ref), box in zip(shown, boxes, strict=True):
             yield Cell(ref, address(row, number), tuple(box) if box else (0, 0, 0, 0))
-        if (first is not None and not shown) or (first is None and row >= _MOST_WALKED):
+        if (first is not None and not shown) or (first is None and row >= _MAX_WALKED):
             return
         if shown:
             at_once = min(len(shown) + 1, _AT_ONCE)  # the next row ends where this one does

@@ -21,7 +21,7 @@ from judge.desktop.driver.processes import BrokenError, Processes
 from judge.sandbox.warden import files
 
 SETTLE_S = 6.0
-_LEAST_LOOKS = 4  # on a busy machine, one reading may take seconds
+_MIN_LOOKS = 4  # on a busy machine, one reading may take seconds
 _BETWEEN_S = 0.15
 _START_S = 90.0
 _PART_S = 20.0
@@ -31,7 +31,7 @@ _SAVED_S = 40.0
 _UNCHANGED_S = 1.5
 _LOOK_S = 0.05
 _HOLD_S = 0.05
-_MOST_FILE_BYTES = 64 << 20
+_MAX_FILE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Desk:
             files.place(path, content)
         self._opened, self._collected = opened, collected
         self._saved = opened if collected.endswith("/") else collected
-        _, _, self._before = files.collect(collected, _MOST_FILE_BYTES)
+        _, _, self._before = files.collect(collected, _MAX_FILE_BYTES)
         settings.write_profile(dialogs="dialogs" not in self._corrections)
         self._start_screen()
         self._start_buses()
@@ -286,7 +286,7 @@ class Desk:
             if shown == last:
                 self._settled = _Seen(view, nodes, seconds) if view == self._view() else None
                 return True
-            if looks >= _LEAST_LOOKS and time.monotonic() > end:
+            if looks >= _MIN_LOOKS and time.monotonic() > end:
                 break
             last = shown
             time.sleep(_BETWEEN_S)
@@ -380,7 +380,7 @@ class Desk:
 
     def collect(self) -> tuple[str, bool, bytes | None]:
         """The file or folder as it is: its status, whether it changed, its bytes."""
-        status, _, content = files.collect(self._collected, _MOST_FILE_BYTES)
+        status, _, content = files.collect(self._collected, _MAX_FILE_BYTES)
         return status, content is not None and content != self._before, content
 
     def memory_bytes(self) -> int:

@@ -18,12 +18,12 @@ from judge.desktop.driver.permitted import (
     EASINGS,
     FUNCTIONS,
     LIST_METHODS,
-    MOST_BITS,
-    MOST_CHARS,
-    MOST_EXPONENT,
-    MOST_ITEMS,
-    MOST_SLEEP_S,
-    MOST_STEPS,
+    MAX_BITS,
+    MAX_CHARS,
+    MAX_EXPONENT,
+    MAX_ITEMS,
+    MAX_SLEEP_S,
+    MAX_STEPS,
     MOUSE,
     PARAMETERS,
     POINT_FIELDS,
@@ -88,8 +88,8 @@ class Values:
         """Counts a step, of which there is a largest number."""
         self.line = getattr(node, "lineno", self.line)
         self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise FailedError(f"line {self.line}: more than {MOST_STEPS} steps")
+        if self._steps > MAX_STEPS:
+            raise FailedError(f"line {self.line}: more than {MAX_STEPS} steps")
 
     def assign(self, target: ast.expr, value: Any) -> None:
         """Gives a value to a name, an item or a setting."""
@@ -245,11 +245,11 @@ class Values:
         if isinstance(symbol, ast.Mult):
             for one, other in ((left, right), (right, left)):
                 if isinstance(one, str | list | tuple) and isinstance(other, int):
-                    most = MOST_CHARS if isinstance(one, str) else MOST_ITEMS
+                    most = MAX_CHARS if isinstance(one, str) else MAX_ITEMS
                     if len(one) * max(other, 0) > most:
                         raise ValueError("too long")
         if isinstance(symbol, ast.Pow) and not (
-            isinstance(right, int | float) and abs(right) <= MOST_EXPONENT
+            isinstance(right, int | float) and abs(right) <= MAX_EXPONENT
         ):
             raise ValueError("the exponent is too large")
         return self._bounded(_BINARY[type(symbol)](left, right))
@@ -291,7 +291,7 @@ class Values:
     def _member(self, module: str, name: str, given: list[Any], options: Mapping[str, Any]) -> Any:
         if name == "sleep":
             seconds = float(given[0] if given else options.get("seconds", 0.0))
-            self._sleep(max(0.0, min(seconds, MOST_SLEEP_S)))
+            self._sleep(max(0.0, min(seconds, MAX_SLEEP_S)))
             return None
         if module != "pyautogui" or name not in FUNCTIONS:
             raise TypeError(f"{module}.{name} is not a function that is known here")
@@ -325,7 +325,7 @@ class Values:
     def _built_in(self, name: str, given: list[Any], options: Mapping[str, Any]) -> Any:
         if name == "print":
             text = str(options.get("sep", " ")).join(str(self._plain(each)) for each in given)
-            self._show(text[:MOST_CHARS])
+            self._show(text[:MAX_CHARS])
             return None
         known = {"sorted": {"reverse"}, "min": {"default"}, "max": {"default"}, "sum": {"start"}}
         if set(options) - known.get(name, set()) - ({"start"} if name == "enumerate" else set()):
@@ -346,7 +346,7 @@ class Values:
         if name not in known or options:
             raise TypeError(f"{type(holder).__name__} has no {name}() here")
         longest = max(len(each) if isinstance(each, str) else 0 for each in [*given, ""])
-        if name == "replace" and len(holder) * longest > MOST_CHARS * 10:
+        if name == "replace" and len(holder) * longest > MAX_CHARS * 10:
             raise ValueError("too long")
         if name == "join":
             given = [[str(self._plain(each)) for each in self.items(given[0])]] if given else []
@@ -370,11 +370,11 @@ class Values:
         raise TypeError(f"a value of type {type(value).__name__} has no items")
 
     def _bounded(self, value: Any) -> Any:
-        if isinstance(value, str) and len(value) > MOST_CHARS:
+        if isinstance(value, str) and len(value) > MAX_CHARS:
             raise ValueError("the text is too long")
-        if isinstance(value, list | tuple | dict | range) and len(value) > MOST_ITEMS:
+        if isinstance(value, list | tuple | dict | range) and len(value) > MAX_ITEMS:
             raise ValueError("too many items")
-        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        if isinstance(value, int) and value.bit_length() > MAX_BITS:
             raise ValueError("the number is too long")
         if isinstance(value, complex):
             raise TypeError("complex numbers are not known here")

@@ -10,7 +10,7 @@ from Xlib.ext import xtest
 
 from judge.desktop.driver.keys import Keyboard
 
-_MOST_CLICKS = 50
+_MAX_CLICKS = 50
 _BUTTONS = {"left": 1, "middle": 2, "right": 3}
 _WHEEL_UP, _WHEEL_DOWN = 4, 5
 _SYMBOLS = {
@@ -61,7 +61,7 @@ class Hands:
     def _with_mouse(self, kind: str, detail: str) -> None:
         if kind == "scroll":
             try:
-                clicks = max(-_MOST_CLICKS, min(round(float(detail)), _MOST_CLICKS))
+                clicks = max(-_MAX_CLICKS, min(round(float(detail)), _MAX_CLICKS))
             except (ValueError, OverflowError):
                 return
             for _ in range(abs(clicks)):

@@ -8,7 +8,7 @@ from PIL import Image, ImageChops, ImageDraw, ImageFont
 
 from judge.desktop.driver.nodes import CELL, Box, Node, address_of, unused_cells
 
-MOST_MARKS = 2_000
+MAX_MARKS = 2_000
 _SIZE = 11
 _BEGINNING = 24
 """So many pixels of the content of a box are its beginning, which says most of it."""
@@ -49,7 +49,7 @@ def draw_marks(picture: Image.Image, nodes: Sequence[Node]) -> dict[int, int]:
             continue
         boxes.append(box)
         marks[len(boxes)] = place
-        if len(marks) == MOST_MARKS:
+        if len(marks) == MAX_MARKS:
             break
     draw = ImageDraw.Draw(picture)
     for box in boxes:

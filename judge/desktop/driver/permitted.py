@@ -11,14 +11,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-MOST_STEPS = 50_000
-MOST_ITEMS = 10_000
-MOST_CHARS = 100_000
-MOST_CODE_CHARS = 50_000
-MOST_NESTED = 60
-MOST_BITS = 256
-MOST_EXPONENT = 64
-MOST_SLEEP_S = 60.0
+MAX_STEPS = 50_000
+MAX_ITEMS = 10_000
+MAX_CHARS = 100_000
+MAX_CODE_CHARS = 50_000
+MAX_NESTED = 60
+MAX_BITS = 256
+MAX_EXPONENT = 64
+MAX_SLEEP_S = 60.0
 
 EASINGS = """
     linear easeInQuad easeOutQuad easeInOutQuad easeInCubic easeOutCubic easeInOutCubic easeInQuart
@@ -93,8 +93,8 @@ def parse(code: str) -> ast.Module:
         RefusedError: it is too long, or something in it is not permitted.
         FailedError: it is not Python.
     """
-    if len(code) > MOST_CODE_CHARS:
-        raise RefusedError(f"the code has more than {MOST_CODE_CHARS} characters")
+    if len(code) > MAX_CODE_CHARS:
+        raise RefusedError(f"the code has more than {MAX_CODE_CHARS} characters")
     try:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -125,7 +125,7 @@ class _Checker(ast.NodeVisitor):
     def visit(self, node: ast.AST) -> None:
         """Checks a node and those below it."""
         self._depth += 1
-        if self._depth > MOST_NESTED:
+        if self._depth > MAX_NESTED:
             raise RefusedError("expressions are nested too deeply")
         special = getattr(self, f"visit_{type(node).__name__}", None)
         if special is not None:
@@ -146,7 +146,7 @@ class _Checker(ast.NodeVisitor):
         """Plain values."""
         if node.value is not None and not isinstance(node.value, bool | int | float | str):
             raise self._refused(node, f"a value of type {type(node.value).__name__}")
-        if isinstance(node.value, int) and node.value.bit_length() > MOST_BITS:
+        if isinstance(node.value, int) and node.value.bit_length() > MAX_BITS:
             raise self._refused(node, "a number as long as this")
 
     def visit_Name(self, node: ast.Name) -> None:

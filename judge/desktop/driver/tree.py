@@ -17,12 +17,12 @@ from judge.desktop.driver.bus import NOTHING, ROOT, Bus, Question, Ref
 from judge.desktop.driver.cells import Sheet, extents_of, walked_cells
 from judge.desktop.driver.nodes import Box, Node, Window, mark_cursor, plain_title, state_names
 
-MOST_NODES = 20_000
-_MOST_READINGS = 3
-_MOST_CHILDREN = 1_024
-_MOST_DEPTH = 50
-_MOST_KNOWN = 100_000
-_MOST_CHARS = 2_000
+MAX_NODES = 20_000
+_MAX_READINGS = 3
+_MAX_CHILDREN = 1_024
+_MAX_DEPTH = 50
+_MAX_KNOWN = 100_000
+_MAX_CHARS = 2_000
 _VALUED = frozenset(["slider", "spin-button", "progress-bar", "level-bar"])
 _HOLDERS = frozenset(["frame", "dialog", "root-pane", "document-spreadsheet", "window", "alert"])
 _ICON_VIEWS = frozenset(["icon-view", "layered-pane", "list"])
@@ -99,7 +99,7 @@ class Reader:
         Raises:
             BrokenError: nobody answers.
         """
-        for _ in range(_MOST_READINGS):
+        for _ in range(_MAX_READINGS):
             nodes = self._read(*look())
             if not self._moved:
                 break
@@ -107,9 +107,9 @@ class Reader:
 
     def _read(self, windows: list[Window], active: int) -> list[Node]:
         desktop = _Seen(ROOT, Node("desktop-frame", "main"), [])
-        applications = self._children([(ROOT, _MOST_CHILDREN)])[0]
+        applications = self._children([(ROOT, _MAX_CHILDREN)])[0]
         names = self._bus.ask(Question.about(ref, "Accessible", "Name") for ref in applications)
-        frames = self._children([(ref, _MOST_CHILDREN) for ref in applications])
+        frames = self._children([(ref, _MAX_CHILDREN) for ref in applications])
         self._count = 1
         self._origins, self._moved = [], False
         level: list[tuple[_Seen, _Seen]] = []
@@ -118,8 +118,8 @@ class Reader:
             desktop.children.append(application)
             application.children = self._ranked(below, windows, active)
             level += [(each, application) for each in application.children]
-        for _ in range(_MOST_DEPTH):
-            if not level or self._count > MOST_NODES:
+        for _ in range(_MAX_DEPTH):
+            if not level or self._count > MAX_NODES:
                 break
             level = self._level(level)
         again = self._bus.ask(extents_of(ref) for ref, _ in self._origins)
@@ -171,7 +171,7 @@ class Reader:
         for seen, refs in zip(entered, found, strict=True):
             box = seen.box if seen.gtk else seen.gtk_box
             shift = (0, 0) if seen.gtk else seen.shift
-            for ref in refs[: max(0, MOST_NODES - self._count - len(following))]:
+            for ref in refs[: max(0, MAX_NODES - self._count - len(following))]:
                 below = _Seen(ref, Node("", ""), seen.above, seen.window, shift, box)
                 seen.children.append(below)
                 following.append((below, seen))
@@ -207,8 +207,8 @@ class Reader:
                 continue  # it has just gone
             node = seen.node
             node.role, seen.gtk, seen.offers = kind.role, kind.gtk, kind.offers
-            node.name, node.states = (name or "")[:_MOST_CHARS], state_names(bits)
-            seen.count = min(count or 0, _MOST_CHILDREN)
+            node.name, node.states = (name or "")[:_MAX_CHARS], state_names(bits)
+            seen.count = min(count or 0, _MAX_CHILDREN)
             node.image = "Image" in seen.offers
             if node.role == "frame" and "titles" in self._corrections:
                 node.name = plain_title(node.name)
@@ -217,7 +217,7 @@ class Reader:
 
     def _learn(self, refs: list[Ref]) -> None:
         """What never changes about an object: its path is never given to another."""
-        if len(self._known) > _MOST_KNOWN:
+        if len(self._known) > _MAX_KNOWN:
             self._known.clear()
         answers = self._bus.ask(
             each
@@ -232,7 +232,7 @@ class Reader:
             role, attributes, offers = answers[3 * number : 3 * number + 3]
             if role is not None and offers is not None:
                 self._known[ref] = _Kind(
-                    role[:_MOST_CHARS].strip().replace(" ", "-") or "unknown",
+                    role[:_MAX_CHARS].strip().replace(" ", "-") or "unknown",
                     (attributes or {}).get("toolkit") == "gtk",
                     frozenset(each.rpartition(".")[2] for each in offers),
                 )
@@ -296,7 +296,7 @@ class Reader:
             Question.about(seen.ref, "Accessible", "Description") for seen in pictures
         )
         for seen, hint in zip(pictures, hints, strict=True):
-            seen.node.hint = str(hint or "")[:_MOST_CHARS]
+            seen.node.hint = str(hint or "")[:_MAX_CHARS]
         valued = [seen for seen, _ in level if "Value" in seen.offers and seen.node.role in _VALUED]
         values = self._bus.ask(Question.about(seen.ref, "Value", "CurrentValue") for seen in valued)
         for seen, value in zip(valued, values, strict=True):
@@ -305,13 +305,13 @@ class Reader:
 
     def _texts(self, refs: list[Ref]) -> list[str]:
         answers = self._bus.ask(Question(ref, "Text", "GetText", "ii", (0, -1)) for ref in refs)
-        return [str(text or "")[:_MOST_CHARS].translate(_REPLACED) for text in answers]
+        return [str(text or "")[:_MAX_CHARS].translate(_REPLACED) for text in answers]
 
     def _children(self, wanted: list[tuple[Ref, int]]) -> list[list[Ref]]:
         """What is below each of some objects; of those with very many, the first ones."""
         answers = self._bus.ask(
             Question(ref, "Accessible", "GetChildren")
-            if count < _MOST_CHILDREN or ref == ROOT or ref[1].endswith("/root")
+            if count < _MAX_CHILDREN or ref == ROOT or ref[1].endswith("/root")
             else Question(ref, "Accessible", "GetInterfaces")
             for ref, count in wanted
         )
@@ -324,7 +324,7 @@ class Reader:
                     for number in range(count)
                 )
             there = [each for each in refs if each is not None and each[1] != NOTHING]
-            found.append(there[:_MOST_CHILDREN])
+            found.append(there[:_MAX_CHILDREN])
         return found
 
     # menus
@@ -393,7 +393,7 @@ class Reader:
         cells = []
         for cell in walked_cells(self._bus, table.ref):
             cells.append(cell)
-            if self._count + len(cells) > MOST_NODES:
+            if self._count + len(cells) > MAX_NODES:
                 break
         texts = self._texts([cell.ref for cell in cells])
         states = self._bus.ask(Question(cell.ref, "Accessible", "GetState") for cell in cells)

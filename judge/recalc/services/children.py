@@ -181,12 +181,12 @@ def keep_only(*descriptors: int) -> None:
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     below = 3
-    for descriptor in (*sorted(descriptors), MOST_DESCRIPTORS):
+    for descriptor in (*sorted(descriptors), MAX_DESCRIPTORS):
         os.closerange(below, descriptor)
         below = descriptor + 1
 
 
-MOST_DESCRIPTORS = 256
+MAX_DESCRIPTORS = 256
 
 
 def next_frame(descriptor: int, watch: Stopwatch) -> bytes | None:

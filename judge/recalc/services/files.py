@@ -15,10 +15,10 @@ from typing import Any
 
 from judge.recalc.services.common import Answer, CannotComputeError
 
-MOST_ROWS = 200_000
-MOST_CHARS = 32 << 20
-MOST_PAGES = 500
-MOST_SECONDS = 10.0
+MAX_ROWS = 200_000
+MAX_CHARS = 32 << 20
+MAX_PAGES = 500
+MAX_SECONDS = 10.0
 _ALLOWED = ("SQLITE_SELECT", "SQLITE_READ", "SQLITE_FUNCTION", "SQLITE_RECURSIVE")
 
 
@@ -26,15 +26,15 @@ class _Room:
     """What may still be kept."""
 
     def __init__(self) -> None:
-        self.rows = MOST_ROWS
-        self.chars = MOST_CHARS
+        self.rows = MAX_ROWS
+        self.chars = MAX_CHARS
 
     def take(self, rows: int, chars: int) -> None:
         self.rows -= rows
         self.chars -= chars
         if self.rows < 0 or self.chars < 0:
             raise CannotComputeError(
-                f"holds more than {MOST_ROWS:,} rows or {MOST_CHARS:,} characters"
+                f"holds more than {MAX_ROWS:,} rows or {MAX_CHARS:,} characters"
             )
 
 
@@ -69,7 +69,7 @@ def read_database(data: bytes, options: dict[str, Any]) -> Answer:
             return sqlite3.SQLITE_OK if harmless else sqlite3.SQLITE_DENY
 
         connection.set_authorizer(authorise)
-        stop_at = time.process_time() + MOST_SECONDS
+        stop_at = time.process_time() + MAX_SECONDS
         connection.set_progress_handler(lambda: time.process_time() > stop_at, 100_000)
         return {"objects": _objects(connection, options)}
     except sqlite3.Error as error:
@@ -129,8 +129,8 @@ def read_pdf(data: bytes, options: dict[str, Any]) -> Answer:
         texts: list[str] = []
         room = _Room()
         if options.get("texts"):
-            if count > MOST_PAGES:
-                raise CannotComputeError(f"has more than {MOST_PAGES} pages")
+            if count > MAX_PAGES:
+                raise CannotComputeError(f"has more than {MAX_PAGES} pages")
             for page in reader.pages:
                 texts.append(page.extract_text())
                 room.take(1, len(texts[-1]))

@@ -18,10 +18,10 @@ import tempfile
 
 from judge.recalc.services.common import CannotStartError
 
-LEAST_BYTES = 16 * 1024 * 1024
+MIN_BYTES = 16 * 1024 * 1024
 """With less space than this the temporary folder counts as full."""
 
-LEAST_FILES = 256
+MIN_FILES = 256
 
 
 class TemporaryFolder:
@@ -44,7 +44,7 @@ class TemporaryFolder:
         free, files = self._room()
         if self._at_first is None:
             self._at_first = free
-        if free < max(LEAST_BYTES, self._at_first // 2) or files < LEAST_FILES:
+        if free < max(MIN_BYTES, self._at_first // 2) or files < MIN_FILES:
             raise CannotStartError(
                 f"its temporary folder {tempfile.gettempdir()} is full: {free} bytes are free"
             )
@@ -55,7 +55,7 @@ class TemporaryFolder:
             free, files = self._room()
         except CannotStartError:
             return True
-        return free < LEAST_BYTES or files < LEAST_FILES
+        return free < MIN_BYTES or files < MIN_FILES
 
     def free_bytes(self) -> int:
         """How much space there is.
@@ -71,7 +71,7 @@ class TemporaryFolder:
             facts = os.statvfs(tempfile.gettempdir())
         except OSError as error:
             raise CannotStartError(f"there is no temporary folder: {error}") from error
-        files = facts.f_favail if facts.f_files else LEAST_FILES
+        files = facts.f_favail if facts.f_files else MIN_FILES
         return facts.f_bavail * facts.f_frsize, files
 
 

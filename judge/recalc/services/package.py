@@ -20,7 +20,7 @@ UNPACKED_LIMIT_BYTES = 768 * 1024 * 1024
 
 ENTRY_LIMIT = 20_000
 
-LONGEST_BYTES = 65_536
+MAX_BYTES = 65_536
 LONGEST = 16_384
 """Formulas of more bytes in the file, or of more characters, stay as they are and are not examined.
 Excel's own limit is 8,192 characters, to which come prefixes that only the file shows."""
@@ -157,7 +157,7 @@ def edit_formulas(content: bytes, steps: Sequence[Step]) -> bytes:
         # A function's name may be written with character references.
         seen = html.unescape(raw.decode("utf-8", "replace")).encode() if b"&#" in raw else raw
         asked = [step for step in steps if step.trigger.search(seen)]
-        if not asked or len(raw) > LONGEST_BYTES:
+        if not asked or len(raw) > MAX_BYTES:
             return found[0]
         text = html.unescape(raw.decode("utf-8", "surrogateescape"))
         if len(text) > LONGEST:

@@ -169,11 +169,6 @@ class Figures:
         return self.number(f"{pointer}/value", style, unit=False) + self.interval(pointer, style)
 
 
-def pointer_part(name: str) -> str:
-    """A key as a part of a JSON pointer."""
-    return name.replace("~", "~0").replace("/", "~1")
-
-
 def plain(text: object) -> str:
     """Untrusted text for attributes and options, which hold no markup, with such names as well."""
     return "".join(f"[U+{ord(one):04X}]" if ord(one) in UNSEEN else one for one in str(text))

@@ -39,7 +39,7 @@ HttpError: Any = oauth2_client.httpx2.HTTPError
 
 FLOW_S = 600
 _TIMEOUT_S = 10.0
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 _LEEWAY_S = 60
 _ALGORITHMS = ["RS256", "PS256", "ES256"]
 _WRONG = "The provider's answer cannot be trusted: sign in again."
@@ -221,7 +221,7 @@ def _described(client: Any, provider: Provider) -> dict[str, Any]:
 def _read(client: Any, url: str) -> dict[str, Any]:
     try:
         answer = client.request("GET", url, withhold_token=True)
-        document = answer.json() if len(answer.content) <= _MOST_BYTES else None
+        document = answer.json() if len(answer.content) <= _MAX_BYTES else None
     except (HttpError, ValueError) as error:
         raise _away() from error
     if answer.status_code != 200 or not isinstance(document, dict):

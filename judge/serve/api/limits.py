@@ -24,7 +24,7 @@ from judge.serve.context import Caller, Server, server_of
 from judge.serve.problems import KINDS, MEDIA_TYPE, Problem
 
 WINDOW_S = 60
-_MOST_BUCKETS = 10_000
+_MAX_BUCKETS = 10_000
 _MAC_BYTES = 16
 
 RATES = {"submit": 30, "read": 600, "change": 60, "sign-in": 10}
@@ -40,7 +40,7 @@ MAX_BODY_BYTES = 2 << 20
 """Of the body of a request to a route that has no limit of its own in :class:`BoundedBodies`."""
 
 _SILENCE_S = 60.0
-_LEAST_BYTES_PER_S = 20_000
+_MIN_BYTES_PER_S = 20_000
 
 PROBLEM_SCHEMA = {
     "type": "object",
@@ -104,7 +104,7 @@ class BoundedBodies:
             size += len(message.get("body", b""))
             if size > most:
                 raise HTTPException(413)
-            if time.monotonic() - started > self._silence_s + size / _LEAST_BYTES_PER_S:
+            if time.monotonic() - started > self._silence_s + size / _MIN_BYTES_PER_S:
                 raise HTTPException(400, "The body came too slowly.")
             return message
 
@@ -139,7 +139,7 @@ class Rates:
         with self._lock:
             bucket = self._buckets.get((kind, who))
             if bucket is None or now - bucket.started >= WINDOW_S:
-                if len(self._buckets) >= _MOST_BUCKETS:
+                if len(self._buckets) >= _MAX_BUCKETS:
                     self._forget(now)
                 bucket = self._buckets[kind, who] = _Bucket(now)
             bucket.used += 1
@@ -156,7 +156,7 @@ class Rates:
     def _forget(self, now: float) -> None:
         for key in [key for key, one in self._buckets.items() if now - one.started >= WINDOW_S]:
             del self._buckets[key]
-        while len(self._buckets) >= _MOST_BUCKETS:
+        while len(self._buckets) >= _MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
 
 

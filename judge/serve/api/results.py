@@ -553,10 +553,10 @@ def is_finished(view: dict[str, Any]) -> bool:
 
 
 LOOK_S = 0.2
-MOST_WAITS = 200
+MAX_WAITS = 200
 """Long polls and streams of one process at a time."""
 
-MOST_WAITS_OF_ONE = 4
+MAX_WAITS_OF_ONE = 4
 """Long polls and streams of one account, or of one address without token."""
 
 
@@ -582,7 +582,7 @@ class Waker:
         Raises:
             Problem: 429.
         """
-        if self._counts[who] >= MOST_WAITS_OF_ONE or sum(self._counts.values()) >= MOST_WAITS:
+        if self._counts[who] >= MAX_WAITS_OF_ONE or sum(self._counts.values()) >= MAX_WAITS:
             raise Problem(
                 "too-many-requests", "Too many requests wait already.", headers={"Retry-After": "5"}
             )

@@ -20,10 +20,10 @@ from judge.serve.store.words import Level
 STEP = 0.005
 """Scores are shown in half points."""
 
-LEAST_GAIN = 0.01
+MIN_GAIN = 0.01
 """The ladder moves when a score is at least one point above the account's best shown one."""
 
-MOST_STEPS = 100
+MAX_STEPS = 100
 """How often it can move in a phase."""
 
 ANSWERS_FOR_EACH_GOLD = 20
@@ -67,7 +67,7 @@ class Rung:
             score: not rounded, from 0 to 1.
         """
         if self.score is not None and (
-            self.steps >= MOST_STEPS or score + _NOTHING < self.score + LEAST_GAIN
+            self.steps >= MAX_STEPS or score + _NOTHING < self.score + MIN_GAIN
         ):
             return self
         return Rung(rounded(score), self.steps + 1)
@@ -180,13 +180,13 @@ def ladder_bits(submissions: int) -> float:
     """Bits in all that the ladder can say in a phase.
 
     The logarithm of the number of its histories: at which submissions it moved, at most
-    :data:`MOST_STEPS` times, and to which scores, each at least a point (two steps) above the last;
+    :data:`MAX_STEPS` times, and to which scores, each at least a point (two steps) above the last;
     rounding can take half a point of that, so one step is what is counted.
     """
     scores = round(1 / STEP) + 1
     histories = sum(
         math.comb(submissions, moves) * math.comb(scores, moves)
-        for moves in range(min(MOST_STEPS, submissions, scores) + 1)
+        for moves in range(min(MAX_STEPS, submissions, scores) + 1)
     )
     return math.log2(histories)
 

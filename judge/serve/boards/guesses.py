@@ -99,12 +99,12 @@ def _values(task: Task) -> tuple[object, ...]:
             cells = workbook.cells(area)
             size = (area.max_row - area.min_row + 1) * (area.max_column - area.min_column + 1)
             values.extend(cell.value for cell in cells.values())
-            values.extend([None] * (size - len(cells)) if size <= _MOST_CELLS else ())
-            if len(values) > _MOST_CELLS:
+            values.extend([None] * (size - len(cells)) if size <= _MAX_CELLS else ())
+            if len(values) > _MAX_CELLS:
                 break
     except JudgeError:
         return ()
     return tuple(values)
 
 
-_MOST_CELLS = 1_000
+_MAX_CELLS = 1_000

@@ -25,14 +25,14 @@ from judge.serve.boards.feedback import ACCEPTED
 from judge.serve.store import tables as t
 from judge.serve.store.folder import DataFolder
 
-LEAST_VARIANTS = 3
+MIN_VARIANTS = 3
 """So many programs that differ in literals alone are listed."""
 
-LEAST_SHARED = 3
+MIN_SHARED = 3
 """So many wrong answers have two accounts in common before the pair is listed."""
 
-_MOST_SUBMISSIONS = 2_000
-_MOST_CHARACTERS = 200_000
+_MAX_SUBMISSIONS = 2_000
+_MAX_CHARACTERS = 200_000
 _LITERALS = (tokenize.NUMBER, tokenize.STRING)
 _BLANK = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
 
@@ -72,7 +72,7 @@ class Agreement:
 def skeleton(text: str) -> str:
     """A program, or a typed answer, without its literals, comments and blanks."""
     try:
-        tokens = list(tokenize.generate_tokens(io.StringIO(text[:_MOST_CHARACTERS]).readline))
+        tokens = list(tokenize.generate_tokens(io.StringIO(text[:_MAX_CHARACTERS]).readline))
     except (tokenize.TokenError, SyntaxError, ValueError):
         return "".join("0" if one.isdigit() else one for one in text if not one.isspace())
     return " ".join(
@@ -98,7 +98,7 @@ def variants(answers: Iterable[tuple[str, str, str, str]]) -> list[Variants]:
         Variants(account, task, len(texts[key]), len(of[key]))
         for key in texts
         for account, task, _ in [key]
-        if len(texts[key]) >= LEAST_VARIANTS
+        if len(texts[key]) >= MIN_VARIANTS
     ]
     return sorted(found, key=lambda one: (-one.variants, one.account, one.task))
 
@@ -113,7 +113,7 @@ def agreements(wrong: Mapping[str, Mapping[tuple[str, int], frozenset[str]]]) ->
     for one, two in itertools.combinations(sorted(wrong), 2):
         both = wrong[one].keys() & wrong[two].keys()
         shared = sum(bool(wrong[one][case] & wrong[two][case]) for case in both)
-        if shared >= LEAST_SHARED:
+        if shared >= MIN_SHARED:
             found.append(Agreement((one, two), shared, len(both)))
     return sorted(found, key=lambda pair: (-pair.shared, pair.accounts))
 
@@ -134,7 +134,7 @@ def probing_of(
         .join(t.account, t.account.c.id == t.submission.c.account)
         .where(t.submission.c.phase.in_(phases))
         .order_by(t.submission.c.seq.desc())
-        .limit(_MOST_SUBMISSIONS)
+        .limit(_MAX_SUBMISSIONS)
     ).all()
     answers = [
         (row.name, task, row.id, text)

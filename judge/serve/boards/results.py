@@ -250,7 +250,7 @@ def _close(one: object, two: object) -> bool:
 
 
 KEYS_NAME = "judge-keys.json"
-MOST_BYTES = 256 << 20
+MAX_BYTES = 256 << 20
 _LATER = "is committed to and not published; ask for the result again later"
 MEANINGS = {
     1: "a key of the server signed it",
@@ -303,7 +303,7 @@ def verify_result(
     """
     try:
         with file.open("rb") as stream:
-            data = stream.read(MOST_BYTES)
+            data = stream.read(MAX_BYTES)
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from error
     listed = _keys(keys or file.parent / KEYS_NAME)

@@ -81,7 +81,7 @@ _Id = Annotated[str, Path(max_length=80)]
 _Text = Annotated[str, Query(max_length=200)]
 _FIELDS = ("finding", "reason", "evidence", "cells", "position", "style", "left_out")
 _LISTED = 100
-_MOST_ROWS, _MOST_COLUMNS, _ROWS_ABOVE = 60, 20, 3
+_MAX_ROWS, _MAX_COLUMNS, _ROWS_ABOVE = 60, 20, 3
 
 
 @router.get("/disputes")
@@ -411,9 +411,9 @@ def _input(case: TestCase) -> Workbook | None:
 
 def _side(name: str, workbook: Workbook, area: CellRange) -> dict[str, Any]:
     top = max(area.min_row - _ROWS_ABOVE, 1)
-    bottom = min(area.max_row, top + _MOST_ROWS - 1)
-    left = max(area.min_column - 1, 1) if area.max_column > _MOST_COLUMNS else 1
-    right = min(area.max_column, left + _MOST_COLUMNS - 1)
+    bottom = min(area.max_row, top + _MAX_ROWS - 1)
+    left = max(area.min_column - 1, 1) if area.max_column > _MAX_COLUMNS else 1
+    right = min(area.max_column, left + _MAX_COLUMNS - 1)
     cells = workbook.cells(CellRange(area.sheet, top, left, bottom, right))
     columns = range(left, right + 1)
     return {

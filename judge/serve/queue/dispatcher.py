@@ -82,7 +82,7 @@ from judge.serve.store.database import (
     DatabaseGoneError,
     Transaction,
 )
-from judge.serve.store.folder import LEAST_FREE_BYTES, DataFolder
+from judge.serve.store.folder import MIN_FREE_BYTES, DataFolder
 from judge.serve.store.words import Lane, Level, PhaseState
 
 MAINTENANCE = "maintenance"
@@ -94,16 +94,16 @@ TELLING_S = 30.0
 _LOOK_S = 0.1
 _LOOK_ANYWAY_S = 1.0
 _AGAIN_S = 2.0
-_MOST_PAUSE_S = 60.0
+_MAX_PAUSE_S = 60.0
 _STOP_S = 25.0
 _HELD_S = 10.0
 _REJUDGE_EVERY = 20
-_MOST_CLAIMS = 100  # what machines refuse so often is at fault itself
+_MAX_CLAIMS = 100  # what machines refuse so often is at fault itself
 _OF_MACHINE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
 )
 _SPARE_DESCRIPTORS = 16
-LEAST_FREE_TEMPORARY_BYTES = 32 << 20
+MIN_FREE_TEMPORARY_BYTES = 32 << 20
 """With less free space for temporary files than this, nothing is begun."""
 
 
@@ -593,12 +593,12 @@ class Dispatcher:
     def _put_off(self, taken: Claim, error: JudgeError) -> None:
         """Gives a judging back that this machine cannot do now; another time, or another one."""
         self._tell(error)
-        if taken.judging["claims"] >= _MOST_CLAIMS:
+        if taken.judging["claims"] >= _MAX_CLAIMS:
             reason = _for_people(error)
             self._record(lambda transaction: fail(transaction, taken, reason, retry=False))
             return
         self._release(taken)
-        self._stopping.wait(min(_MOST_PAUSE_S, _AGAIN_S * 2 ** min(self._refusals, 10)))
+        self._stopping.wait(min(_MAX_PAUSE_S, _AGAIN_S * 2 ** min(self._refusals, 10)))
         self._refusals += 1
 
     def _release(self, taken: Claim) -> None:
@@ -651,10 +651,10 @@ def _lack_of(folder: DataFolder) -> str | None:
     """What a machine lacks to judge: space for files and for temporary ones, descriptors."""
     try:
         if not folder.has_space():
-            return f"less than {LEAST_FREE_BYTES >> 20} MiB are free in {folder.path}"
+            return f"less than {MIN_FREE_BYTES >> 20} MiB are free in {folder.path}"
         temporary = tempfile.gettempdir()
-        if shutil.disk_usage(temporary).free < LEAST_FREE_TEMPORARY_BYTES:
-            return f"less than {LEAST_FREE_TEMPORARY_BYTES >> 20} MiB are free in {temporary}"
+        if shutil.disk_usage(temporary).free < MIN_FREE_TEMPORARY_BYTES:
+            return f"less than {MIN_FREE_TEMPORARY_BYTES >> 20} MiB are free in {temporary}"
         with (
             tempfile.TemporaryFile(dir=folder.temporary()) as file,
             contextlib.ExitStack() as stack,

@@ -21,7 +21,7 @@ from judge.files.writing import naming_what_is_written, sync_folder, write_whole
 
 _SUBFOLDERS = ("bodies", "suites", "results", "keys", "locks", "tmp")
 _SECRET_BYTES = 32
-LEAST_FREE_BYTES = 256 << 20
+MIN_FREE_BYTES = 256 << 20
 """With less free space than this, nothing is taken in, and nothing is begun."""
 
 
@@ -88,7 +88,7 @@ class DataFolder:
 
     def has_space(self, wanted: int = 0) -> bool:
         """Whether so many bytes can be taken in, and enough remains."""
-        return self.free_bytes() - wanted >= LEAST_FREE_BYTES
+        return self.free_bytes() - wanted >= MIN_FREE_BYTES
 
     def secret(self, name: str) -> bytes:
         """A random secret of 32 bytes of this server, which is made when it is first asked for."""

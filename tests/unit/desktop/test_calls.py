@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from judge.desktop.driver.calls import MOST_TEXT, Call, NoActionError, calls_of
+from judge.desktop.driver.calls import MAX_TEXT, Call, NoActionError, calls_of
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_is_said_instead_does_nothing(kind: str) -> None:
         ({"action_type": "SCROLL", "clicks": 1.5}, "whole number"),
         ({"action_type": "SCROLL", "clicks": 10**9}, "at most"),
         ({"action_type": "TYPING", "text": 7}, "must be a string"),
-        ({"action_type": "TYPING", "text": "a" * (MOST_TEXT + 1)}, "at most"),
+        ({"action_type": "TYPING", "text": "a" * (MAX_TEXT + 1)}, "at most"),
         ({"action_type": "PRESS", "key": "any"}, "there is no key"),
         ({"action_type": "HOTKEY", "keys": "ctrl"}, "list of"),
         ({"action_type": "HOTKEY", "keys": []}, "list of"),

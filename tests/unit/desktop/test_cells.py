@@ -97,5 +97,5 @@ def test_of_very_many_cells_the_first_rows_are_read(
 ) -> None:
     sheet = driver_cells.Sheet(Grid(to_the_left=False), TABLE, WINDOW)
     everything = [cell.name for cell in sheet.cells()]
-    monkeypatch.setattr(driver_cells, "MOST_CELLS", len(everything) - 1)
+    monkeypatch.setattr(driver_cells, "MAX_CELLS", len(everything) - 1)
     assert [cell.name for cell in sheet.cells()] == everything[: len(everything) * 2 // 3]

@@ -209,8 +209,8 @@ def test_whatever_an_office_answers_a_tree_is_read(
     seed: int, driver: Callable[[str], types.ModuleType], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = driver("tree")
-    monkeypatch.setattr(tree, "MOST_NODES", 300)
-    monkeypatch.setattr(driver("cells"), "MOST_CELLS", 200)
+    monkeypatch.setattr(tree, "MAX_NODES", 300)
+    monkeypatch.setattr(driver("cells"), "MAX_CELLS", 200)
     office = TakenOver(random.Random(seed))
     nodes = tree.Reader(office, frozenset(CORRECTIONS)).read(lambda: ([WINDOW], WINDOW.number))
     assert nodes[0].role == "desktop-frame"

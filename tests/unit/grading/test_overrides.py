@@ -11,7 +11,7 @@ from judge.core.verdict import CaseResult, Verdict
 from judge.errors import StoreError, UsageError
 from judge.grading.case_records import record_of_result
 from judge.grading.keys import CaseKeys
-from judge.grading.overrides import OVERRIDES_FILE, override_verdict, read_history, read_overrides
+from judge.grading.overrides import OVERRIDES_FILE, override_verdict, read_overrides
 from judge.grading.store import CASES_FILE, RunDirectory
 
 KEY = ("7", 0, 1)
@@ -91,7 +91,7 @@ def test_the_last_change_counts_and_can_be_taken_back(store: RunDirectory) -> No
     assert read_overrides(store).applied[KEY].by == "Bob"
     assert override_verdict(store, KEY, None, by="Ann", why="we were wrong") is None
     assert read_overrides(store).applied == {}
-    assert [record["by"] for record in read_history(store)] == ["Ann", "Bob", "Ann"]
+    assert [record["by"] for record in store.read_records(OVERRIDES_FILE)] == ["Ann", "Bob", "Ann"]
 
 
 def test_nobody_and_no_reason_are_refused(store: RunDirectory) -> None:

@@ -113,7 +113,7 @@ def test_a_failure_for_want_of_room_is_told_apart(monkeypatch: pytest.MonkeyPatc
             lambda *asked, compute=compute: [compute(*asked)], MEMORY_BYTES, temporary
         )
         with monkeypatch.context() as patched:
-            patched.setattr(folders, "LEAST_BYTES", 1 << 62)
+            patched.setattr(folders, "MIN_BYTES", 1 << 62)
             said = ready.ask(REQUEST + b"a workbook", timeout_s=30)
         assert said.get("unavailable", False) is full
 
@@ -123,7 +123,7 @@ def test_a_folder_that_is_full_or_missing_is_found_before_anything_begins(
 ) -> None:
     looked = TemporaryFolder()
     looked.check()
-    monkeypatch.setattr(folders, "LEAST_BYTES", 1 << 62)
+    monkeypatch.setattr(folders, "MIN_BYTES", 1 << 62)
     with pytest.raises(CannotStartError, match="full"):
         looked.check()
     with pytest.raises(CannotStartError, match="full"):

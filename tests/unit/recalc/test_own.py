@@ -118,7 +118,7 @@ def test_circles_and_unknown_cells_are_left() -> None:
 def test_too_many_cells_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = {"A1": '=COUNTIF(B1:B9,"<>5")', "B1": 1, "B9": 2}
     assert computed(cells, {1: 4})[0] == {1: 9}
-    monkeypatch.setattr(own, "MOST_CELLS", 8)
+    monkeypatch.setattr(own, "MAX_CELLS", 8)
     assert computed(cells, {1: 4})[0] == {1: 4}
 
 
@@ -130,7 +130,7 @@ def test_formulas_that_fill_a_column_are_computed_whatever_their_number(
         f"A{row}": f'=SUMIFS(B$1:B$100,B$1:B$100,">="&B{row},B$1:B$100,"<"&B{row}+2)'
         for row in range(1, 10)
     }
-    monkeypatch.setattr(own, "MOST_COMPARED", 400)  # 2,700, if all cells were compared each time
+    monkeypatch.setattr(own, "MAX_COMPARED", 400)  # 2,700, if all cells were compared each time
     values = {row: 2 * row + 1 for row in range(1, 10)}
     assert computed(cells, dict.fromkeys(values, -1))[0] == values
 
@@ -138,7 +138,7 @@ def test_formulas_that_fill_a_column_are_computed_whatever_their_number(
 def test_what_all_cells_have_to_be_compared_for_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     cells: dict[str, Any] = {f"B{row}": f"x{row}" for row in range(1, 101)}
     cells |= {f"A{row}": '=COUNTIF(B$1:B$100,"x?")' for row in range(1, 10)}
-    monkeypatch.setattr(own, "MOST_COMPARED", 200)  # for the engines' question, and again after it
+    monkeypatch.setattr(own, "MAX_COMPARED", 200)  # for the engines' question, and again after it
     given = dict.fromkeys(range(1, 10), -1)
     values = computed(cells, given)[0]
     assert [row for row, value in sorted(values.items()) if value == 9] == [1, 2]

@@ -203,7 +203,7 @@ _HUES: Mapping[str, tuple[float, float]] = {
 }
 """Colour of the convention -> degrees of the colour circle."""
 
-_LEAST_SATURATION = 0.35
+_MIN_SATURATION = 0.35
 
 
 def is_colour(digits: str | None, colour: str) -> bool:
@@ -215,7 +215,7 @@ def is_colour(digits: str | None, colour: str) -> bool:
     degrees = hue * 360
     low, high = _HUES[colour]
     inside = low <= degrees <= high or low <= degrees + 360 <= high
-    return inside and saturation >= _LEAST_SATURATION and 0.1 < lightness < 0.9
+    return inside and saturation >= _MIN_SATURATION and 0.1 < lightness < 0.9
 
 
 def _needed_colour(cell: Cell) -> str:

@@ -179,7 +179,7 @@ _STATES = frozenset(
         "Western Australia",
     }
 )
-_LEAST_REGIONS, _MOST_REGIONS = 2000, 3000
+_MIN_REGIONS, _MAX_REGIONS = 2000, 3000
 _CHECKED_ROWS = 50
 _CODE_SHARE = 0.9
 
@@ -270,7 +270,7 @@ def _has_column(name: str, attempt: Attempt) -> str:
 
 def _regions(attempt: Attempt) -> str:
     rows = len(_source_records(attempt).rows)
-    return "" if _LEAST_REGIONS <= rows <= _MOST_REGIONS else f"{rows} regions"
+    return "" if _MIN_REGIONS <= rows <= _MAX_REGIONS else f"{rows} regions"
 
 
 def _only(heading: str, allowed: frozenset[str], attempt: Attempt) -> str:

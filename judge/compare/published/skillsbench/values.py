@@ -39,7 +39,7 @@ _WIDTHS: Mapping[str, Sequence[float]] = {
 }
 """Widths of the columns A to L, in characters: constants of the published test."""
 
-_DEFAULT_WIDTH, _LEAST_WIDTH, _WIDTH_SHARE = 13.0, 3.0, 0.5
+_DEFAULT_WIDTH, _MIN_WIDTH, _WIDTH_SHARE = 13.0, 3.0, 0.5
 
 EXPORTS, IMPORTS, PRODUCTS = range(12, 18), range(19, 25), range(26, 32)
 SHARES, STATISTICS, WEIGHTED = range(35, 41), range(42, 48), range(50, 51)
@@ -175,7 +175,7 @@ def _gdp_widths(role: str, attempt: Attempt) -> str:
         raise SkippedError(f"there is no sheet {role}")
     written = attempt.sheet(name).column_widths()
     widths = [written.get(column, _DEFAULT_WIDTH) for column in range(1, len(_WIDTHS[role]) + 1)]
-    if any(0 < width < _LEAST_WIDTH for width in widths):
+    if any(0 < width < _MIN_WIDTH for width in widths):
         raise SkippedError("the widths look like those that Gnumeric writes")
     for column, (actual, width) in enumerate(zip(widths, _WIDTHS[role], strict=True), start=1):
         if not width * (1 - _WIDTH_SHARE) <= actual <= width * (1 + _WIDTH_SHARE):
@@ -263,7 +263,7 @@ RECOVERED: Sequence[tuple[str, str, str, float, str]] = (
 )
 """Group, sheet, cell, value and name of each of the fifteen lost values, as tests are named."""
 
-_LEAST_DISTANCE: Mapping[str, float] = {"yoy": 0.1, "shares": 0.1, "growth": 0.5}
+_MIN_DISTANCE: Mapping[str, float] = {"yoy": 0.1, "shares": 0.1, "growth": 0.5}
 
 
 def _recovered_sheets(*names: str) -> Callable[[Attempt], object]:
@@ -280,7 +280,7 @@ def _recovered(group: str, sheet: str, cell: str, expected: float, attempt: Atte
     if group not in {"shares", "yoy"} and isinstance(expected, int):
         return "" if actual == expected else f"{cell}: {actual!r} in place of {expected}"
     distance = abs(number(actual) - expected)
-    near = distance < _LEAST_DISTANCE[group]
+    near = distance < _MIN_DISTANCE[group]
     return "" if near else f"{cell}: {actual!r} in place of {expected}"
 
 

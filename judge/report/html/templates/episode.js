@@ -27,7 +27,7 @@ const OUTCOMES = { empty: "no action", refused: "refused", failed: "failed", don
 
 // -- places in the table of a tree ----------------------------------------------------------------
 
-const MOST_BOXES = 2000;
+const MAX_BOXES = 2000;
 const pairOf = (text) => /^\((-?\d{1,5}), ?(-?\d{1,5})\)$/.exec(text ?? "")?.slice(1).map(Number);
 
 // Reads the box of a line, by the columns that the head of the table names.
@@ -44,7 +44,7 @@ function placeReader(head) {
 function boxesOf({ rows }) {
   const [head, ...lines] = rows.length ? rows : [[]];
   const read = placeReader(head);
-  const boxes = lines.slice(0, MOST_BOXES).map((line) => ({ ...read(line), words: line[2] || line[1] || "" }));
+  const boxes = lines.slice(0, MAX_BOXES).map((line) => ({ ...read(line), words: line[2] || line[1] || "" }));
   return boxes.filter((box) => box.width !== undefined);
 }
 

@@ -8,7 +8,7 @@ const drawing = screen.getContext("2d");
 const FLUSH_MS = 25;
 const WHEEL = 100; // as much of a wheel's way is one click
 const REALLY_MS = 4000;
-const MOST_TEXT = 5000; // characters at a time
+const MAX_TEXT = 5000; // characters at a time
 const JUDGING_MS = 300; // between two questions whether there is a verdict
 
 let state = null;
@@ -161,7 +161,7 @@ keys.addEventListener("blur", () => put({ kind: "held", held: [] }));
 function takeText() {
   const text = keys.value;
   keys.value = "";
-  for (let from = 0; from < text.length; from += MOST_TEXT) put({ kind: "text", detail: text.slice(from, from + MOST_TEXT) });
+  for (let from = 0; from < text.length; from += MAX_TEXT) put({ kind: "text", detail: text.slice(from, from + MAX_TEXT) });
 }
 
 keys.addEventListener("input", (event) => { if (!event.isComposing) takeText(); });

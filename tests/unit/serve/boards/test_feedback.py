@@ -11,7 +11,7 @@ from benchmarks.feedback_attack import Contestant, Phase
 from judge.core.verdict import Verdict
 from judge.serve.boards.feedback import (
     ANSWERS_FOR_EACH_GOLD,
-    MOST_STEPS,
+    MAX_STEPS,
     Rung,
     answer_of,
     guessable,
@@ -43,7 +43,7 @@ class TestLadder:
         assert first.after(0.1) is first
 
     def test_it_ends(self) -> None:
-        assert Rung(0.2, MOST_STEPS).after(0.9) == Rung(0.2, MOST_STEPS)
+        assert Rung(0.2, MAX_STEPS).after(0.9) == Rung(0.2, MAX_STEPS)
 
 
 def record(verdict: str, **fields: Any) -> Any:

@@ -18,7 +18,7 @@ from judge.serve.access.accounts import create_token
 from judge.serve.access.rights import Viewer
 from judge.serve.api import submissions
 from judge.serve.api.limits import Rates, who
-from judge.serve.api.results import MOST_WAITS_OF_ONE
+from judge.serve.api.results import MAX_WAITS_OF_ONE
 from judge.serve.queue.checking import faults_of
 from judge.serve.queue.conditions import set_setting
 from judge.serve.queue.dispatcher import MAINTENANCE
@@ -296,9 +296,9 @@ def test_nobody_waits_too_often(small_world: World) -> None:
             address = made["links"]["self"] + "?wait=2"
             return client.get(address, headers={**headers, "If-None-Match": tag}).status_code
 
-        with ThreadPoolExecutor(MOST_WAITS_OF_ONE + 3) as pool:
-            answers = sorted(pool.map(wait, range(MOST_WAITS_OF_ONE + 3)))
-    assert answers == [304] * MOST_WAITS_OF_ONE + [429] * 3
+        with ThreadPoolExecutor(MAX_WAITS_OF_ONE + 3) as pool:
+            answers = sorted(pool.map(wait, range(MAX_WAITS_OF_ONE + 3)))
+    assert answers == [304] * MAX_WAITS_OF_ONE + [429] * 3
 
 
 def test_events_resume_and_end(world: World) -> None:
