@@ -18,6 +18,7 @@ from judge.serve.access.accounts import revoke_token
 from judge.serve.api import accounts
 from judge.serve.app import make_app
 from judge.serve.context import Server
+from judge.serve.queue.leases import lock_account
 from judge.serve.store import tables as t
 from judge.serve.store.database import Database, Transaction, sqlite_url
 from judge.serve.store.folder import DataFolder
@@ -172,7 +173,7 @@ def test_a_token_that_is_revoked_while_it_makes_another_makes_none(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = made_with(world.client(), world.tokens["contestant"], "read")
-    lock = accounts.lock_account
+    lock = lock_account
 
     def revoked_first(transaction: Transaction, account: str) -> None:
         monkeypatch.setattr(accounts, "lock_account", lock)
