@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import threading
@@ -88,6 +89,29 @@ def test_a_key_belongs_to_one_request_of_one_account(world: World) -> None:
     assert other.json()["type"].endswith("/key-reused")
     handed_in(world, "rival", **{"Idempotency-Key": "k"})  # keys of others are nothing to it
     assert len(world.rows(t.submission)) == 2
+
+
+@pytest.mark.parametrize("change", ["closed", "full"])
+def test_who_missed_the_answer_hears_it_later_as_well(small_world: World, change: str) -> None:
+    """With its key, a submission that was accepted is not said to be refused."""
+    key = {"Idempotency-Key": "k"}
+    made = handed_in(small_world, **key)
+    if change == "closed":
+        with small_world.server.database.writing(ACTOR) as transaction:
+            transaction.execute(sa.update(t.phase).values(state=PhaseState.CLOSED))
+    else:
+        options = dataclasses.replace(small_world.server.options, max_queue=1)
+        small_world.server.options = options
+    assert handed_in(small_world, **key) == made
+    headers = {**small_world.headers("contestant"), **LINES}
+    for others, content, status in (
+        ({}, typed_lines(), 409 if change == "closed" else 503),
+        ({"Idempotency-Key": "another"}, typed_lines(), 409 if change == "closed" else 503),
+        (key, typed_lines("trips"), 422),
+    ):
+        answer = small_world.client().post(SUBMIT, headers={**headers, **others}, content=content)
+        assert answer.status_code == status, answer.text
+    assert len(small_world.rows(t.submission)) == 1
 
 
 def test_the_quota_holds_against_requests_at_once(world: World) -> None:
