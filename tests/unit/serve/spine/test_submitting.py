@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import io
 import json
 import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from starlette.testclient import TestClient
 
+from judge.cli import submit
 from judge.serve import intake
 from judge.serve.access.accounts import create_token
 from judge.serve.access.rights import Viewer
@@ -471,3 +474,28 @@ def test_rates_say_what_is_left(small_world: World) -> None:
     assert answers[0].headers["ratelimit"] == '"read";r=1;t=60'
     assert answers[2].headers["retry-after"] == "60"
     assert client.get("/v1/suites", headers=small_world.headers("rival")).status_code == 200
+
+
+def test_scores_are_printed_for_people() -> None:
+    view = {
+        "id": "sub_1", "state": "done",
+        "scores": {"hard": 0.511904, "tasks": 6, "verdicts": {"AC": 16, "WA": 14}, "none": None},
+    }  # fmt: skip
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        submit._show(view, as_json=False)
+    assert shown.getvalue().splitlines() == [
+        "sub_1: done", "hard: 51.19 %", "tasks: 6", "verdicts: AC 16, WA 14", "none: null",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("on_path", [True, False])
+def test_commands_to_copy_begin_with_what_the_shell_knows(
+    small_world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_path: bool
+) -> None:
+    program = tmp_path / "some where" / "judge"
+    program.parent.mkdir()
+    program.touch(0o755)
+    monkeypatch.setattr("sys.argv", [str(program)])
+    monkeypatch.setenv("PATH", str(program.parent if on_path else tmp_path))
+    assert small_world.server.program == ("judge" if on_path else f"'{program}'")
