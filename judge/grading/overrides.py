@@ -57,7 +57,7 @@ class Overrides:
     stale: tuple[CaseKey, ...]
 
     def apply(self, results: Iterable[CaseResult]) -> list[CaseResult]:
-        """Returns the results with the changed verdicts; the causes say who changed them and why."""
+        """Returns the results with changed verdicts; the causes say who changed them and why."""
         return [self._applied(result) for result in results]
 
     def automatic(self, result: CaseResult) -> Verdict:

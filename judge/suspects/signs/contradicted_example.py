@@ -20,7 +20,7 @@ SHARE = 0.6
 
 MIN_IN_ROWS = 10
 SHARE_OF_ROWS = 0.7
-"""The same for whole rows of constants that the gold continues below, and how many there must be."""
+"""The same for whole rows of constants that the gold continues below, and their least number."""
 
 MAX_COLUMNS_APART = 1
 MIN_COMPUTED = 3
