@@ -2,9 +2,8 @@ r"""Text for people: everything that commands print passes through this module.
 
 Ids, file names, cell values and causes are untrusted. Control characters act on a terminal (C0,
 DEL, C1), bidirectional controls reverse lines, and zero-width characters make two names
-look the same. :func:`visible`
-writes all of them as JSON does, ``\u001b``: a JSON document in which they are
-escaped is still the same document.
+look the same. :func:`visible` writes all of them as JSON does, ``\u001b``: a JSON document with
+such escapes is still the same document.
 
 The command line puts :class:`ShownStream` in place of both standard streams, so that the output of
 every library is escaped. The few writers that have to control the terminal (coloured tables,

@@ -74,7 +74,7 @@ class Option:
         exists: whether the path has to exist.
         folder: whether the path may be a folder.
         metavar: the placeholder for the value on the help page.
-        usual: the effective default, if the field's default is None for "not given".
+        usual: the effective default, if the field has the default None for "not given".
     """
 
     help: str

@@ -440,7 +440,7 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Computes the mean and the standard deviation (n - 1) of repeated runs.
 
     Returns:
-        Both. The mean is None without runs, the standard deviation with fewer than two.
+        Both; None for a mean without runs, and for a standard deviation of fewer than two runs.
 
     Source: as in Table 5 of the SpreadsheetBench paper, which has four runs on 200 tasks.
     """

@@ -265,8 +265,8 @@ class Suspicions:
     Attributes:
         audit: the audit that found the suspects.
         decisions: all decisions, in the order in which they were made.
-        corrected: (task, case) of each correction with which a run was judged; the case is None if
-            the correction is about the whole task.
+        corrected: (task, case) of each correction with which a run was judged; None as the case
+            if the correction is about the whole task.
     """
 
     audit: Audit

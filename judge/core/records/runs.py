@@ -182,8 +182,9 @@ class CallRecord(TypedDict, total=False):
     """A call of the chat model for a submission: one reply, however many attempts it took.
 
     ``case`` is set in modes that hold one conversation for each case. ``batch`` is set if the
-    server answered in a batch, which has no latency. ``lost`` calls belong to attempts that broke
-    off. A failed call is copied from ``calls.jsonl``, with ``request``, ``error`` and ``message``.
+    server answered in a batch, which has no latency. ``lost`` calls belong to attempts that failed
+    midway. A failed call is copied from ``calls.jsonl``, with ``request``, ``error`` and
+    ``message``.
     """
 
     round: Count | None

@@ -287,7 +287,7 @@ class Reader:
             self._moved = True
 
     def _tell(self, level: list[tuple[_Seen, _Seen]]) -> None:
-        """Reads the texts, descriptions and values of nodes."""
+        """Reads text, description and value of nodes."""
         texts = [seen for seen, _ in level if "Text" in seen.offers]
         for seen, text in zip(texts, self._texts([each.ref for each in texts]), strict=True):
             seen.node.text = text

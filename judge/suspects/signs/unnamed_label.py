@@ -82,7 +82,7 @@ def _is_unnamed(case: CaseMaterial, address: CellAddress, given: frozenset[str])
 
 
 def _words(text: str) -> frozenset[str]:
-    """Returns the words of a text, each shortened to the letters that its other forms share."""
+    """Returns the words of a string, each shortened to the letters that its other forms share."""
     return frozenset(match[0].casefold()[:STEM] for match in _WORD.finditer(text))
 
 
