@@ -236,9 +236,10 @@ class Connection:
     def _find_stranded(self) -> None:
         """Ends tasks whose end the scheduler knows about but never reported.
 
-            if now - since >= _NEWS_S:  # reports about more recent ones may still arrive
-                if states[key] == _IN_MEMORY:
-                    self._unreported.add(key)
+        The scheduler packs several reports into one message. If one worker makes a message too long
+        or unreadable, the client drops it together with the reports on other workers, whose answers
+        are then fetched without a report. It proves nothing that no worker has a task: a new worker
+        gets none before it has imported the judge.
         """
         pending = [key for key, future in self._futures.items() if future.status == "pending"]
         if not pending:
@@ -249,13 +250,9 @@ class Connection:
             key: self._stranded.get(key, now) for key in pending if states.get(key) in _ENDED
         }
         for key, since in self._stranded.items():
-<<<<<<< HEAD
             if now - since >= _NEWS_S:  # reports about more recent ones may still arrive
-=======
-            if now - since >= _NEWS_S:  # the reports on the others may be on their way
                 if states[key] == _IN_MEMORY:
                     self._unreported.add(key)
->>>>>>> main
                 self._ended.put(key)
 
     def _next(self, timeout_s: float) -> list[str]:
@@ -298,7 +295,7 @@ class Connection:
         return {name: data for key in keys for name, data in self._fetch([key]).items()}
 
     def _is_finished(self, key: str) -> bool:
-        """Whether a worker holds an answer to the task."""
+        """Returns whether a worker holds an answer to the task."""
         return key in self._unreported or self._futures[key].status == "finished"
 
     def _answered(self, key: str, data: object) -> Answered:
