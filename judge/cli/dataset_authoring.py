@@ -1,6 +1,6 @@
 """``judge dataset new``, ``add-task``, ``edit-task``, ``review`` and ``export``.
 
-Where rules are proposed, a person keeps or drops them: on a terminal, by options, or in a file.
+If rules are proposed, a person keeps or drops them: on a terminal, by options, or in a file.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ harbor_options = together(
         "[that of `judge sandbox build --verifier`]",
     ),
 )
-"""The options that belong to the format."""
+"""Adds the options that only the export to Harbor has."""
 
 
 def export_tasks(
     suite: str, target: Path, agent_image: str | None, verifier_image: str | None
 ) -> None:
-    """Writes a suite as tasks of Harbor, and says what was written."""
+    """Writes a suite as tasks of Harbor, and prints what was written."""
     if verifier_image is None:
         verifier_image = api.verifier_tag()
     made = export_harbor(load_suite(suite), HarborImages(verifier_image, agent_image), target)
@@ -80,17 +80,17 @@ proposal_options = together(
         help="Write the proposed rules to FILE, and add nothing.",
     ),
 )
-"""The options that say what of the proposals is kept."""
+"""Adds the options that select which proposals to keep."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The selection that the options make.
+    """Which proposals to keep, according to the options.
 
     Attributes:
         yes: whether all proposals are kept.
-        keep: the numbers of those that are kept.
-        propose: where the proposals are written to, if nothing is to be added.
+        keep: numbers of the proposals to keep, as typed, such as ``1,3``; None if not given.
+        propose: the file that the proposals are written to, instead of adding anything.
     """
 
     yes: bool
@@ -98,10 +98,10 @@ class Choice:
     propose: Path | None
 
     def refuse(self) -> None:
-        """Refuses the options where nothing is proposed.
+        """Refuses these options in a command that proposes nothing.
 
         Raises:
-            UsageError: one was given.
+            UsageError: one of the options was given.
         """
         if self.yes or self.keep is not None or self.propose is not None:
             raise UsageError(
@@ -113,11 +113,11 @@ class Choice:
         """Shows the proposals; returns the kept ones, or None if they were only written down.
 
         Args:
-            proposals: what is proposed.
-            terminal: whether a person is there to answer.
+            proposals: the proposals.
+            terminal: whether there is a terminal, so that a person can be asked.
 
         Raises:
-            UsageError: there are none, none is kept, or nobody says which.
+            UsageError: there are no proposals, none is kept, or no option says which to keep.
         """
         listed = proposals.listed
         if not listed:
@@ -164,7 +164,7 @@ class Choice:
 
 
 def _shown(line: str, *, asks: bool) -> bool:
-    """Shows a proposal; whether it is kept, if somebody is asked."""
+    """Shows a proposal; if ``asks``, asks the user, and returns whether to keep it."""
     click.echo(line)
     return asks and click.confirm("   Keep it?", default=True, err=True)
 
@@ -175,7 +175,7 @@ _ANSWERS: dict[str, tuple[str, dict[bool | None, str]]] = {
     "multiple_tables": ("tables", {True: "several", False: "one", None: "?"}),
     "non_standard_table": ("non-standard", {True: "yes", False: "no", None: "?"}),
 }
-"""Note that a review needs -> its heading, and what its values are called."""
+"""Note that a review requires -> its column heading, and how its values are shown."""
 
 
 _field_options = together(
@@ -189,12 +189,14 @@ _field_options = together(
         multiple=True,
         metavar="TYPE",
         section=Section.QUESTION,
-        help="What it changes: cell or sheet. Of a typed answer: NAME=TYPE, where the type is "
-        "int, float, bool, text, list or expression; may be repeated.",
+        help="What the task changes: cell or sheet. For a typed answer: NAME=TYPE, where the type "
+        "is int, float, bool, text, list or expression; may be repeated.",
     ),
     option("--position", section=Section.QUESTION, help="The answer: \"'Sheet 1'!B2:B9\"."),
     option(
-        "--answer-sheet", section=Section.QUESTION, help="Its sheet, if the position names none."
+        "--answer-sheet",
+        section=Section.QUESTION,
+        help="Sheet of the answer, if the position names none.",
     ),
     option("--data-position", section=Section.QUESTION, help="Where the input's data is."),
     option(
@@ -207,7 +209,7 @@ _field_options = together(
         "--kind",
         "task_kind",
         section=Section.QUESTION,
-        help="What sort of question a typed one is.",
+        help="What sort of question it is, if its answer is typed.",
     ),
     option(
         "--group",
@@ -231,29 +233,29 @@ _field_options = together(
     option(
         "--original-question",
         section=Section.ORIGIN,
-        help="The post as written; @FILE takes a file.",
+        help="The original post, word for word; @FILE takes it from a file.",
     ),
-    option("--source-url", section=Section.ORIGIN, help="Where the post stands."),
+    option("--source-url", section=Section.ORIGIN, help="Address of the post."),
     option(
         "--answer",
         multiple=True,
         metavar="NAME=VALUE",
         section=Section.TYPED_ANSWER,
-        help="A variable of a typed answer and its right value; may be repeated.",
+        help="A variable of a typed answer and its correct value; may be repeated.",
     ),
     option(
         "--tolerance",
         multiple=True,
         metavar="NAME=NUMBER",
         section=Section.TYPED_ANSWER,
-        help="How far a number may be from the right one; may be repeated.",
+        help="How far a number may be from the correct one; may be repeated.",
     ),
     option(
         "--match",
         multiple=True,
         metavar="NAME=MATCH",
         section=Section.TYPED_ANSWER,
-        help="How it is compared: exact, fuzzy, one_of or any_order; may be repeated.",
+        help="How the variable is compared: exact, fuzzy, one_of or any_order; may be repeated.",
     ),
     option(
         "--variables",
@@ -293,7 +295,7 @@ _field_options = together(
     type=OneOf(kind_names()),
     default=kind_names()[0],
     show_default=True,
-    help="What its tasks ask for: cells of a workbook, a typed answer, a workbook with a "
+    help="What the suite's tasks ask for: cells of a workbook, a typed answer, a workbook with a "
     "checklist, or a workbook that keeps rules.",
 )
 @by_option()
@@ -349,9 +351,9 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
     """Add a task to SUITE, as a draft; its files are copied.
 
     With --from GOLD --input INPUT, in a suite of the judge's own format, rules are proposed: one
-    for each thing that differs between input and gold. On a terminal it asks which of them to
-    keep. Elsewhere --yes keeps all, --keep 1,3 some, and --propose FILE writes them down, to be
-    edited and given back with --rules FILE.
+    for each difference between input and gold. On a terminal, the command asks which of them to
+    keep. Otherwise, --yes keeps all and --keep 1,3 some; --propose FILE writes them to a file, to
+    be edited and given to --rules FILE.
     """
     is_number = task_id.isascii() and task_id.isdigit() and str(int(task_id)) == task_id
     choice = Choice(options.pop("yes"), options.pop("keep"), options.pop("propose"))
@@ -384,7 +386,7 @@ def add_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
 @_field_options
 @by_option(Section.ORIGIN)
 def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None:
-    """Change fields of a task of SUITE. Reviews of its earlier version no longer count."""
+    """Change fields of a task of SUITE. Reviews of the earlier version no longer count."""
     given = _read(options)
     draft = SuiteDraft(suite, given_options(given))
     if not given_options(given):
@@ -406,11 +408,11 @@ def edit_task(suite: Path, task_id: str, by: str | None, **options: Any) -> None
 def review(
     suite: Path, task_id: str | None, state: str | None, note: str, by: str | None, as_json: bool
 ) -> None:
-    """Show the states of SUITE's tasks, or bring one of them into another state.
+    """Show the states of SUITE's tasks, or change the state of one of them.
 
-    A task is a draft until somebody other than its authors has checked it (--state checked), and
-    accepted once a third person has (--state accepted). --state draft sends it back. A review
-    applies to what was reviewed: when the task changes, it is a draft again.
+    A task is a draft until somebody other than its authors has checked it (--state checked); it is
+    accepted once a third person has reviewed it (--state accepted). --state draft sends it back. A
+    review only covers the version that was reviewed: when the task changes, it is a draft again.
     """
     draft = SuiteDraft(suite)
     if state is not None:
@@ -456,7 +458,7 @@ def review(
 @option(
     "--state",
     type=OneOf([member.value for member in State]),
-    help="Tasks that have come at least so far. [accepted]",
+    help="Tasks that have reached at least this state. [accepted]",
 )
 @option(
     "--format",
@@ -599,7 +601,7 @@ def _export_corrected(suite: str, target: Path, state: str | None, corrections: 
 
 
 def _read(options: dict[str, Any]) -> dict[str, Any]:
-    """The options, with what they take from files."""
+    """Replaces the options that name files by the contents of these files."""
     for name in ("instruction", "original_question"):
         options[name] = _text(name, options[name])
     path = options["variables"]
