@@ -59,7 +59,7 @@ _OPERATIONS = "judge.cli.serve_operations"
             "review": (
                 _AUTHORING,
                 "review",
-                "Show the states of SUITE's tasks, or bring one of them into another state.",
+                "Show the states of SUITE's tasks, or change the state of one of them.",
             ),
             "show": (
                 _DATASET,

@@ -272,7 +272,7 @@ class TaskClient:
     def request(
         self, messages: tuple[Message, ...], round_number: int, case: int = 0
     ) -> tuple[CallKey, ChatRequest]:
-        """Returns the key under which a call is recorded, and the request that :meth:`ask` sends."""
+        """Returns the key under which a call is recorded, and the request of :meth:`ask`."""
         context = self.context
         request = ChatRequest(context.model, messages, self._params(), context.pictures)
         # Without the address: the server may have moved by the time the run is continued.

@@ -1,11 +1,11 @@
 """The client of OpenAI-compatible servers, and the only module that imports the ``openai`` SDK.
 
-The SDK sends the requests, but the client does retries, time limits and the reading of bodies
-itself, because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no time limit on
-a whole reply, and reads bodies of any size. With this client, a server that sends nonsense, or
-never stops sending, costs one attempt and no memory. A key is sent only to its own endpoint: no
-redirect is followed. If a server sends the key back, it is masked before the answer is parsed,
-shown or kept.
+The SDK sends the requests, but retries, time limits and the reading of bodies are done here,
+because the SDK gives up on a ``Retry-After`` of more than two minutes, puts no time limit on a
+whole reply, and reads bodies of any size. With this client, a server that sends nonsense, or never
+stops sending, costs one attempt and no memory. A key is sent only to its own endpoint: no redirect
+is followed. If a server sends the key back, it is masked before the answer is parsed, shown or
+kept.
 """
 
 from __future__ import annotations
@@ -303,7 +303,7 @@ def _unpack(body: bytes, encoding: str | None, limit: int, *, whole: bool = True
         return body
     if name not in _PACKED:
         raise BodyError(f"the reply is packed as {name[:40]!r}, which was not asked for")
-    for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # servers send deflate with or without a header
+    for window in (zlib.MAX_WBITS | 32, -zlib.MAX_WBITS):  # with or without a header
         unpacker = zlib.decompressobj(window)
         with contextlib.suppress(zlib.error):
             unpacked = unpacker.decompress(body, limit + 1)
@@ -561,7 +561,7 @@ class OpenAIChatModel:
             await stream.aclose()
 
     async def _leave_out(self, request: httpx2.Request) -> None:
-        """Removes the headers that the SDK adds from ``OPENAI_…`` variables, unless for OpenAI."""
+        """Removes headers that the SDK takes from ``OPENAI_…`` variables, except for OpenAI."""
         if origin_of(self._base_url) != origin_of(DEFAULT_BASE_URL):
             for name in set(request.headers) - _SENT_HEADERS:
                 del request.headers[name]

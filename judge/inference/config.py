@@ -1,6 +1,6 @@
 """The configuration of chat models and settings, and which server a key belongs to.
 
-Reads ``models.yaml`` and ``settings.yaml`` in ``inference/`` into dataclasses, and checks each field.
+Reads ``models.yaml`` and ``settings.yaml`` in ``inference/`` into dataclasses; checks each field.
 """
 
 from __future__ import annotations
