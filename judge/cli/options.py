@@ -115,7 +115,7 @@ def options_of(
         holder: the dataclass.
         names: only these fields, separated by spaces; all if it is empty.
         beyond: a base class, whose fields are left out.
-        unset: options that the command line does not give are None, whatever their default.
+        unset: whether options that are not on the command line get None instead of their default.
         helps: name of a field -> the help text that replaces the declared one in this command.
     """
     declared = options_in(holder)

@@ -284,7 +284,8 @@ def read_retry_after(headers: Mapping[str, str]) -> float | None:
     """Returns the seconds that the server asks to wait (``Retry-After-Ms`` or ``Retry-After``).
 
     If ``Retry-After`` is a date, it is compared with the server's own clock, if the server sends
-    its time (``Date``); a wrong local clock then makes no difference. None if nothing is asked for.
+    its time (``Date``); a wrong local clock then makes no difference. Returns None if the server
+    does not ask to wait.
     """
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         with contextlib.suppress(KeyError, ValueError):

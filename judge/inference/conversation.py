@@ -531,7 +531,7 @@ class Turn:
     """The role of a reply in a conversation that ends with an answer.
 
     Attributes:
-        program: the program in the reply, whose code is None if there is no program.
+        program: the program in the reply, without code if there is no program.
         answers: whether the reply gives the answer, so that the program is not run.
     """
 

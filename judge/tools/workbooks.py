@@ -35,7 +35,7 @@ from judge.workbook.position import match_sheet
 from judge.workbook.reader import Workbook, open_workbook
 
 MAX_CELLS, USUAL_CELLS = 10_000, 2_000
-"""Most cells that a call shows, and how many it shows unless it says otherwise."""
+"""Most cells that a call can show, and how many it shows by default."""
 
 MAX_FOUND = 100
 _MAX_SEARCHED_CHARS, _MAX_STEPS = 32_767, 20_000_000
@@ -47,25 +47,25 @@ class Calculates(Protocol):
     """Computes the formulas of a workbook; :class:`judge.recalc.library.Recalculating` does."""
 
     def __call__(self, path: bytes, *, at: str | None = None) -> Recalculation:
-        """Computes the formulas of a position, or all.
+        """Computes the formulas at a position, or all formulas.
 
         Raises:
-            JudgeError: the workbook cannot be read, or no engine is there.
+            JudgeError: the workbook cannot be read, or no engine is available.
         """
         ...
 
 
 class HoldsWorkbooks(Protocol):
-    """Where tools read and write workbooks; :class:`judge.tools.folder.ToolFolder` is one."""
+    """Reads and writes workbooks for tools; :class:`judge.tools.folder.ToolFolder` does."""
 
     read_only: bool
 
     def names(self) -> list[tuple[str, int]]:
-        """Names of the workbooks, and their bytes."""
+        """Returns the names of the workbooks, and their sizes in bytes."""
         ...
 
     def read(self, name: str) -> bytes:
-        """The bytes of a workbook."""
+        """Returns the bytes of a workbook."""
         ...
 
     def write(self, name: str, data: bytes) -> None:
@@ -87,7 +87,7 @@ class WorkbookTools:
 
     Args:
         folder: the folder.
-        calculator: opens what computes formulas; called once, when the first call needs it.
+        calculator: opens the calculation engines; called once, when they are first needed.
     """
 
     def __init__(self, folder: HoldsWorkbooks, calculator: Callable[[], Calculates]) -> None:
@@ -96,7 +96,7 @@ class WorkbookTools:
         self._calculator: Calculates | None = None
 
     def tools(self) -> tuple[Tool, ...]:
-        """All tools; those that write are left out where the folder is read-only."""
+        """All tools; if the folder is read-only, without those that write."""
         tools = (*self._reading(), *self._writing())
         return tuple(each for each in tools if not (each.writes and self._folder.read_only))
 
@@ -280,7 +280,7 @@ class WorkbookTools:
                 held = {key: read.formula(key) or "" for key in read.formula_keys(WHOLE_SHEET)}
             else:
                 held = {key: _text(value) for key, value in read.values(WHOLE_SHEET).items()}
-            for key in sorted(key for key, each in held.items() if matches(each)):
+            for key in sorted(key for key, text in held.items() if matches(text)):
                 if len(found) == MAX_FOUND:
                     return "\n".join([*found, f"more than {MAX_FOUND} cells"])
                 ref = CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
@@ -294,7 +294,7 @@ class WorkbookTools:
         counts |= {"features lost": found.features, "looks changed": found.style}
         counts["rows or columns shifted"] = found.moved
         lines = [f"{name}: {count:,}" for name, count in counts.items() if count]
-        lines += [f"{each.harm.value} {visible(each.sheet)}!{each.cell}" for each in found.cells]
+        lines += [f"{cell.harm.value} {visible(cell.sheet)}!{cell.cell}" for cell in found.cells]
         return "\n".join(lines) or "no difference"
 
     # -- changing --------------------------------------------------------------------------------
@@ -370,10 +370,10 @@ class WorkbookTools:
 
 
 def _matcher(text: str, regex: str) -> Callable[[str], bool]:
-    """Whether the text of a cell matches; patterns share one bound of steps.
+    """Returns a function that tests the text of a cell; its steps are limited in total.
 
     Raises:
-        ToolFaultError: neither or both are given, or the pattern cannot be followed.
+        ToolFaultError: neither or both are given, or the regular expression is not supported.
     """
     if bool(text) == bool(regex):
         raise ToolFaultError("give text to find, or a regular expression")
@@ -413,7 +413,7 @@ def _content(value: object) -> CellContent:
 
 
 def _grid(workbook: Workbook, area: CellRange, show: str) -> Iterator[str]:
-    """Lines of a range: the columns, then each row that holds something, with its number."""
+    """Yields the lines of a range: the columns, then each row that is not empty, numbered."""
     read = workbook.sheet(area.sheet)
     values = read.values(area.window)
     styles = read.styles(area.window) if show == "formats" else {}

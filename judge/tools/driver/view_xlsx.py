@@ -13,14 +13,14 @@ _BLOCK = 100
 
 
 def main() -> None:
-    """Prints what the arguments ask for: ``FILE [MODE [SHEET [START [END]]]]``."""
+    """Runs the viewer; the arguments are ``FILE [MODE [SHEET [START [END]]]]``."""
     arguments = sys.argv[1:]
     if not arguments:
         print("Error: a file path is needed")
         sys.exit(1)
     try:
         _view(*arguments[:5])
-    except Exception as error:  # noqa: BLE001 - the agent reads what went wrong
+    except Exception as error:  # noqa: BLE001 - the agent reads the error
         print(f"Error: {error}")
         sys.exit(1)
 
