@@ -89,7 +89,7 @@ def has_tool_episodes(setting: str | None) -> bool:
 
 
 def keep_definitions(run: Path, definitions: Sequence[Mapping[str, Any]]) -> str:
-    """Writes the definitions of tools to a run's directory, unless they are there already.
+    """Writes the definitions of tools to a run's directory, unless they already exist.
 
     Returns:
         Their SHA-256, under which :func:`read_definitions` finds them.

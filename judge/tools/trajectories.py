@@ -56,7 +56,7 @@ Object = Mapping[str, Any]
 class Trajectory:
     """What an agent did, as recorded in a file of another program.
 
-    Facts that are missing in the file are None, or empty where stated.
+    A fact that the file does not contain has the value None, or is empty where stated.
 
     Attributes:
         format: ``atif``, ``inspect`` or ``swe-agent``.

@@ -36,7 +36,7 @@ def driver_text() -> str:
 
 @functools.cache
 def helper_texts() -> dict[str, str]:
-    """Returns the texts of the programs that the driver starts, by name."""
+    """Returns the source text of the programs that the driver starts, by name."""
     return {
         "python": program_text(f"{_OWN}.interpreter"),
         "drawing": program_text(*_DRAWING),
