@@ -460,7 +460,7 @@ class McpClient:
             return self.wire.receive(limit_s)
 
     def _read(self, line: bytes, deadline: float) -> Mapping[str, Any] | None:
-        """Returns an answer; None for a notification, a request, or anything that is not a message."""
+        """Returns the answer in a line; None if it has a notification, a request or no message."""
         # Some encoders begin their output with a byte order mark.
         line = line.removeprefix(codecs.BOM_UTF8)
         if not line.strip():
