@@ -115,7 +115,7 @@ _edit_options = together(
     sandbox_option,
     option("--json", "as_json", is_flag=True, help="Print as JSON on stdout."),
 )
-"""The options that change the cells of a case."""
+"""Adds the options that change the cells of a case."""
 
 
 def _user() -> str:

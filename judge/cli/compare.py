@@ -130,7 +130,9 @@ def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options
             hint="Only with --checklist FILE can GOLD be left out, or OUTPUT be a folder.",
         )
     if evaluator is not None and rules_path is None:
-        raise UsageError("--evaluator belongs to --rules", hint="Leave it out, or add --rules.")
+        raise UsageError(
+            "--evaluator can only be used with --rules", hint="Leave it out, or add --rules."
+        )
     if options["position"] is None:
         _refuse_options_of_positions(options)
     if board_path is not None:
@@ -189,7 +191,7 @@ def _refuse_options_of_positions(options: dict[str, Any]) -> None:
     given += ["change"] if options["changes"] else []
     if given:
         raise UsageError(
-            f"--{given[0].replace('_', '-')} belongs to --at",
+            f"--{given[0].replace('_', '-')} can only be used with --at",
             hint="Rules and boards define what is compared; leave it out.",
         )
 

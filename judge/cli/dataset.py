@@ -64,7 +64,7 @@ _WIDTH = 70
 @click.argument("suite", required=False)
 @json_option()
 def list_(suite: str | None, as_json: bool) -> None:
-    """List the tasks of SUITE; without SUITE, the suites that have a name."""
+    """List the tasks of SUITE; without SUITE, list the suites that have a name."""
     if suite is None:
         _list_suites(as_json)
         return
@@ -321,7 +321,7 @@ def _print_json(value: object) -> None:
 
 @contextmanager
 def _progress(title: str, *, in_bytes: bool = False) -> Iterator[OnProgress]:
-    """A progress bar if standard error is a terminal; otherwise nothing."""
+    """Shows a progress bar if standard error is a terminal."""
     amount = progress.DownloadColumn() if in_bytes else progress.MofNCompleteColumn()
     speed = [progress.TransferSpeedColumn()] if in_bytes else []
     with progress.Progress(

@@ -44,7 +44,7 @@ from judge.suites.locate import SHIPPED, data_folder, load_sources
 from judge.suites.validate import SuiteFinding
 
 harbor_options = together(
-    option("--agent-image", help="With harbor: image in which agents work, used as it is."),
+    option("--agent-image", help="With harbor: image in which agents work, used unchanged."),
     option(
         "--verifier-image",
         help="With harbor and codabench: image that judges. "
@@ -148,7 +148,7 @@ class Choice:
         return kept
 
     def _chosen(self, listed: Sequence[Proposal]) -> tuple[Proposal, ...]:
-        """Proposals that the options select."""
+        """Returns the proposals that the options select."""
         if self.yes:
             return tuple(listed)
         if self.keep is None:
@@ -175,7 +175,7 @@ _ANSWERS: dict[str, tuple[str, dict[bool | None, str]]] = {
     "multiple_tables": ("tables", {True: "several", False: "one", None: "?"}),
     "non_standard_table": ("non-standard", {True: "yes", False: "no", None: "?"}),
 }
-"""Note that a review requires -> its column heading, and how its values are shown."""
+"""Name of a note that reviews require -> its column heading, and how its values are shown."""
 
 
 _field_options = together(
@@ -285,7 +285,7 @@ _field_options = together(
         "options.",
     ),
 )
-"""The options that set the fields of a task."""
+"""Adds the options that set the fields of a task."""
 
 
 @click.command(cls=HelpCommand, examples=("dataset new mysuite/",))
@@ -496,7 +496,7 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
         _export_codabench(suite, target, images[1], licence)
         return
     if form != "harbor" and any(images):
-        raise UsageError("--agent-image and --verifier-image belong to --format harbor")
+        raise UsageError("--agent-image and --verifier-image can only be used with --format harbor")
     if form == "huggingface":
         _refuse_others(form, state, corrections, licence, source)
         _export_eval_yaml(suite, target)
@@ -520,7 +520,7 @@ def export(suite: str, target: Path, state: str | None, form: str, **options: An
         _export_card(suite, target, licence, source)
         return
     if licence is not None or source is not None:
-        raise UsageError("--licence and --source belong to --format dataset-card")
+        raise UsageError("--licence and --source can only be used with --format dataset-card")
     if corrections is not None:
         _export_corrected(suite, target, state, corrections)
         return

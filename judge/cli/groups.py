@@ -53,7 +53,7 @@ _OPERATIONS = "judge.cli.serve_operations"
             "list": (
                 _DATASET,
                 "list_",
-                "List the tasks of SUITE; without SUITE, the suites that have a name.",
+                "List the tasks of SUITE; without SUITE, list the suites that have a name.",
             ),
             "new": (_AUTHORING, "new", "Make an empty suite in FOLDER."),
             "review": (
@@ -338,7 +338,7 @@ _GROUPS = __name__
             "webhooks": (
                 _OPERATIONS,
                 "webhooks",
-                "Allow hosts that webhooks may be sent to, and list them; at first, none is.",
+                "Allow hosts for webhooks, and list them; at first, no host is allowed.",
             ),
         }
     },

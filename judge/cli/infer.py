@@ -90,7 +90,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
     if shown["export_log"]:
         _export(options["out"], shown["export_log"], as_json=shown["as_json"])
         return
-    for name in {*REMEMBERED} - given_options(context):  # the run's own, if there is one
+    for name in {*REMEMBERED} - given_options(context):  # None: use what the run remembers
         options[name] = None
     resumed = api.resume(InferOptions(limits=read_limits(options), **options))
     if resumed.dropped_key:
@@ -112,7 +112,7 @@ def infer(context: click.Context, /, **options: Any) -> None:
         _import_trajectory(resumed.options, shown)
         return
     if shown["import_outputs"]:
-        raise UsageError("--import-outputs belongs to --import-trajectory")
+        raise UsageError("--import-outputs can only be used with --import-trajectory")
     planned = api.make_plan(resumed)
     if shown["dry_run"]:
         dry = api.dry_run(planned.plan)

@@ -63,7 +63,7 @@ class _Bytes(click.ParamType[int]):
 
 
 class _Names(click.ParamType[tuple[str, ...]]):
-    """Several names, separated by commas, in upper or lower case."""
+    """Several names, separated by commas; case is ignored."""
 
     name = "names"
 
@@ -307,7 +307,7 @@ def who(by: str | None) -> str:
 def _account() -> str:
     try:
         return getpass.getuser()
-    except (OSError, KeyError):  # an account without a name, as in some containers
+    except (OSError, KeyError):  # the account has no name, as in some containers
         return ""
 
 

@@ -169,7 +169,7 @@ def _signing(server: Any) -> tuple[str, Any]:
 )
 @_PLACE
 def webhooks(allowed: tuple[str, ...], denied: tuple[str, ...], **options: Any) -> None:
-    """Allow hosts that webhooks may be sent to, and list them; at first, none is."""
+    """Allow hosts for webhooks, and list them; at first, no host is allowed."""
     with server_of(options) as server:
         for host in allowed:
             check_allowed_host(host)

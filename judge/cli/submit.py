@@ -42,7 +42,7 @@ _ID = re.compile(r"sub_[0-9A-Z]{26}", re.ASCII)
 )
 @option("--phase", help="Phase to submit to.", section=Section.FILES)
 @option("--task", metavar="ID", help="Task that a single program solves.", section=Section.FILES)
-@option("--team", metavar="ACCOUNT", help="The team of yours that submits.", section=Section.ORIGIN)
+@option("--team", metavar="ACCOUNT", help="Which of your teams submits.", section=Section.ORIGIN)
 @option(
     "--system",
     default="",

@@ -92,7 +92,7 @@ def print_ending(runs: Sequence[ScoredRun], console: Console | None = None) -> N
 
 
 def _failures(run: ScoredRun) -> Iterator[str | Text]:
-    """Counts by verdict, and the first few cases."""
+    """Prints counts by verdict, and the first few cases."""
     overall = run.report["overall"]
     counts = {
         code: count

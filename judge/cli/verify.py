@@ -135,13 +135,14 @@ def verify(
         review_suite(suite, suspects, submissions, out, options, shown)
         return
     if suspects is not None:
-        raise UsageError("--suspects belongs to --review", hint="Add --review.")
+        raise UsageError("--suspects can only be used with --review", hint="Add --review.")
     if audit:
         audit_suite(suite, submissions, out, options, as_json=as_json)
         return
     if submissions or out is not None:
         raise UsageError(
-            "--submissions and --out belong to --audit or --review", hint="Add one of them."
+            "--submissions and --out can only be used with --audit or --review",
+            hint="Add one of them.",
         )
     _verify(suite, options, as_json=as_json)
 

@@ -205,7 +205,9 @@ def detail_of(body: object) -> str | None:
 def _detail(error: openai.APIStatusError) -> str:
     if (detail := detail_of(error.body)) is not None:
         return detail
-    with contextlib.suppress(Exception):  # an unread or broken body has no detail to give
+    with contextlib.suppress(
+        Exception
+    ):  # the body was not read or is broken, so it gives no details
         return error.response.text.strip()[:200]
     return ""
 
@@ -321,7 +323,7 @@ _SENT_HEADERS = frozenset(
 )
 _SHOWN_CHARS = 200
 _KEPT_IN: ContextVar[IO[bytes] | None] = ContextVar("_KEPT_IN", default=None)
-"""The file that takes the answer to the current request; None for memory."""
+"""The file to write the answer to the current request to; None to keep it in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +352,7 @@ class OpenAIChatModel:
 
     Args:
         base_url: the endpoint, up to and including ``/v1``.
-        key: the key, or None if the server needs none.
+        key: the key; None if the server needs no key.
         policy: retries and timeouts.
         pacer: limits of requests and tokens per minute, shared by all calls.
 

@@ -500,7 +500,7 @@ def _price(path: Path, name: str, value: Any) -> Price | None:
         price = Price(float(value["input"]), float(value["output"]), source)
     except (KeyError, TypeError, ValueError, OverflowError):
         price = None
-    # With a price below zero, or without one, a budget would mean nothing.
+    # With a negative or missing price, a budget would have no effect.
     if price is None or not (0 <= price.input < math.inf and 0 <= price.output < math.inf):
         raise InferenceError(
             f"{path}, {name}: price needs input, output, date and source (found {str(value)[:200]})"

@@ -222,7 +222,7 @@ def _kind(present: Sequence[Value], *, has_blanks: bool) -> str:
         return "object" if has_blanks else "bool"
     if len(kinds) == 1:
         return kinds.pop()
-    # Text of one column stays text, even where some of it looks like numbers.
+    # A column that contains text is text as a whole, even if some values look like numbers.
     return "str" if all(isinstance(value, str) for value in present) else "object"
 
 
@@ -270,9 +270,9 @@ class ContentLimits:
 
 
 def rows_needed(form: str, rows: int) -> int:
-    """How many rows of a sheet must be read to show ``rows`` rows below the first one.
+    """Returns how many rows of a sheet must be read to show ``rows`` rows below the first one.
 
-    A description of columns counts all rows.
+    To describe columns, all rows are read.
     """
     return _INFO_ROWS if form == INFO else rows + 1
 

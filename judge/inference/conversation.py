@@ -343,7 +343,7 @@ class ProgramEnvironment(_TextEnvironment):
         self._with_output: _Submission | None = None
 
     async def act(self, reply: ChatReply, number: int) -> str | None:
-        """Runs the program of a reply, and tells the model how it ran."""
+        """Runs the program of a reply, and sends the model feedback on it."""
         conversation, rules = self.conversation, self._rules
         program = take_program(conversation, reply)
         is_done = rules.explicit_stop and _says_done(reply.text)
@@ -435,7 +435,7 @@ def _feedback(
 # -- typed answers --------------------------------------------------------------------------------
 
 Drawn = tuple[tuple[str, bytes], ...]
-"""Name and bytes of each picture that a program made."""
+"""Pictures that a program made, as pairs of name and bytes."""
 
 
 @dataclass(frozen=True, slots=True)

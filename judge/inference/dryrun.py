@@ -151,7 +151,7 @@ def _turn_tokens(setting: DesktopSetting, earlier: int, reply: int) -> int:
 def _prompts(plan: InferencePlan) -> list[DryPrompt]:
     prompts: list[DryPrompt] = []
     with ThreadPoolExecutor(1) as threads:
-        # Nothing is kept, and pictures are counted as they are.
+        # Nothing is written, and pictures are counted without being shrunk or joined.
         solver = Solver(plan, None, threads, PictureStore(Path(PICTURES_FOLDER)))
         for assignment in plan.assignments:
             question = assignment.question

@@ -265,7 +265,7 @@ class _Runner:
             await self._one(assignment, sample)
 
     async def _one(self, assignment: Assignment, sample: int) -> None:
-        """Handles one task and sample, from prompt to record; raises only failures of the store."""
+        """Processes one task and sample, from prompt to record; raises only errors of the store."""
         question = assignment.question
         context = replace(self._context, params=self._plan.params_of(question))
         client = TaskClient(context, question.id, sample)

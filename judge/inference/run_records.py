@@ -28,7 +28,7 @@ _LOCK_FILE = ".inference.lock"
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 SampleKey = tuple[str, int]
-"""(task id, 0-based sample)"""
+"""(task id, 0-based number of the sample)"""
 
 
 class InferenceRecords:

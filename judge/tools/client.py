@@ -238,7 +238,7 @@ class McpClient:
             probe = self._send_request("server/discover", self._meta({}), deadline)
             if self._takes_discovery(self._await((probe,), deadline)):
                 return
-            raise ServerError("protocol", "it speaks no version of the protocol that is known")
+            raise ServerError("protocol", "it supports no known version of the protocol")
 
     def _greet(self, deadline: float) -> int:
         return self._send_request(

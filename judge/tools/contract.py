@@ -197,7 +197,7 @@ def _kinds(schema: object) -> set[str]:
     for branches in (schema.get("anyOf"), schema.get("oneOf")):
         for branch in branches if isinstance(branches, list) else ():
             own = branch.get("type") if isinstance(branch, Mapping) else None
-            # A branch of another form may allow anything.
+            # A branch without a plain type may allow anything.
             kinds |= {own} if isinstance(own, str) else set(_TYPES)
     return kinds
 

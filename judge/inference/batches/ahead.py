@@ -81,7 +81,7 @@ class Outcome:
 
 
 class BulkClient(Protocol):
-    """A way to get replies before the conversations begin."""
+    """A client that gets replies before the conversations begin."""
 
     @property
     def collects_batches(self) -> bool:

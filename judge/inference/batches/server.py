@@ -58,8 +58,7 @@ class Pace:
         first_s: wait before the first check.
         longest_s: upper limit of the waits, which grow.
         settle_s: wait before the list is searched again for a batch that was not found.
-        patience_s: how long a batch may take after it was created: twice the time that the server
-            allows itself.
+        patience_s: how long a batch may take after it was created: twice the completion window.
     """
 
     first_s: float = 2.0

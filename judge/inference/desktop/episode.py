@@ -72,10 +72,10 @@ class Window:
         messages.append({"role": "system", "content": first})
 
     def show(self, content: Content) -> list[int]:
-        """Adds the message of this turn.
+        """Adds the message that shows the desktop in this turn.
 
         Args:
-            content: the message.
+            content: the content of the message.
 
         Returns:
             The numbers of the messages that the next request sends.

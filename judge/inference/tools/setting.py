@@ -238,7 +238,7 @@ class ToolMode:
 
     @property
     def shows(self) -> str:
-        """What the prompt says that view_xlsx shows."""
+        """The prompt's statement of what view_xlsx shows; empty if there is none."""
         if not self.preset.shows:
             return ""
         return self.preset.shows["published" if "values" in self.as_published else "corrected"]
@@ -260,7 +260,7 @@ def departures_of(
     """
     if preset.name != _SSB2:
         if as_published or corrected:
-            raise UsageError("--as-published and --corrected belong to --tools ssb2")
+            raise UsageError("--as-published and --corrected can only be used with --tools ssb2")
         return frozenset()
     for name in (*as_published, *corrected):
         if name not in DEPARTURES:
