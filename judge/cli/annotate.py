@@ -110,7 +110,7 @@ _edit_options = together(
     option("--delete-rows", multiple=True, metavar="[SHEET!]ROW[:COUNT]", help="Delete rows."),
     decide_option,
     author_option,
-    option("--draft", "only_draft", is_flag=True, help="Keep it as a draft."),
+    option("--draft", "only_draft", is_flag=True, help="Only keep a draft; save no case."),
     option("--force", is_flag=True, help="Save in spite of doubts and broken rules."),
     sandbox_option,
     option("--json", "as_json", is_flag=True, help="Print as JSON on stdout."),
@@ -161,7 +161,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 @option(
     "--onto",
     type=OneOf(["current", "new"]),
-    help="Move a draft to its case as it is now, or to a new case.",
+    help="Base the draft on the current version of its case, or make it a new case.",
 )
 @_edit_options
 def set_cells(
@@ -394,7 +394,7 @@ def check(suite: str, task: str | None, as_json: bool, summary: bool, sandbox: s
     data far from A1) do not change the exit code.
     """
     with annotation.Annotator(suite, sandbox=sandbox, ids=[task] if task else ()) as annotator:
-        ids = [task] if task else [one.id for one in annotator.book.suite.tasks]
+        ids = [task] if task else [entry.id for entry in annotator.book.suite.tasks]
         findings = [finding for task_id in ids for finding in annotator.check(task_id)]
     if as_json:
         click.echo(

@@ -117,7 +117,7 @@ _MODEL_OPTIONS = (
     InferOptions,
     "model base_url api_key_env models temperature top_p max_tokens param timeout retries",
     temperature="Temperature of a request to --model.",
-    top_p="Nucleus of a request to --model.",
+    top_p="Nucleus (top-p) of a request to --model.",
 )
 @author_option
 @sandbox_option

@@ -199,7 +199,7 @@ def sheet(run: Path, out: Path, all_items: bool) -> None:
 @click.argument("marks", type=click.Path(path_type=Path))
 @by_option()
 def take(run: Path, marks: Path, by: str | None) -> None:
-    """Take the scores of a sheet into RUN; several raters may each fill in one.
+    """Take the scores of a sheet into RUN; several raters may fill in a sheet each.
 
     MARKS may also be a folder of scores that IB-bench published for the run: each of its models
     and people becomes a separate rater.

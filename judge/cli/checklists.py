@@ -28,7 +28,12 @@ from judge.suites import load_suite
 )
 @click.argument("source")
 @click.argument("target", type=click.Path(path_type=Path))
-@option("--task", "task_id", metavar="ID", help="SOURCE is a suite: the checklist of this task.")
+@option(
+    "--task",
+    "task_id",
+    metavar="ID",
+    help="If SOURCE is a suite: the task whose checklist to write.",
+)
 def export_rewardkit(source: str, target: Path, task_id: str | None) -> None:
     """Write the checklist SOURCE to the new folder TARGET, as Harbor's rewardkit reads it.
 

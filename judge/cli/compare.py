@@ -115,8 +115,8 @@ def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options
     """
     rules_path, evaluator = options.pop("rules_path"), options.pop("evaluator")
     board_path, checklist_path = options.pop("board_path"), options.pop("checklist_path")
-    ways = (options["position"], rules_path, board_path, checklist_path)
-    if sum(way is not None for way in ways) != 1:
+    methods = (options["position"], rules_path, board_path, checklist_path)
+    if sum(method is not None for method in methods) != 1:
         raise UsageError(
             "give an answer position, a rule list, a board or a checklist",
             hint="Add --at POSITION, --rules FILE, --board FILE or --checklist FILE; only one.",

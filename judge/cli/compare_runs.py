@@ -70,10 +70,10 @@ def compare_runs(
 ) -> None:
     """Compare runs on the tasks that all of them have.
 
-    Hard scores by McNemar's exact test, soft scores by the paired bootstrap with tasks as clusters;
-    with several pairs, p is adjusted by Holm's method. A positive difference favours the run that
-    is named second. For runs with desktop episodes, a table shows the settings of each run and the
-    tasks that it solved, by class.
+    Compares hard scores by McNemar's exact test, and soft scores by the paired bootstrap with tasks
+    as clusters; with several pairs, p is adjusted by Holm's method. A positive difference favours
+    the run that is named second. For runs with desktop episodes, a table shows the settings of each
+    run and the tasks that it solved, by class.
     """
     form = _form(form, out, as_json=as_json)
     comparison = api.compare_runs(first, *others, seed=seed, resamples=resamples)

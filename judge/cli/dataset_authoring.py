@@ -198,7 +198,7 @@ _field_options = together(
         section=Section.QUESTION,
         help="Sheet of the answer, if the position names none.",
     ),
-    option("--data-position", section=Section.QUESTION, help="Where the input's data is."),
+    option("--data-position", section=Section.QUESTION, help="Range of the input's data."),
     option(
         "--style",
         multiple=True,
@@ -281,7 +281,7 @@ _field_options = together(
         "--checker",
         type=_FILE,
         section=Section.FILES,
-        help="What judges a task with workbooks in place of rules: JSON or YAML with name and "
+        help="The checker of a task with workbooks, instead of rules: JSON or YAML with name and "
         "options.",
     ),
 )
@@ -341,8 +341,8 @@ def new(folder: Path, kind: str, by: str | None) -> None:
     type=_FILE,
     metavar="GOLD",
     section=Section.FILES,
-    help="The gold workbook of a task that is judged by rules: they are proposed from what differs "
-    "between --input and it.",
+    help="The gold workbook of a task that is judged by rules; rules are proposed from its "
+    "differences to --input.",
 )
 @proposal_options
 @_field_options
@@ -466,12 +466,12 @@ def review(
     type=OneOf(["suite", "dataset-card", "harbor", "codabench", "huggingface"]),
     default="suite",
     show_default=True,
-    help="A suite to judge with, a dataset folder with a card and no golds, tasks of Harbor, a "
-    "bundle of Codabench, or eval.yaml of Hugging Face.",
+    help="What to write: a suite to judge with, a dataset folder with a card and no golds, tasks "
+    "for Harbor, a bundle for Codabench, or eval.yaml for Hugging Face.",
 )
 @harbor_options
 @option("--licence", help="Licence of the data, for the card. [that of a published suite]")
-@option("--source", help="Where the data are from, for the card. [likewise]")
+@option("--source", help="Source of the data, for the card. [that of a published suite]")
 @corrections_options
 def export(suite: str, target: Path, state: str | None, form: str, **options: Any) -> None:
     """Write SUITE to TARGET: a folder, or a .tar.gz.

@@ -63,10 +63,10 @@ _PATH = click.Path(path_type=Path)
 @option("--import-inspect", type=_PATH, metavar="LOG", section=Section.ELSEWHERE,
         help="Make a run out of a log of Inspect (.eval); no model is asked.")  # fmt: skip
 @option("--import-trajectory", metavar="PATTERN", section=Section.ELSEWHERE,
-        help="Make a run out of what another agent did, such as 'runs/{task}/{task}.traj'; ask "
-        "nothing.")  # fmt: skip
+        help="Make a run out of what another agent did, such as 'runs/{task}/{task}.traj'; no "
+        "model is asked.")  # fmt: skip
 @option("--import-outputs", metavar="PATTERN", section=Section.ELSEWHERE,
-        help="Where the workbooks are that it left [next to the trajectories, named like outputs]."
+        help="The workbooks that the agent left [next to the trajectories, named like outputs]."
         )  # fmt: skip
 @option("--export-log", type=_PATH, section=Section.ELSEWHERE,
         help="Write the run in --out as a conv_*.jsonl.")  # fmt: skip
@@ -470,8 +470,8 @@ def show_dry_run(plan: InferencePlan, dry: DryRun) -> None:
             click.echo(f"no prompt for task {prompt.task_id}: {prompt.problem}")
     if plan.tool_tokens:
         click.echo(f"tools, about {plan.tool_tokens:,} tokens in each request:")
-        for each in plan.tool_definitions:
-            click.echo(f"  {tool_line(plan, each)}")
+        for definition in plan.tool_definitions:
+            click.echo(f"  {tool_line(plan, definition)}")
     click.echo(f"calls: {_span(dry.calls)}")
     click.echo(f"tokens in prompts: about {_span(dry.prompt_tokens)}")
     click.echo(f"tokens in replies: about {_span(dry.completion_tokens)}")

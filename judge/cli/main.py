@@ -33,7 +33,7 @@ COMMANDS_BY_TITLE: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "Online": {
         "serve": ("judge.cli.serve", "serve", "Run the online judge: queue, boards, disputes."),
-        "submit": ("judge.cli.submit", "submit", "Hand solutions in to an online judge."),
+        "submit": ("judge.cli.submit", "submit", "Submit solutions to an online judge."),
     },
     "Look at runs": {
         "report": (

@@ -180,7 +180,7 @@ def _print(result: Recalculation) -> None:
 @sandbox_option
 @json_option("the findings")
 def engines(function: str | None, sandbox: str, as_json: bool) -> None:
-    """Show the calculation engines: availability, versions, and the functions they can compute.
+    """Show the calculation engines: availability, versions, functions that they are trusted with.
 
     An engine is trusted with a function if it was right in at least nine of ten cells that call it,
     as measured by `benchmarks/records.py`. With the name of a FUNCTION, shows how many of its cells

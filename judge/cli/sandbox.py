@@ -312,7 +312,9 @@ def print_attacks(attacked: Sequence[AttackedBackend]) -> None:
     console = make_console()
     shown = table("!attack", "what must hold", *(result.backend for result in attacked))
     by_attack = [{outcome.name: outcome for outcome in result.outcomes} for result in attacked]
-    properties = {name: one.attacked for outcomes in by_attack for name, one in outcomes.items()}
+    properties = {
+        name: outcome.attacked for outcomes in by_attack for name, outcome in outcomes.items()
+    }
     for name, attacked_property in properties.items():
         cells = [_cell(outcomes.get(name)) for outcomes in by_attack]
         shown.add_row(name, attacked_property, *cells)

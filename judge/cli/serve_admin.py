@@ -390,8 +390,8 @@ def probing(suite: str, **options: Any) -> None:
     """
     with server_of(options) as server, server.database.reading() as connection:
         row = suite_named(connection, suite)
-        found = probing_of(connection, server.folder, row["id"])
-    for line in probing_lines(found):
+        signs = probing_of(connection, server.folder, row["id"])
+    for line in probing_lines(signs):
         click.echo(line)
 
 

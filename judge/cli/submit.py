@@ -91,7 +91,7 @@ def submit(
 
     With --wait, exits with 0 once it is judged, and with 11 if the judge failed.
     """
-    about = [one for one in (status, cancel, result) if one is not None]
+    about = [value for value in (status, cancel, result) if value is not None]
     if len(about) + (solutions is not None) != 1:
         raise UsageError("give SOLUTIONS, or one of --status, --cancel and --result")
     from judge.serve.client import Client, Handed, read_token  # noqa: PLC0415  `--help` needs none
@@ -107,8 +107,8 @@ def submit(
         if solutions is not None:
             if phase is None:
                 raise UsageError("a submission needs --phase PHASE, the phase to submit to")
-            said = {name: text for name, text in claims.items() if text}
-            view = client.submit(Handed(solutions, phase, said, again=again))
+            stated = {name: text for name, text in claims.items() if text}
+            view = client.submit(Handed(solutions, phase, stated, again=again))
         else:
             view = client.status(_checked(str(status)))
         if wait:

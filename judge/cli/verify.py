@@ -266,19 +266,19 @@ def print_dynamic(checks: Sequence[CaseCheck]) -> None:
     faults: list[str] = []
     reasons: dict[str, list[str]] = {}
     for check in checks:
-        found = check.dynamic
-        assert found is not None
-        if found.own == "not_measurable":
-            reasons.setdefault(found.reason, []).append(check.task_id)
+        finding = check.dynamic
+        assert finding is not None
+        if finding.own == "not_measurable":
+            reasons.setdefault(finding.reason, []).append(check.task_id)
             continue
         measurable.append(check.task_id)
-        if found.own != "live" or found.as_constants not in {None, "hard_coded"}:
-            said = f"the gold is {found.own}, and as constants {found.as_constants}"
-            faults.append(f"  task {check.task_id}: {said}".replace("_", "-"))
+        if finding.own != "live" or finding.as_constants not in {None, "hard_coded"}:
+            problem = f"the gold is {finding.own}, and as constants {finding.as_constants}"
+            faults.append(f"  task {check.task_id}: {problem}".replace("_", "-"))
     click.echo(f"tasks whose answers can be measured by changing inputs: {len(measurable)}")
     if measurable:
         click.echo(f"  {', '.join(measurable)}")
-    for reason, tasks in sorted(reasons.items(), key=lambda each: -len(each[1])):
+    for reason, tasks in sorted(reasons.items(), key=lambda entry: -len(entry[1])):
         click.echo(f"  not {len(tasks)} ({reason}): {', '.join(tasks)}")
     for fault in faults:
         click.echo(fault)
@@ -374,7 +374,9 @@ def _print_audit(audit: Audit, out: Path | None) -> None:
         )
     print_table(overview)
     for about in About:
-        _print_suspects(about.heading, [each for each in audit.suspects if each.about is about])
+        _print_suspects(
+            about.heading, [suspect for suspect in audit.suspects if suspect.about is about]
+        )
     cases = {(suspect.task, suspect.case) for suspect in audit.suspects}
     tasks = {suspect.task for suspect in audit.suspects}
     click.echo(

@@ -432,7 +432,7 @@ def setting_entry(path: Path, name: str, kind: type[Setting]) -> dict[str, Any]:
     entry = _read_yaml(path).get(name)
     if not isinstance(entry, dict):
         raise InferenceError(f"{path} lacks the setting {name}")
-    names = {one.name for one in fields(kind)} - {"name"}
+    names = {item.name for item in fields(kind)} - {"name"}
     if entry.keys() != names:
         different = ", ".join(sorted(entry.keys() ^ names))
         raise InferenceError(f"{path}, {name}: unknown or missing fields: {different}")

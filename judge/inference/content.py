@@ -302,7 +302,7 @@ def render_content(
         shown_notes = [f"[{note}]" for note in notes] if limits.notes else []
         parts.append("\n".join([f"{heading}: {sheet.name}", text, *shown_notes, _RULE]))
         if room <= 0 and number + 1 < len(sheets):
-            names = ", ".join(one.name for one in sheets[number + 1 :])
+            names = ", ".join(sheet.name for sheet in sheets[number + 1 :])
             parts.append(f"[sheets not shown: {names}]")
             break
     return "\n".join(parts) + "\n"

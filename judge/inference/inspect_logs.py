@@ -525,7 +525,7 @@ def _submission(sample: EvalSample, suite: Suite, header: EvalLog) -> Submission
     usage = list(sample.model_usage.values())
     seconds = sample.working_time if sample.working_time is not None else sample.total_time
     prompt = sum(map(prompt_tokens_of, usage))
-    completion = sum(one.output_tokens for one in usage)
+    completion = sum(model_usage.output_tokens for model_usage in usage)
     cost = _cost(usage)
     for what, number in (("tokens", prompt), ("tokens", completion), ("cost", cost),
                          ("seconds", seconds)):  # fmt: skip

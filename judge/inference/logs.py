@@ -185,8 +185,10 @@ def import_log(
                 record["conversation"] = records.conversation_path(task_id, sample)
                 records.write_conversation(task_id, sample, _conversation(record, texts))
             records.append_submission(record)
-        model = next((one.model for one in submissions if one.model), model)
-        setting = next((one.setting for one in submissions if one.setting), setting)
+        model = next((submission.model for submission in submissions if submission.model), model)
+        setting = next(
+            (submission.setting for submission in submissions if submission.setting), setting
+        )
         store.write_run(imported_run(log, suite, source, model=model, setting=setting))
     return len(submissions)
 

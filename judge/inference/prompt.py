@@ -411,7 +411,9 @@ def _tables_of(files: Sequence[InputFile], setting: TypedSetting, limits: Conten
                 sheets.append(read_table(file.path, rows))
             elif file.kind is FileKind.WORKBOOK:
                 previews = read_preview(file.path, rows)
-                sheets += [replace(one, name=f"{name}, sheet {one.name}") for one in previews]
+                sheets += [
+                    replace(preview, name=f"{name}, sheet {preview.name}") for preview in previews
+                ]
             elif file.kind is FileKind.TEXT:
                 others.append(f"Text: {name}\n{_text_of(file.path, limits.total_chars)}")
         except WorkbookError as error:

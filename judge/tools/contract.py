@@ -75,7 +75,7 @@ class Tool:
             return dict(self.given)
         return {
             "type": "object",
-            "properties": {name: dict(each) for name, each in self.properties.items()},
+            "properties": {name: dict(schema) for name, schema in self.properties.items()},
             "required": list(self.required),
             "additionalProperties": False,
         }

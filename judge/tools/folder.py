@@ -42,20 +42,20 @@ class ToolFolder:
 
     def names(self) -> list[tuple[str, int]]:
         """Returns paths within the folder, and sizes in bytes, of the first workbooks."""
-        found: list[tuple[str, int]] = []
+        listed: list[tuple[str, int]] = []
         for root, folders, files, descriptor in os.fwalk(self.path, follow_symlinks=False):
             depth = len(Path(root).relative_to(self.path).parts)
             folders[:] = sorted(name for name in folders if depth < _MAX_DEPTH)
             for name in sorted(files):
                 if name.lower().endswith(_SUFFIXES):
                     with contextlib.suppress(OSError):
-                        known = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                        if stat.S_ISREG(known.st_mode):
+                        facts = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                        if stat.S_ISREG(facts.st_mode):
                             shown = str((Path(root) / name).relative_to(self.path))
-                            found.append((shown, known.st_size))
-                if len(found) == MAX_LISTED:
-                    return found
-        return found
+                            listed.append((shown, facts.st_size))
+                if len(listed) == MAX_LISTED:
+                    return listed
+        return listed
 
     def read(self, name: str) -> bytes:
         """Returns the bytes of a workbook.

@@ -314,7 +314,7 @@ def area_of(text: str) -> tuple[str, str]:
         raise ToolFaultError(f"{text!r:.80} is not a range with its sheet, such as Sheet1!A1:H40")
     if sheet.startswith("'") and sheet.endswith("'"):
         sheet = sheet[1:-1].replace("''", "'")
-    corners = [parse_cell(one.replace("$", "")) for one in match.groups() if one]
+    corners = [parse_cell(corner.replace("$", "")) for corner in match.groups() if corner]
     if None in corners:
         raise ToolFaultError(f"{cells!r:.80} is not a range of a sheet")
     first, last = corners[0], corners[-1]
@@ -349,7 +349,7 @@ def _no_boxes() -> Boxes:
 
 
 def _with_paths(tool: Tool, context: NativeContext | None) -> Tool:
-    properties = {name: dict(each) for name, each in tool.properties.items()}
+    properties = {name: dict(schema) for name, schema in tool.properties.items()}
     properties["path"] = _PATH
     if "against" in properties:
         properties["against"]["description"] = "The workbook as it was [the input]."

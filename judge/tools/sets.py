@@ -174,7 +174,7 @@ def read_names(asked: str, native: Sequence[str]) -> tuple[tuple[str, ...], tupl
     """
     tools: list[str] = []
     servers: list[str] = []
-    for part in (one.strip() for one in asked.split(",")):
+    for part in (name.strip() for name in asked.split(",")):
         if part == NATIVE:
             tools += [name for name in native if name not in tools]
         elif part.startswith(_MCP):

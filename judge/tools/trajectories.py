@@ -152,7 +152,7 @@ def of_atif(document: Object, folder: Path) -> Trajectory:
     opening: list[tuple[str, str]] = []
     turns: list[ToolTurn] = []
     pictures = _Pictures(folder)
-    steps = [each for each in _objects(document, "steps") if not each.get("is_copied_context")]
+    steps = [step for step in _objects(document, "steps") if not step.get("is_copied_context")]
     for step in steps:
         if step.get("source") == "agent":
             if len(turns) < MAX_TURNS:
@@ -203,7 +203,7 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
                 line.pop("arguments", None)
                 line[name] = known[name]
         if isinstance(known.get("repairs"), list):
-            line["repairs"] = [str(each) for each in known["repairs"]]
+            line["repairs"] = [str(repair) for repair in known["repairs"]]
         line["id"] = _text(known, "id") if "id" in known else identifier
         calls.append(line)
         received.append(
@@ -215,7 +215,7 @@ def _turn_of_step(step: Object, number: int, pictures: _Pictures) -> ToolTurn:
                 else json.dumps(arguments, ensure_ascii=False),
             )
         )
-    told = [pictures.text(each.get("content")) for left in results.values() for each in left]
+    told = [pictures.text(result.get("content")) for left in results.values() for result in left]
     sent = _object(extra, "sent")
     turn = ToolTurn(
         line="turn",
@@ -345,7 +345,9 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
             _tell(turns[-1], text(message.get("content")))
         else:
             opening.append((str(role), text(message.get("content"))))
-    usage = [each for each in _object(sample, "model_usage").values() if isinstance(each, dict)]
+    usage = [
+        record for record in _object(sample, "model_usage").values() if isinstance(record, dict)
+    ]
     _note_times(sample, turns)
     return Trajectory(
         format=INSPECT,
@@ -355,11 +357,13 @@ def of_inspect(sample: Object, header: Object) -> Trajectory:
         turns=tuple(turns),
         ended=_text(_object(sample, "limit"), "type") or None,
         tokens={
-            "prompt": _count(_sum(_amount(each.get("input_tokens")) for each in usage)),
-            "completion": _count(_sum(_amount(each.get("output_tokens")) for each in usage)),
-            "cached": _count(_sum(_amount(each.get("input_tokens_cache_read")) for each in usage)),
+            "prompt": _count(_sum(_amount(record.get("input_tokens")) for record in usage)),
+            "completion": _count(_sum(_amount(record.get("output_tokens")) for record in usage)),
+            "cached": _count(
+                _sum(_amount(record.get("input_tokens_cache_read")) for record in usage)
+            ),
         },
-        cost=_sum(_amount(each.get("total_cost")) for each in usage),
+        cost=_sum(_amount(record.get("total_cost")) for record in usage),
         seconds=_amount(sample.get("total_time")),
         started=_text(sample, "started_at") or _text(task, "created"),
     )
@@ -406,18 +410,18 @@ def of_swe_agent(document: Object) -> Trajectory:
         if message.get("role") == "assistant":
             break
         opening.append((_text(message, "role"), _plain(message.get("content"))))
-    replies = [each for each in history if each.get("role") == "assistant"]
+    replies = [message for message in history if message.get("role") == "assistant"]
     turns: list[ToolTurn] = []
     at = 0
     for step in _objects(document, "trajectory")[:MAX_TURNS]:
         action = _text(step, "action")
-        found = next(
+        match = next(
             (n for n in range(at, len(replies)) if _text(replies[n], "action") == action), None
         )
         call: Object = {}
-        if found is not None:
-            at = found + 1
-            call = next(iter(_objects(replies[found], "tool_calls")), {})
+        if match is not None:
+            at = match + 1
+            call = next(iter(_objects(replies[match], "tool_calls")), {})
         turns.append(_turn_of_action(step, action, call, len(turns) + 1))
     stats = _object(info, "model_stats")
     return Trajectory(

@@ -98,7 +98,7 @@ class WorkbookTools:
     def tools(self) -> tuple[Tool, ...]:
         """All tools; if the folder is read-only, without those that write."""
         tools = (*self._reading(), *self._writing())
-        return tuple(each for each in tools if not (each.writes and self._folder.read_only))
+        return tuple(tool for tool in tools if not (tool.writes and self._folder.read_only))
 
     def _reading(self) -> Iterator[Tool]:
         yield Tool(
@@ -224,12 +224,12 @@ class WorkbookTools:
         lines = []
         for tab in workbook.tabs:
             facts = book.sheet(tab)
-            said = [f"{visible(tab.name)!r}: {facts.state}, {facts.kind}"]
+            parts = [f"{visible(tab.name)!r}: {facts.state}, {facts.kind}"]
             if tab.is_worksheet:
                 used = workbook.used_range(tab.name)
                 formulas = len(workbook.sheet(tab.name).formula_keys(WHOLE_SHEET))
-                said.append("empty" if used is None else f"used {used.window}")
-                said.append(f"{formulas:,} formulas")
+                parts.append("empty" if used is None else f"used {used.window}")
+                parts.append(f"{formulas:,} formulas")
             counts = {
                 "charts": facts.charts,
                 "pivot tables": facts.pivots,
@@ -238,8 +238,8 @@ class WorkbookTools:
                 "data validations": facts.validations,
                 "conditional formats": facts.formats,
             }
-            said += [f"{len(each):,} {name}" for name, each in counts.items() if each]
-            lines.append(", ".join(said))
+            parts += [f"{len(items):,} {name}" for name, items in counts.items() if items]
+            lines.append(", ".join(parts))
         return "\n".join(lines)
 
     def _view_range(self, arguments: Mapping[str, Any]) -> str:
@@ -272,7 +272,7 @@ class WorkbookTools:
         if "sheet" in arguments:
             sheets = (_sheet(workbook, arguments["sheet"]),)
         matches = _matcher(arguments.get("text", ""), arguments.get("regex", ""))
-        found: list[str] = []
+        lines: list[str] = []
         for sheet in sheets:
             read = workbook.sheet(sheet)
             held: dict[int, str] = {}
@@ -281,20 +281,22 @@ class WorkbookTools:
             else:
                 held = {key: _text(value) for key, value in read.values(WHOLE_SHEET).items()}
             for key in sorted(key for key, text in held.items() if matches(text)):
-                if len(found) == MAX_FOUND:
-                    return "\n".join([*found, f"more than {MAX_FOUND} cells"])
+                if len(lines) == MAX_FOUND:
+                    return "\n".join([*lines, f"more than {MAX_FOUND} cells"])
                 ref = CellRef(sheet, key >> COLUMN_BITS, key & COLUMN_MASK)
-                found.append(f"{visible(address(ref))}: {_cut(held[key])}")
-        return "\n".join(found) or "no cell"
+                lines.append(f"{visible(address(ref))}: {_cut(held[key])}")
+        return "\n".join(lines) or "no cell"
 
     def _diff(self, arguments: Mapping[str, Any]) -> str:
         before, workbook = self._open(arguments, "against"), self._open(arguments)
-        found = find_collateral(before, before, workbook, (), ())
-        counts = {kind.value: count for kind, count in found.counts.items() if count}
-        counts |= {"features lost": found.features, "looks changed": found.style}
-        counts["rows or columns shifted"] = found.moved
+        differences = find_collateral(before, before, workbook, (), ())
+        counts = {kind.value: count for kind, count in differences.counts.items() if count}
+        counts |= {"features lost": differences.features, "looks changed": differences.style}
+        counts["rows or columns shifted"] = differences.moved
         lines = [f"{name}: {count:,}" for name, count in counts.items() if count]
-        lines += [f"{cell.harm.value} {visible(cell.sheet)}!{cell.cell}" for cell in found.cells]
+        lines += [
+            f"{cell.harm.value} {visible(cell.sheet)}!{cell.cell}" for cell in differences.cells
+        ]
         return "\n".join(lines) or "no difference"
 
     # -- changing --------------------------------------------------------------------------------
@@ -303,11 +305,11 @@ class WorkbookTools:
         workbook = self._open(arguments)
         sheet = _sheet(workbook, arguments["sheet"])
         edits = []
-        for each in arguments["cells"]:
-            place = parse_cell(each["cell"])
-            if place is None:
-                raise ToolFaultError(f"{each['cell']!r:.80} is not a cell, such as B7")
-            edits.append(SetCell(CellRef(sheet, *place), _content(each["value"])))
+        for assignment in arguments["cells"]:
+            cell = parse_cell(assignment["cell"])
+            if cell is None:
+                raise ToolFaultError(f"{assignment['cell']!r:.80} is not a cell, such as B7")
+            edits.append(SetCell(CellRef(sheet, *cell), _content(assignment["value"])))
         self._save(arguments, set_cells(workbook.data, edits))
         return f"{len(edits):,} cells of {visible(sheet)!r} were set"
 
@@ -355,8 +357,8 @@ class WorkbookTools:
             data = with_values(workbook.data, computed.values, date_1904=date_1904)
             self._folder.write(arguments["save_as"], data)
         errors = sum(isinstance(value, ErrorValue) for value in computed.values.values())
-        said = f"{len(computed.values):,} formulas computed, {errors:,} of them errors"
-        lines = [f"{said}, {len(computed.not_calculated):,} not computed", *computed.notes]
+        summary = f"{len(computed.values):,} formulas computed, {errors:,} of them errors"
+        lines = [f"{summary}, {len(computed.not_calculated):,} not computed", *computed.notes]
         lines += [
             f"{visible(address(ref))}: {_cut(_text(value))}"
             for ref, value in sorted(computed.values.items())[:USUAL_CELLS]
@@ -379,16 +381,16 @@ def _matcher(text: str, regex: str) -> Callable[[str], bool]:
         raise ToolFaultError("give text to find, or a regular expression")
     if text:
         wanted = text.casefold()
-        return lambda each: wanted in each.casefold()
+        return lambda cell_text: wanted in cell_text.casefold()
     try:
         check_pattern(regex)
     except PatternError as error:
         raise ToolFaultError(f"this regular expression cannot be used: {error}") from error
     steps = Steps(_MAX_STEPS)
 
-    def matches(each: str) -> bool:
+    def matches(cell_text: str) -> bool:
         try:
-            return search(regex, each[:_MAX_SEARCHED_CHARS], steps=steps)
+            return search(regex, cell_text[:_MAX_SEARCHED_CHARS], steps=steps)
         except PatternError as error:
             raise ToolFaultError(f"this regular expression takes too long: {error}") from error
 
@@ -398,7 +400,7 @@ def _matcher(text: str, regex: str) -> Callable[[str], bool]:
 def _sheet(workbook: Workbook, name: str) -> str:
     sheet = match_sheet(name, workbook.sheet_names)
     if sheet is None:
-        listed = ", ".join(repr(visible(each)) for each in workbook.sheet_names[:20])
+        listed = ", ".join(repr(visible(sheet_name)) for sheet_name in workbook.sheet_names[:20])
         raise ToolFaultError(f"there is no sheet {visible(name)!r:.80}; there are {listed}")
     return sheet
 
@@ -439,11 +441,11 @@ def _grid(workbook: Workbook, area: CellRange, show: str) -> Iterator[str]:
 
 def _format(workbook: Workbook, index: int) -> str:
     style = workbook.style(index)
-    said = [] if style.number_format == "General" else [style.number_format]
-    said += [name for name in ("bold", "italic") if getattr(style, name)]
-    said += [f"fill {colour}" for colour in style.fill.colours[:1] if style.fill.pattern != "none"]
-    said += [] if style.font_color == "000000" else [f"text {style.font_color}"]
-    return _cut(", ".join(said))
+    parts = [] if style.number_format == "General" else [style.number_format]
+    parts += [name for name in ("bold", "italic") if getattr(style, name)]
+    parts += [f"fill {colour}" for colour in style.fill.colours[:1] if style.fill.pattern != "none"]
+    parts += [] if style.font_color == "000000" else [f"text {style.font_color}"]
+    return _cut(", ".join(parts))
 
 
 def _text(value: CellValue) -> str:

@@ -317,20 +317,20 @@ class ToolEnvironment(Environment):
         """Submits the answer, which ends the episode; a program must write a workbook alone."""
         if self._program is None:
             return ToolOutcome("Handed in."), "submitted"
-        found = await self.blocking(partial(self._tools.read, str(arguments["path"])))
-        if found.data is None:
-            return ToolOutcome(f"{arguments['path']!r:.200}: {found.problem}", "argument"), None
-        text = writable(found.data.decode("utf-8", "replace"))
+        file = await self.blocking(partial(self._tools.read, str(arguments["path"])))
+        if file.data is None:
+            return ToolOutcome(f"{arguments['path']!r:.200}: {file.problem}", "argument"), None
+        text = writable(file.data.decode("utf-8", "replace"))
         execution = await self.blocking(partial(self._program, text))
         conversation = self.conversation
         conversation.solution, conversation.stands_alone = text, execution.solved
         conversation.rounds[-1]["execution"] = execution_record(execution)
-        said = [execution.printed, execution.error]
+        parts = [execution.printed, execution.error]
         if execution.stopped is not None:
-            said.append(f"It was stopped: {execution.stopped}.")
+            parts.append(f"It was stopped: {execution.stopped}.")
         left = "left a" if execution.output_exists else "left no"
-        said.append(f"(By itself, the program {left} workbook at the output path.)")
-        answer = "\n".join(part for part in said if part)
+        parts.append(f"(By itself, the program {left} workbook at the output path.)")
+        answer = "\n".join(part for part in parts if part)
         if execution.solved:
             return ToolOutcome(answer), "submitted"
         return ToolOutcome(answer, "tool"), None
@@ -339,9 +339,9 @@ class ToolEnvironment(Environment):
         """Returns the hash of the collected workbook; stores the workbook if it has changed."""
         digest = self._tools.workbook()
         if digest is not None and digest != self._workbook and self.counts.kept < MAX_KEPT:
-            found = self._tools.collect()
-            if found.data is not None:
-                self._store.put_workbook(found.data)
+            file = self._tools.collect()
+            if file.data is not None:
+                self._store.put_workbook(file.data)
                 self.counts.kept += 1
         self._workbook = digest
         return digest

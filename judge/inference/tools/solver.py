@@ -190,12 +190,12 @@ class ToolSolver(EpisodeSolver[ToolEpisodeEnd]):
                     before=task.files.get(task.collected),
                 )
                 await converse(episode, asking(client, case))
-                found = await episode.blocking(tools.collect)
-                if found.data is not None:
-                    self._store.put_workbook(found.data)
+                collected = await episode.blocking(tools.collect)
+                if collected.data is not None:
+                    self._store.put_workbook(collected.data)
                 # The last line makes an episode finished, so everything else is written before.
                 keep()
-                end = episode.end(found, task.files.get(task.opened))
+                end = episode.end(collected, task.files.get(task.opened))
                 if end.get("fault"):
                     conversation.notes.append(str(end["fault"]))
                 writer.append(end)

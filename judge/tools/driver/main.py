@@ -136,7 +136,7 @@ class Driver:
         hashes: dict[str, str] = {}
         size = 0
         for root, folders, names in os.walk(HOME, followlinks=False):
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            folders[:] = sorted(folder for folder in folders if not folder.startswith("."))
             for name in sorted(names):
                 path = os.path.join(root, name)
                 with contextlib.suppress(OSError):
