@@ -301,9 +301,9 @@ def _show_source(source: GoldSource) -> None:
     if source.agrees:
         click.echo(f"{source.name}: agrees with the gold")
     elif source.agrees is None:
-        click.echo(f"{source.name}: says nothing ({source.problem})")
+        click.echo(f"{source.name}: gives no answer ({source.problem})")
     else:
-        click.echo(f"{source.name}: says something else")
+        click.echo(f"{source.name}: disagrees with the gold")
         for line in api.difference_lines(source.comparison, SHOWN):
             click.echo(f"    {line}")
 

@@ -449,7 +449,7 @@ def _show(suggestion: Suggestion, rank: int, doubt: str, group: str, *, as_json:
             f"   {annotation.address(cell.ref)}: {before or '(blank)'} -> {after or '(blank)'}"
         )
     if len(moved) > SHOWN:
-        click.echo(f"   … {len(moved)} cells of the answer move in all")
+        click.echo(f"   … {len(moved)} cells of the answer change in all")
     if suggestion.contested:
         click.echo(f"   contested: {suggestion.contested}")
     if doubt:

@@ -126,7 +126,7 @@ def compare(gold: Path, output: Path | None, show: int, as_json: bool, **options
         return
     if output is None or gold.is_dir() or output.is_dir():
         raise UsageError(
-            "GOLD and OUTPUT are two workbooks",
+            "GOLD and OUTPUT must be two workbooks",
             hint="Only with --checklist FILE can GOLD be left out, or OUTPUT be a folder.",
         )
     if evaluator is not None and rules_path is None:

@@ -572,7 +572,7 @@ def _export_card(suite: str, target: Path, licence: str | None, source: str | No
         )
     if not origin.licence:
         raise UsageError(
-            f"{suite}: the licence of its data is not on record, and a card has to name it",
+            f"{suite}: the licence of its data is unknown, and a card has to name it",
             hint="--licence NAME, such as --licence 'CC BY-SA 4.0'",
         )
     made = card.export_card(loaded, origin, target)

@@ -201,12 +201,12 @@ def _check_complete(summary: InferenceSummary, out: Path) -> None:
     hint = f"judge infer --out {out}"
     if summary.stopped is not None:
         raise InferenceError(
-            f"{summary.stopped}: {summary.unasked} of {summary.total} tasks were not asked",
+            f"{summary.stopped}: {summary.unasked} of {summary.total} tasks were not begun",
             hint=f"Raise --max-cost or --max-tokens-total and continue with: {hint}",
         )
     if not summary.is_complete:
         raise IncompleteRunError(
-            f"{summary.failed} of {summary.total} tasks failed", hint=f"Ask them again: {hint}"
+            f"{summary.failed} of {summary.total} tasks failed", hint=f"To try them again: {hint}"
         )
 
 
@@ -256,7 +256,7 @@ def _import_inspect(options: InferOptions, log: Path, *, as_json: bool) -> None:
         names = ", ".join(list(done.failed)[:5])
         lacking.append(f"{_samples(len(done.failed))} ended with an error ({names})")
     if done.missing:
-        lacking.append(f"{_samples(done.missing)} had no end yet when the evaluation stopped")
+        lacking.append(f"{_samples(done.missing)} had not ended when the evaluation stopped")
     if lacking:
         raise IncompleteRunError(
             f"{log}: {', and '.join(lacking)}; they have no submission",
@@ -425,7 +425,7 @@ def show_summary(summary: InferenceSummary, path: str) -> None:
     if summary.unasked:
         click.echo(f"  not asked: {summary.unasked}")
     if summary.not_alone:
-        click.echo(f"  programs that do not stand alone: {summary.not_alone}")
+        click.echo(f"  programs that only work after earlier rounds: {summary.not_alone}")
     retries = f", {summary.retries} retries" if summary.retries else ""
     click.echo(f"  calls: {summary.calls}{retries}")
     click.echo(

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     "-q",
     is_flag=True,
     section=Section.SHOWN,
-    help="No progress, and nothing after the table.",
+    help="Show no progress, and nothing after the table.",
 )
 def score(results: Path, replay: bool, as_json: bool, quiet: bool, **options: Any) -> None:
     """Grade RESULTS and write report.json next to the records.

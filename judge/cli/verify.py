@@ -346,7 +346,7 @@ def _print_suspects(title: str, suspects: Sequence[Suspect]) -> None:
         return
     runs = any(suspect.runs for suspect in suspects)
     headings = ("!certainty", "!task", ">case", "!sign", *(("runs",) if runs else ()))
-    listed = table(*headings, "what is where, and why it matters")
+    listed = table(*headings, "what was found, and why it matters")
     for suspect in suspects:
         verdicts = " ".join(run.verdict or "-" for run in suspect.runs)
         listed.add_row(

@@ -35,7 +35,9 @@ def empty_records(store: RunDirectory) -> Iterator[InferenceRecords]:
     records.lock()
     try:
         if records.finished():
-            raise StoreError(f"{store.path}: holds submissions already", hint="Give another --out.")
+            raise StoreError(
+                f"{store.path}: already contains submissions", hint="Give another --out."
+            )
         yield records
     finally:
         records.close()

@@ -165,6 +165,6 @@ def desktop_task(question: TaskQuestion, case: CaseInput) -> DesktopTask:
 def why_not_asked(question: TaskQuestion) -> str | None:
     """Returns why a model cannot work on a task at a desktop; None if it can."""
     if question.answer is AnswerForm.TEXT and not question.signals:
-        return "its answer is typed, which nobody can do on a desktop"
+        return "its answer is typed, which is not possible on a desktop"
     problems = (case.obstacle for case in question.inputs)
     return next((problem for problem in problems if problem is not None), None)
