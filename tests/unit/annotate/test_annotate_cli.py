@@ -97,7 +97,7 @@ def test_wrong_use_leaves_nothing_behind(suite: Path) -> None:
         run("add", suite, "7", "nonsense")
     with pytest.raises(UsageError, match="none is given"):
         run("suggest", suite, "7", "--model", "some-model")
-    with pytest.raises(UsageError, match="--accept does not go with --model"):
+    with pytest.raises(UsageError, match="--accept cannot be used with --model"):
         run("suggest", suite, "7", "--model", "m", "--accept", "1", "--submissions", suite)
     with pytest.raises(UsageError, match="no mutator"):
         run("suggest", suite, "7", "--mutator", "magic")
