@@ -21,7 +21,7 @@ class LivePage(LocalPage):
 
     Args:
         session: the session.
-        port: the port that requests have to name.
+        port: the port that requests must name.
     """
 
     def __init__(self, session: LiveSession, port: int = 0) -> None:

@@ -217,7 +217,7 @@ def test_corrections_that_somebody_wrote_by_hand_are_not_replaced(suite: Suite) 
     assert session(suite).merged().corrections  # its own file is
     by_hand = ann.corrections_path.read_text().replace("judge verify --review", "seen by me")
     ann.corrections_path.write_text(by_hand)
-    with pytest.raises(UsageError, match="corrections that no review wrote"):
+    with pytest.raises(UsageError, match="corrections that were not written by a review"):
         session(suite)
 
 
