@@ -429,7 +429,7 @@ _MANYLINUX = (
 
 
 def foreign_options(version: str, architecture: str) -> list[str]:
-    """Pip's options to install packages for another interpreter than the one that runs pip.
+    """Pip's options to install packages for an interpreter other than the one that runs pip.
 
     Raises:
         SandboxError: there are no packages for that machine.
