@@ -71,7 +71,7 @@ class AuditSample:
             for task, sample, case, verdict in record["verdicts"]
         }
         if record["id"] != _id_of(seed, verdicts):
-            raise ValueError("the verdicts are not those that were sampled")
+            raise ValueError("these are not the verdicts that were sampled")
         return cls(str(record["id"]), seed, int(record["population"]), verdicts)
 
 
@@ -290,7 +290,7 @@ def _instruction_rate(hits_by_task: Sequence[tuple[str, bool]], method: Method) 
 def _instruction_truths(
     sample: AuditSample, marks: AuditMarks
 ) -> tuple[dict[SubmissionKey, tuple[bool, bool]], int]:
-    """Submission -> (judge says solved, is solved); and how many truths are derived from cases."""
+    """Submission -> (judge says solved, is solved); and how often the latter follows from cases."""
     cases: dict[SubmissionKey, list[CaseKey]] = defaultdict(list)
     for key in sample.verdicts:
         cases[key[0], key[1]].append(key)

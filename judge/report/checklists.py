@@ -265,8 +265,12 @@ def items_part(record: CaseComparison, marks: Sequence[MarkRecord] = ()) -> Item
         return None
     given: dict[str, list[ShownMark]] = {}
     for mark in marks:
-        said: ShownMark = {"by": mark["by"], "score": mark["score"], "why": mark.get("why", "")}
-        given.setdefault(mark["item"], []).append(said)
+        shown_mark: ShownMark = {
+            "by": mark["by"],
+            "score": mark["score"],
+            "why": mark.get("why", ""),
+        }
+        given.setdefault(mark["item"], []).append(shown_mark)
     groups: dict[str, list[ShownItem]] = {}
     for item in record.get("items", []):
         values = {

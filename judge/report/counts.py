@@ -137,11 +137,11 @@ class ScopeTally:
                 self._kept["accepted"] += accepted
                 self._tasks.add(result.task_id)
                 self._kinds.update(record.get("counts", {}).keys())
-        if (asked := result.comparison.get("formula_asked")) is not None:
+        if (formula := result.comparison.get("formula_asked")) is not None:
             self._formula["cases"] += 1
-            self._formula["not_examined"] += "problem" in asked
-            self._formula["asked"] += bool(asked.get("asked") and asked.get("gold_formulas"))
-            if asked.get("constants"):
+            self._formula["not_examined"] += "problem" in formula
+            self._formula["asked"] += bool(formula.get("asked") and formula.get("gold_formulas"))
+            if formula.get("constants"):
                 self._formula["constants"] += 1
                 self._formula["accepted"] += accepted
 

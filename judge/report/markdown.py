@@ -140,8 +140,8 @@ def _intervals(data: ReportData) -> str:
     lines = [how]
     if overall.all_cases != overall.cases:
         lines.append(
-            f"With all {overall.all_tasks} tasks and {overall.all_cases} cases, those that are not "
-            f"scored counted as failed: soft {percent(overall.soft_of_all)} %, hard "
+            f"With all {overall.all_tasks} tasks and {overall.all_cases} cases, if those that are "
+            f"not scored count as failed: soft {percent(overall.soft_of_all)} %, hard "
             f"{percent(overall.hard_of_all)} %."
         )
     if data.tasks_without_submission:
@@ -172,7 +172,7 @@ def _certified(data: ReportData) -> str:
         ],
     )
     grades = ", ".join(f"{count} {grade}" for grade, count in sorted(certified.grades.items()))
-    said = f"Readers graded the golds of {escape(certified.name)}: {grades}."
+    summary_line = f"Readers graded the golds of {escape(certified.name)}: {grades}."
     weak = [
         f"task {escape(task.task_id)} is accepted, and its gold is weak"
         for task in data.tasks
@@ -180,7 +180,7 @@ def _certified(data: ReportData) -> str:
     ]
     if len(weak) > _MAX_EXCLUSIONS:
         weak = [*weak[:_MAX_EXCLUSIONS], f"and {len(weak) - _MAX_EXCLUSIONS} more"]
-    parts = ["### Certified tasks", said, table, markdown_list(weak)]
+    parts = ["### Certified tasks", summary_line, table, markdown_list(weak)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -274,16 +274,18 @@ def _suspect_section(
     if suspect.seen:
         yield seen_markdown(suspect.seen, suspect.runs)
     files: list[tuple[str, Path]] = []
-    for each in () if task is None else task.cases:
-        if suspect.case in {None, each.number}:
-            of_case = "" if suspect.case else f" {each.number}"
-            files += [(f"input{of_case}", file.path) for file in each.inputs[:1]]
+    for test_case in () if task is None else task.cases:
+        if suspect.case in {None, test_case.number}:
+            of_case = "" if suspect.case else f" {test_case.number}"
+            files += [(f"input{of_case}", file.path) for file in test_case.inputs[:1]]
             files += [
-                (f"gold{of_case}", gold.path) for gold in each.golds[:1] if gold.path is not None
+                (f"gold{of_case}", gold.path)
+                for gold in test_case.golds[:1]
+                if gold.path is not None
             ]
             files += [
                 (Path(output.run).name, output.path)
-                for output in outputs.get((suspect.task, each.number), ())
+                for output in outputs.get((suspect.task, test_case.number), ())
             ]
     if files:
         yield "Open: " + ", ".join(

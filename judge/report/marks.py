@@ -154,13 +154,13 @@ def marks_of_sheet(
     """
     if not isinstance(document, list) or not all(isinstance(row, dict) for row in document):
         raise UsageError("the sheet is not a list of items, as `judge checklist sheet` writes it")
-    known = {item.key: item for item in items}
+    by_key = {item.key: item for item in items}
     marks = []
     for number, row in enumerate(document, start=1):
         if row.get("score") is None:
             continue
         key = str(row.get("task")), row.get("sample"), row.get("case"), str(row.get("item"))
-        item = known.get(key)
+        item = by_key.get(key)
         if item is None:
             raise UsageError(f"row {number}: this run has no item {key[3]!r} of task {key[0]!r}")
         if row.get("output_sha256") != item.output_sha256:
@@ -197,7 +197,7 @@ def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[Mark
         UsageError: a file cannot be read, or the folder does not have any.
     """
     waiting = [*open_items(run, "llm"), *open_items(run, "human")]
-    known = {(item.key[0], item.key[3]): item for item in waiting}
+    by_id = {(item.key[0], item.key[3]): item for item in waiting}
     tasks = {submission.task_id: submission.task for submission in run.submissions}
     marks: list[MarkRecord] = []
     notes: list[str] = []
@@ -215,7 +215,7 @@ def marks_of_published(folder: Path, run: LoadedRun, at: str) -> tuple[list[Mark
             notes.append(f"{path.name}: scored with another rubric")
             continue
         for criterion in _criteria(document):
-            item = known.get((document["task_id"], str(criterion.get("id"))))
+            item = by_id.get((document["task_id"], str(criterion.get("id"))))
             score = _published_score(criterion)
             if item is None or score is None:
                 continue

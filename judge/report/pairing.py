@@ -325,7 +325,7 @@ class RunComparison:
 
     @property
     def figures(self) -> tuple[str, ...]:
-        """The figures of :data:`FIGURES` that some run has."""
+        """Those of :data:`FIGURES` that at least one run has."""
         return tuple(
             name for name in FIGURES if any(getattr(run, name) is not None for run in self.runs)
         )

@@ -376,8 +376,8 @@ def _identity(run: RunDocument) -> RunDocument:
     """The fields of run.json that say what made the verdicts."""
     document: Mapping[str, object] = run
     identity = {name: document[name] for name in _IDENTITY_FIELDS if name in document}
-    if (asked := run.get("inference")) is not None:
-        named = {name: asked[name] for name in ("model", "model_name") if name in asked}
+    if (inference := run.get("inference")) is not None:
+        named = {name: inference[name] for name in ("model", "model_name") if name in inference}
         identity["inference"] = named
     return cast("RunDocument", identity)
 

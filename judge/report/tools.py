@@ -188,10 +188,14 @@ class _Group:
         if definition_tokens is not None:
             self.definitions = (self.definitions or 0) + definition_tokens * len(episode.turns)
         costs = [turn.get("cost") for turn in episode.turns]
-        known = [cost for cost in costs if cost is not None]
+        known_costs = [cost for cost in costs if cost is not None]
         whole = None if end is None else end.get("cost")
         self.costs.append(
-            whole if whole is not None else sum(known) if len(known) == len(costs) else None
+            whole
+            if whole is not None
+            else sum(known_costs)
+            if len(known_costs) == len(costs)
+            else None
         )
         self._add_seconds(episode, lines)
         looked = _looked_after_change(lines)
@@ -200,8 +204,8 @@ class _Group:
             self.unseen += not looked
 
     def _add_seconds(self, episode: ToolEpisode, lines: Sequence[ToolCallLine]) -> None:
-        model = [each for turn in episode.turns if (each := turn.get("latency_s")) is not None]
-        tools = [each for call in lines if (each := call["seconds"]) is not None]
+        model = [time for turn in episode.turns if (time := turn.get("latency_s")) is not None]
+        tools = [time for call in lines if (time := call["seconds"]) is not None]
         whole = None if episode.end is None else episode.end["seconds"]
         for name, parts in (("model", model), ("tools", tools)):
             if parts:
@@ -456,8 +460,8 @@ def seconds_in_words(figures: ToolFigures) -> str:
         ("tools", figures.tools_s),
         ("waiting", figures.waiting_s),
     )
-    known = [f"{name} {value:,.1f}" for name, value in parts if value is not None]
-    return ", ".join(known) or "-"
+    shown = [f"{name} {value:,.1f}" for name, value in parts if value is not None]
+    return ", ".join(shown) or "-"
 
 
 def cost_in_words(figures: ToolFigures) -> str:

@@ -116,8 +116,8 @@ class DynamicTally:
         return {
             "accepted": _group(self.accepted),
             "every_output": _group(self.every),
-            "by_question": {name: _group(each) for name, each in sorted(self.by_question.items())},
-            "by_change": {name: _group(each) for name, each in sorted(self.by_change.items())},
+            "by_question": {name: _group(part) for name, part in sorted(self.by_question.items())},
+            "by_change": {name: _group(part) for name, part in sorted(self.by_change.items())},
             "not_measurable": dict(self.reasons.most_common()),
         }
 

@@ -98,7 +98,7 @@ def corrections_of(
     entries = list(_entries(task, {file.case: file for file in files}, typed, signed))
     if not entries:
         raise UsageError(
-            "what is right instead?",
+            "a fault needs a correction",
             hint="Type cells of the gold, a position or a style, or leave out the case or task.",
         )
     try:
@@ -200,7 +200,7 @@ def _cell(gold: Workbook, line: str) -> CellCorrection:
     ref = CellRef(sheet, edit.ref.row, edit.ref.column)
     was = stored_value(gold, ref)
     if content_to_json(was) == content_to_json(edit.content):
-        raise UsageError(f"{line!r}: {address(ref)} holds this value already")
+        raise UsageError(f"{line!r}: {address(ref)} already holds this value")
     return CellCorrection(ref, was, edit.content)
 
 

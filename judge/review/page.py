@@ -72,7 +72,7 @@ class ReviewPage(LocalPage):
         try:
             finding = Finding(_text(body, "finding"))
         except ValueError as error:
-            raise UsageError(f"what was found? One of {', '.join(Finding)}") from error
+            raise UsageError(f"a decision needs a finding, one of {', '.join(Finding)}") from error
         self._session.decide(
             _place(body),
             finding,

@@ -445,9 +445,9 @@ class ReviewSession:
         suspect = self._suspect(index)
         reason, evidence = " ".join(reason.split()), " ".join(evidence.split())
         if not reason:
-            raise UsageError("why? Say what a reader sees in the question.")
+            raise UsageError("a reason is missing: say what a reader sees in the question")
         if finding is Finding.FAULT and not evidence:
-            raise UsageError("what do the cells show? A fault needs both reasons.")
+            raise UsageError("a fault needs both reasons: say also what the cells show")
         at = utc_now()
         files = files_of(self._audit, suspect)
         entries: tuple[Mapping[str, object], ...] = ()

@@ -70,7 +70,7 @@ def classify(facts: RunFacts, limits: Limits) -> tuple[RunStatus, str]:
     if facts.killed_for == "cpu" or facts.cpu_s > limits.cpu_s:
         return RunStatus.CPU_LIMIT, f"more than {limits.cpu_s:g} s of processor time"
     if facts.killed_for == "wall":
-        return RunStatus.WALL_LIMIT, f"more than {limits.wall_s:g} s by the clock"
+        return RunStatus.WALL_LIMIT, f"more than {limits.wall_s:g} s of wall-clock time"
     if facts.disk_full:
         return RunStatus.DISK_LIMIT, "the disk was full"
     if not facts.compiled:

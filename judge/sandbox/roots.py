@@ -369,7 +369,7 @@ def _server_root(name: str) -> ServiceRoot:
 
 
 def root_named(name: str) -> ServiceRoot:
-    """The root with a name.
+    """Finds a root by its name.
 
     Raises:
         SandboxError: there is no such root.

@@ -109,7 +109,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "memory in a child",
-        "a kill for memory is seen under a parent that ends well",
+        "a kill for memory in a child is noticed",
         """
         import os
         if os.fork() == 0:
@@ -122,14 +122,14 @@ SELF_TESTS = (
     ),
     SelfTest(
         "sleep",
-        "time by the clock is bounded",
+        "wall-clock time is bounded",
         "import time; time.sleep(100)",
         (RunStatus.WALL_LIMIT,),
         wall_s=2,
     ),
     SelfTest(
         "disk",
-        "what can be written is bounded",
+        "disk usage is bounded",
         """
         number = 0
         while True:
@@ -151,7 +151,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "network",
-        "there is no way out, and no socket that bypasses a namespace",
+        "no connection leaves the sandbox, and no socket bypasses a namespace",
         """
         import socket
         for address in (("1.1.1.1", 53), ("169.254.169.254", 80), ("172.17.0.1", 2375)):
@@ -220,7 +220,7 @@ SELF_TESTS = (
     ),
     SelfTest(
         "system files",
-        "nothing of the image can be written",
+        "no file of the image can be changed",
         """
         import openpyxl, os, sys
         for path in (openpyxl.__file__, os.__file__, sys.executable, "/etc/passwd",

@@ -98,13 +98,13 @@ class ServerSource:
             raise SandboxError(f"{self.folder}: there is no such folder")
         if bool(self.entry) == bool(self.command):
             raise SandboxError(
-                "a server has an entry or a command",
+                "a server needs either an entry or a command",
                 hint="--wheels FOLDER --entry MODULE:FUNCTION, or --files FOLDER --command bin/x. "
                 + commands_in(self.folder),
             )
-        for each in self.variables:
-            if not _VARIABLE.match(each):
-                raise SandboxError(f"{visible(each)!r:.80} is not NAME=VALUE")
+        for variable in self.variables:
+            if not _VARIABLE.match(variable):
+                raise SandboxError(f"{visible(variable)!r:.80} is not NAME=VALUE")
         if not re.fullmatch(r"[\w.]*(:[\w.]+)?", self.entry):
             raise SandboxError(
                 f"{visible(self.entry)!r:.80} is not an entry", hint="Write module or module:name."
@@ -294,7 +294,9 @@ def _install(
         )
     size = int(made["bytes"])
     if size > _MAX_BYTES:
-        raise SandboxError(f"{source.name}: {size:,} bytes are installed; {_MAX_BYTES:,} may be")
+        raise SandboxError(
+            f"{source.name}: {size:,} bytes are installed; at most {_MAX_BYTES:,} are allowed"
+        )
     data = bytearray()
     while len(data) < size:
         _, parts = _ask(channel, {"op": "read", "offset": len(data)})
@@ -320,7 +322,7 @@ def _try_entry(source: ServerSource, channel: ServiceChannel, report: Report) ->
     tried, _ = _ask(channel, {"op": "try", "program": program})
     if tried["code"] == 0:
         return
-    last = (str(tried["printed"]).strip().splitlines() or ["it is not there"])[-1]
+    last = (str(tried["printed"]).strip().splitlines() or ["it does not exist"])[-1]
     if last.endswith(_NOT_MAPPED):
         report(f"{source.name}: imports machine code; judge tools check mcp:{source.name} tries it")
     else:
@@ -358,7 +360,9 @@ def _files_of(source: ServerSource) -> dict[str, Path]:
                 "FOLDER NAME.",
             )
     if not files or len(files) > _MAX_WHEELS:
-        raise SandboxError(f"{source.folder} holds {len(files)} files; 1 to {_MAX_WHEELS} may be")
+        raise SandboxError(
+            f"{source.folder} holds {len(files)} files; 1 to {_MAX_WHEELS} are allowed"
+        )
     if sum(path.stat().st_size for path in files.values()) > _MAX_BYTES:
         raise SandboxError(f"{source.folder} holds more than {_MAX_BYTES // MIB:,} MiB")
     return files
@@ -464,12 +468,12 @@ def find_server(name: str, sandbox: Sandbox) -> BuiltServer:
     built = _digests(name) if _NAME.fullmatch(name) else {}
     digest = built.get(sandbox.info.python)
     if digest is None or not is_complete(server_folder(digest)):
-        known = ", ".join(server_names()) or "none"
+        names = ", ".join(server_names()) or "none"
         raise SandboxError(
             f"the server {name} was not built for Python {sandbox.info.python}, which "
             f"{sandbox.info.backend} has; built for: {', '.join(sorted(built))}"
             if built
-            else f"there is no server {visible(name)!r:.80}; built: {known}",
+            else f"there is no server {visible(name)!r:.80}; built: {names}",
             hint=f"run: judge sandbox build --mcp {visible(name)[:40]} --wheels FOLDER --entry "
             "MODULE:FUNCTION",
         )

@@ -205,24 +205,24 @@ class LocalPage(abc.ABC):
         hosts = request.headers.getlist("host")
         if len(hosts) != 1 or hosts[0] not in own:
             return _plain(
-                f"this server answers to its own address only: {HOST}:{self.port} (a tunnel has "
+                f"this server answers only to its own address: {HOST}:{self.port} (a tunnel has "
                 "to end at the same port)",
                 421,
             )
         path = request.scope["path"]
         if not _is_from_here(request, hosts[0], opens=self.is_document(path)):
-            return _plain("this server answers to its own pages only", 403)
+            return _plain("this server answers only to its own pages", 403)
         if request.method not in {"GET", "POST"}:
-            return _plain("this server takes GET and POST only", 405)
+            return _plain("this server accepts only GET and POST", 405)
         if request.method == "GET" and self.file(path) is not None:
             return None
         if self.is_document(path):
             if request.method != "GET":
-                return _plain("this can only be read", 405)
+                return _plain("nothing can be changed here", 405)
             if not self._is_token(request.query_params.get("token", "")):
                 return _plain(f"open the address that `{self._command}` printed", 403)
         elif not self._is_token(request.headers.get(TOKEN_HEADER, "")):
-            return _json({"error": "the page is from an earlier start; load it again"}, 403)
+            return _json({"error": "the server was restarted; load the page again"}, 403)
         return None
 
     def _is_token(self, given: str) -> bool:
@@ -233,7 +233,7 @@ class LocalPage(abc.ABC):
     async def _admitted(self, request: Request) -> Response | None:
         body = await _read(request)
         if body is None:
-            return _json({"error": "that is too much for one request"}, 413)
+            return _json({"error": "the request is too large"}, 413)
         job = self._job(request, body)
         if job is None:
             busy = _json({"error": "too many requests at once; try again"}, 503)
@@ -336,7 +336,7 @@ class LocalPage(abc.ABC):
             text = f"the server failed: {type(error).__name__}: {error}"
             return _json({"error": text, "hint": "Nothing that was shown as kept is lost."}, 500)
         if answer is None:
-            return _json({"error": "there is nothing here"}, 404)
+            return _json({"error": "there is no such page"}, 404)
         return _json(answer)
 
 

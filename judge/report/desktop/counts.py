@@ -72,10 +72,10 @@ def asked_setting(
         entries: the episodes.
         tasks: the tasks of the episodes; None if the suite is not available.
     """
-    asked = run.get("inference") or InferenceIdentity()
+    inference = run.get("inference") or InferenceIdentity()
     if any(entry.model == HUMAN for entry in entries):
-        asked = InferenceIdentity()  # settings of a chat model do not apply to people
-    desktop = asked.get("desktop")
+        inference = InferenceIdentity()  # settings of a chat model do not apply to people
+    desktop = inference.get("desktop")
     setting = desktop.get("setting") if isinstance(desktop, Mapping) else None
     setting = setting if isinstance(setting, Mapping) else {}
     history = setting.get("history")
@@ -83,20 +83,20 @@ def asked_setting(
     return AskedSetting(
         history=history if isinstance(history, int) else None,
         instruction="both" if len(phrasings) > 1 else "".join(phrasings)[:_MAX_TEXT_LENGTH],
-        oracle_plan=asked.get("oracle_plan") is True,
-        details={**_model_settings(asked, setting), **_desktop_settings(entries)},
+        oracle_plan=inference.get("oracle_plan") is True,
+        details={**_model_settings(inference, setting), **_desktop_settings(entries)},
     )
 
 
-def _model_settings(asked: InferenceIdentity, setting: Mapping[str, object]) -> dict[str, str]:
-    if not asked:
+def _model_settings(inference: InferenceIdentity, setting: Mapping[str, object]) -> dict[str, str]:
+    if not inference:
         return {}
-    params = asked.get("params") or {}
+    params = inference.get("params") or {}
     values = {name: setting.get(key) for name, key in _OF_SETTING.items()}
     values |= {name: params.get(key) for name, key in _OF_REQUESTS.items()}
-    values["execution feedback"] = asked.get("execution_feedback") is not False
-    values["documents"] = asked.get("documents") or False
-    prompt = asked.get("prompt")
+    values["execution feedback"] = inference.get("execution_feedback") is not False
+    values["documents"] = inference.get("documents") or False
+    prompt = inference.get("prompt")
     values["prompt"] = prompt.get("name") if isinstance(prompt, Mapping) else None
     return {name: _text(value) for name, value in values.items() if value is not None}
 

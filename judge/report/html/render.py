@@ -115,7 +115,7 @@ REPORT = Assets(
 """Style and script of reports."""
 
 KEYS = (
-    (("j", "k"), "next and previous failed task of the list"),
+    (("j", "k"), "next and previous failed task in the list"),
     (("n", "p"), "next and previous difference"),
     (("f",), "formulas or values"),
     (("1", "…", "9"), "test case"),
@@ -126,9 +126,9 @@ KEYS = (
 )
 EPISODE_KEYS = (
     (("←", "→"), "previous and next turn of an episode"),
-    (("Home", "End"), "its first and last turn"),
-    (("m",), "what mouse and keyboard did, or only the screenshot"),
-    (("z",), "every pixel, or the whole picture"),
+    (("Home", "End"), "first and last turn of an episode"),
+    (("m",), "show or hide mouse and keyboard actions"),
+    (("z",), "full size, or fit to the page"),
 )
 """Keys of the page of an episode, in addition to those of every report."""
 

@@ -217,8 +217,8 @@ class _Changes:
         with contextlib.suppress(OSError):
             self._before = None if input_path is None else input_path.read_bytes()
         # A copy of the input is not a change.
-        known = self._before
-        self._digest = None if known is None else hashlib.sha256(known).hexdigest()
+        content = self._before
+        self._digest = None if content is None else hashlib.sha256(content).hexdigest()
 
     def of(self, turn: ToolTurn) -> Mapping[str, Any] | None:
         """The changes of a turn; None if the workbook did not change, or is not on record."""
@@ -246,23 +246,23 @@ class _Changes:
 
 
 def _changed_cells(before: Workbook, after: Workbook) -> dict[str, Any]:
-    found = find_collateral(before, before, after, (), ())
-    total = sum(found.counts.values())
+    changes = find_collateral(before, before, after, (), ())
+    total = sum(changes.counts.values())
     cells = [
         (
             f"{cell.sheet}!{cell.cell}",
             _content(before, cell.sheet, cell.cell),
             _content(after, cell.sheet, cell.cell),
         )
-        for cell in found.cells
+        for cell in changes.cells
     ]
     words = []
-    if found.moved:
-        words.append(f"rows or columns were shifted {found.moved:,} times")
-    if found.style:
-        words.append(f"{found.style:,} cells look different")
-    if found.features:
-        words.append(f"{found.features:,} features were lost")
+    if changes.moved:
+        words.append(f"rows or columns were shifted {changes.moved:,} times")
+    if changes.style:
+        words.append(f"{changes.style:,} cells look different")
+    if changes.features:
+        words.append(f"{changes.features:,} features were lost")
     if not total and not words:
         words.append("no cell changed")
     return {"cells": cells, "more": total - len(cells), "words": "; ".join(words)}
@@ -270,12 +270,12 @@ def _changed_cells(before: Workbook, after: Workbook) -> dict[str, Any]:
 
 def _content(workbook: Workbook, sheet: str, cell: str) -> str:
     """The content of a cell as text: its formula, or its value."""
-    name, place = same_sheet(sheet, workbook.sheet_names), parse_cell(cell)
-    if name is None or place is None:
+    name, position = same_sheet(sheet, workbook.sheet_names), parse_cell(cell)
+    if name is None or position is None:
         return ""
     read = workbook.sheet(name)
-    value = read.values(Window(*place, *place)).get(cell_key(*place))
-    text = read.formula(cell_key(*place)) or ("" if value is None else str(value))
+    value = read.values(Window(*position, *position)).get(cell_key(*position))
+    text = read.formula(cell_key(*position)) or ("" if value is None else str(value))
     return _cut(text, _MAX_CELL_LENGTH)
 
 

@@ -115,7 +115,7 @@ def is_there(daemon: Daemon, tag: str, report: Report) -> bool:
         report(f"docker: {error.message}; building it again")
         return False
     if image is not None:
-        report(f"docker: {tag} is there")
+        report(f"docker: {tag} exists")
     return image is not None
 
 

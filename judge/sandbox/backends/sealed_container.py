@@ -317,7 +317,7 @@ def find_enclosure(root: Path = Path("/")) -> Enclosure:
         try:
             sealed, line = check(root)
         except (OSError, ValueError, IndexError) as error:
-            sealed, line = False, f"it is not known: {error}"
+            sealed, line = False, f"this cannot be determined: {error}"
         (evidence if sealed else openings).append(line)
     return Enclosure(tuple(openings), tuple(evidence))
 
@@ -327,7 +327,7 @@ def _processes(root: Path) -> tuple[bool, str]:
     number = int(namespace.partition("[")[2].rstrip("]"))
     if number == _INITIAL_PROCESS_NAMESPACE:
         return False, "the processes are those of the machine itself"
-    return True, f"a process namespace of its own ({namespace})"
+    return True, f"a separate process namespace ({namespace})"
 
 
 def _file_system(root: Path) -> tuple[bool, str]:

@@ -164,7 +164,7 @@ def test_what_contradicts_itself_is_not_written(
     [
         (Typed(), "what is right instead"),
         (Typed(cells={2: "B3"}), "'B3' is not CELL=VALUE"),
-        (Typed(cells={2: "B3=7"}), "'Sheet1'!B3 holds this value already"),
+        (Typed(cells={2: "B3=7"}), "'Sheet1'!B3 already holds this value"),
         (Typed(cells={2: "B3==A1"}), "not a formula"),
         (Typed(cells={2: "Other!B3=1"}), "the gold has no sheet 'Other'"),
         (Typed(cells={2: "B3=1\nB3=2"}), "named twice"),

@@ -70,7 +70,7 @@ class Episode {
     const { episode } = this;
     const facts = episode.facts.map(([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, ...visible(text))));
     const heading = h("h3", {}, "Episode");
-    const about = h("details", { class: "epfacts" }, h("summary", {}, "What the desktop was like"), h("dl", { class: "factgrid" }, ...facts));
+    const about = h("details", { class: "epfacts" }, h("summary", {}, "Settings of the desktop"), h("dl", { class: "factgrid" }, ...facts));
     if (!episode.turns.length) {
       const said = episode.problem ? h("p", { class: "note" }, ...visible(episode.problem)) : h("p", { class: "note epend" }, "No turn was taken. ", ...(episode.ended ? [h("b", {}, "End: "), ...visible(episode.ended)] : []));
       return h("section", { class: "episode", "aria-label": "episode" }, heading, said, facts.length ? about : "");
@@ -98,8 +98,8 @@ class Episode {
       h("button", { type: "button", title: "next turn (→)", onclick: () => this.step(1) }, "›"),
       this.count,
       h("span", { class: "spring" }),
-      h("button", { type: "button", title: "draw what mouse and keyboard did, or not (m)", "aria-pressed": "true", class: "epmark", onclick: () => this.marks() }, "marks"),
-      h("button", { type: "button", title: "whole picture, or every pixel (z)", "aria-pressed": "false", class: "epzoom", onclick: () => this.zoom() }, "1:1"),
+      h("button", { type: "button", title: "show or hide mouse and keyboard actions (m)", "aria-pressed": "true", class: "epmark", onclick: () => this.marks() }, "marks"),
+      h("button", { type: "button", title: "full size, or fit to the page (z)", "aria-pressed": "false", class: "epzoom", onclick: () => this.zoom() }, "1:1"),
     );
     const stage = h("div", { class: "stage" }, h("figure", {}, this.shot, this.missing, this.done, this.where), this.panel);
     const more = episode.more_turns ? h("p", { class: "note" }, `${episode.more_turns} further turns are not shown.`) : "";

@@ -79,7 +79,7 @@ function marked(text, state) {
 }
 
 function rowsPart(rows, heads = ["gold", "output"]) {
-  if (!rows.length) return h("p", { class: "quiet" }, "Nothing that the files themselves tell differs.");
+  if (!rows.length) return h("p", { class: "quiet" }, "The files themselves show no difference.");
   const named = rows.some((each) => each.name);
   const body = rows.map(({ name, expected, found, state }) =>
     h(
@@ -98,7 +98,7 @@ function pairsPart({ agreeing, more, pairs }, what, make) {
   const plural = (count) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
   const parts = pairs.map(make);
   if (!pairs.length) parts.push(h("p", { class: "quiet" }, agreeing ? `The ${plural(agreeing)} agree${agreeing === 1 ? "s" : ""} as the judge reads them.` : `Neither sheet has a ${what}.`));
-  else if (agreeing) parts.push(h("p", { class: "quiet" }, `${plural(agreeing)} besides ${agreeing === 1 ? "agrees" : "agree"}.`));
+  else if (agreeing) parts.push(h("p", { class: "quiet" }, `${plural(agreeing)} more ${agreeing === 1 ? "agrees" : "agree"}.`));
   if (more) parts.push(h("p", { class: "quiet" }, `${plural(more)} more that differ ${more === 1 ? "is" : "are"} not shown.`));
   return h("div", {}, ...parts);
 }
