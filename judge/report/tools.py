@@ -122,7 +122,7 @@ class ToolFigures:
 
 @dataclass(frozen=True, slots=True)
 class ToolsSummary:
-    """The episodes of tools of a run.
+    """Figures on the episodes with tools of a run.
 
     Attributes:
         tools: the tool set, as ``--tools`` names it, or the agent of imported trajectories.
@@ -243,7 +243,7 @@ class _Group:
 def summarise_tools(
     run: LoadedRun, scored: Iterable[tuple[LoadedSubmission, SubmissionScore]]
 ) -> ToolsSummary | None:
-    """Counts the episodes of tools of a run; None if it has none.
+    """Counts the episodes with tools of a run; None if there are none.
 
     Args:
         run: the run.

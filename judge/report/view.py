@@ -147,7 +147,7 @@ class _Kept(Generic[_Value]):
 class KeptRuns:
     """Runs that were loaded, and their reports; the latest are kept until they change.
 
-    Safe to use from several threads: what several request at the same time is made once.
+    Safe to use from several threads: what several threads request together is made only once.
 
     Args:
         kept: how many runs with their reports are kept.

@@ -381,7 +381,7 @@ def _episodes_only(scored: Scored) -> Scored:
 
 
 _Took = Mapping[str, Mapping[str, float]]
-"""Key of a count -> task -> mean over the task's samples."""
+"""Key of a figure -> task -> mean of the figure over the task's samples."""
 
 
 def _took(run: LoadedRun, common: Common) -> _Took:
