@@ -221,7 +221,7 @@ def test_the_sample_suite_is_the_same_in_it(tmp_path: Path) -> None:
             {"cases": [{"inputs": ["files/notes.dat"]}]},
             "field 'cases[0].inputs[0].kind' is missing",
         ),
-        ({"cases": [{"inputs": ["files/in.xlsx"] * 2}]}, "is another input called 'in.xlsx'"),
+        ({"cases": [{"inputs": ["files/in.xlsx"] * 2}]}, "is a second input called 'in.xlsx'"),
         ({"cases": [{"golds": [{}]}]}, "field 'cases[0].golds[0].path' or 'value' is needed"),
         (
             {"cases": [{"golds": [{"value": 1, "options": {"magic": 1}}]}]},
