@@ -216,7 +216,7 @@ def _check_meant(name: str, record: Mapping[str, object]) -> None:
 def _submission(
     task_id: str, record: Mapping[str, object], suite: Suite, *, programs: bool
 ) -> Submission | None:
-    """Checks a record with a program, and makes its submission; None if the suite lacks the task."""
+    """Makes the submission of a record with a program; None if the suite lacks the task."""
     reply = _reply(record)
     code = recorded_program(record) if programs else None
     input_path, output_path = _path(record, "input_path"), _path(record, "output_path")

@@ -51,8 +51,8 @@ def load_submissions(
         ids: the tasks to read; records of other tasks are skipped, even if the suite lacks them.
 
     Returns:
-        The submissions in file order; ``code`` is None if the reply holds no program, or if the
-        task asks for a typed answer.
+        The submissions in file order; they have no ``code`` if the reply holds no program, or if
+        the task asks for a typed answer.
 
     Raises:
         SubmissionError: the file cannot be read or accepted; names every faulty line.
@@ -85,7 +85,7 @@ def iterate_submissions(
         if (first := reader.taken.line_of(submission.key)) is not None:
             faults.append(
                 f"line {number}: task {submission.task_id}, sample {submission.sample} "
-                f"is already on line {first}"
+                f"is on line {first} already"
             )
             continue
         reader.taken.put(submission.key, number)

@@ -216,7 +216,7 @@ def test_records_of_other_tasks_are_passed_over_on_request(tmp_path: Path, suite
 def test_the_same_solution_twice(tmp_path: Path, suite: Suite) -> None:
     records = [{"id": i, "solution": "x = 1"} for i in (101, "101")]
     error = error_of(write(tmp_path, *records), suite)
-    assert "line 2: task 101, sample 0 is already on line 1" in error.message
+    assert "line 2: task 101, sample 0 is on line 1 already" in error.message
     assert error.hint is not None
     assert "'sample'" in error.hint
     for number, record in enumerate(records):
