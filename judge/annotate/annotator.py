@@ -328,7 +328,7 @@ def _doubts(proposal: Proposal, *, by_hand: bool) -> tuple[str, ...]:
 def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> list[Submission]:
     """References with unique names: files of the same name are distinguished by their paths."""
     names = [reference_name(submission) for submission in submissions]
-    apart = []
+    distinct = []
     for reference, name, origin in zip(submissions, names, origins, strict=True):
         others = [
             other
@@ -343,5 +343,5 @@ def told_apart(submissions: Sequence[Submission], origins: Sequence[Path]) -> li
                 start += 1
             path = "/".join(origin.parts[-start:])
             label = path if origin.suffix == ".py" else f"{path}: {name}"
-        apart.append(replace(reference, label=label) if others else reference)
-    return apart
+        distinct.append(replace(reference, label=label) if others else reference)
+    return distinct

@@ -135,9 +135,11 @@ def moved_cells(
     moved = []
     for old_range, new_range in zip(old.ranges, new.ranges, strict=True):
         stored = [value for value in old.values if _within(value, old_range)]
-        places = {(ref.row, ref.column) for ref in stored}
-        places |= {(value.row, value.column) for value in new.values if _within(value, new_range)}
-        for position in sorted(places):
+        positions = {(ref.row, ref.column) for ref in stored}
+        positions |= {
+            (value.row, value.column) for value in new.values if _within(value, new_range)
+        }
+        for position in sorted(positions):
             first, second = CellRef(old_range.sheet, *position), CellRef(new_range.sheet, *position)
             was, now = old.values.get(first), new.values.get(second)
             is_known = first not in old.unknown and second not in new.unknown

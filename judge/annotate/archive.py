@@ -354,7 +354,7 @@ def within(root: Path, target: Path) -> Path:
     if outside:
         raise StoreError(
             f"{target} is outside the suite, because a link leads there",
-            hint="Put the folder itself where the link is; nothing was written.",
+            hint="Replace the link with the folder itself; nothing was written.",
         )
     return target
 

@@ -138,12 +138,12 @@ class Material:
             1 < len(text) <= MAX_KEY_LENGTH and any(map(str.isalpha, text)) and text == text.strip()
         ):
             return False
-        spoken = self.instruction.casefold()
-        if _word(folded).search(spoken) or folded in self.headings:
+        question = self.instruction.casefold()
+        if _word(folded).search(question) or folded in self.headings:
             return False
         shared = {word for other in others for word in _LONG_WORD.findall(other.casefold())}
         own = set(_LONG_WORD.findall(folded)) - shared
-        if any(_word(word).search(spoken) for word in own):
+        if any(_word(word).search(question) for word in own):
             return False
         if any(folded == name.casefold() for name in self.workbook.sheet_names):
             return False
@@ -357,8 +357,8 @@ def other_prefixes(material: Material, rng: random.Random) -> Iterator[Idea]:
             continue
         (old,) = prefixes
         new = "".join(map(_next_letter, old))
-        spoken = material.instruction.casefold()
-        named = re.search(rf"(?<!\w){re.escape(old.casefold())}(?![^\W\d])", spoken)
+        question = material.instruction.casefold()
+        named = re.search(rf"(?<!\w){re.escape(old.casefold())}(?![^\W\d])", question)
         if named or any(old.casefold() in literal for literal in material.literals):
             continue
         if any(piece in old for piece in material.answer_texts):
@@ -461,7 +461,7 @@ def remark_columns(material: Material, rng: random.Random) -> Iterator[Idea]:
             "remark-column",
             f"a column of remarks to the right of the table on {table.sheet!r}",
             tuple(edits),
-            relation="a remark next to the table does not belong to what the question asks",
+            relation="a remark next to the table has nothing to do with the question",
             carried=Carried(_unchanged),
         )
 

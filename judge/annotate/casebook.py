@@ -94,7 +94,7 @@ class Casebook(Archive):
         """
         if self._name is not None:
             raise UsageError(
-                f"{self._name} is a suite as published: nothing is written into it",
+                f"{self._name} is a published suite: nothing is written into it",
                 hint=f"Copy it, and give the copy: cp -r {self.root} my-{self._name}",
             )
 
@@ -242,7 +242,7 @@ class Casebook(Archive):
         ]
 
     def discard(self, draft: Draft) -> None:
-        """Ends a draft without saving it."""
+        """Removes a draft without saving it."""
         with self._locked():
             self._drafts.path(draft.task_id, draft.id).unlink(missing_ok=True)
 
@@ -306,25 +306,25 @@ class Casebook(Archive):
         if not self._drafts.path(task.id, draft.id).exists():
             raise ConflictError(
                 f"draft {draft.id} of task {task.id} was already saved or discarded",
-                hint="Begin a new one from the case as it is now.",
+                hint="Begin a new one from the current case.",
             )
-        there = self._case_paths(task, draft.number)
+        paths = self._case_paths(task, draft.number)
         if draft.replaces is None:
-            if there is not None:
+            if paths is not None:
                 raise ConflictError(
                     f"task {task.id} already has a case {draft.number}; nothing was overwritten",
-                    hint="Begin a new draft: it gets a number of its own.",
+                    hint="Begin a new draft: it gets another number.",
                 )
             return
-        if there is None or self.case(task.id, draft.number).revision != draft.replaces:
+        if paths is None or self.case(task.id, draft.number).revision != draft.replaces:
             last = self.last_record(task.id, draft.number)
             who = f" by {last['author']} at {last['time']}" if last else ""
             raise ConflictError(
                 f"case {draft.number} of task {task.id} was changed{who} since you began; nothing "
                 f"was overwritten, and your draft {draft.id} is kept",
-                hint="Look at the case as it is now. `judge annotate set SUITE "
+                hint="Check the current case first. `judge annotate set SUITE "
                 f"{task.id} {draft.id} --onto current` saves your changes on it, `--onto new` as a "
-                "case of their own.",
+                "new case.",
             )
 
     def rebase(self, draft: Draft, *, as_new: bool) -> Draft:
@@ -359,13 +359,13 @@ class Casebook(Archive):
             if last is None:
                 raise UsageError(
                     f"case {number} of task {task_id} was not saved by `judge annotate`",
-                    hint="Only what was saved here can be taken back; see `judge annotate log`.",
+                    hint="Only its saves can be taken back; see `judge annotate log`.",
                 )
             if self.case(task_id, number).revision != f"{last['input']}-{last['gold']}":
                 raise ConflictError(
-                    f"case {number} of task {task_id} is not as it was saved at {last['time']}; "
-                    "nothing was taken back",
-                    hint="Somebody changed its workbooks since; look at them first.",
+                    f"case {number} of task {task_id} has changed since it was saved at "
+                    f"{last['time']}; nothing was taken back",
+                    hint="Somebody has changed its workbooks since; check them first.",
                 )
             restored = str(last["replaces"] or "").split("-")
             record = {

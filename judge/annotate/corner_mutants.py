@@ -34,7 +34,7 @@ def reordered_text(group: Group, subject: Subject, rng: random.Random) -> Iterat
         if rows:
             row = rng.choice(rows)
             yield (
-                f"{what} of a string in the other order",
+                f"{what} of a string swapped",
                 row,
                 _swapped(pattern, _text(group, row)),
             )
@@ -468,7 +468,7 @@ def _swapped_pairs(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 )
                 names = f"{column_letters(first.column)} and {column_letters(second.column)}"
                 yield Idea(
-                    "swapped-pair", f"columns {names} of {first.sheet!r} in the other order", edits
+                    "swapped-pair", f"values of columns {names} of {first.sheet!r} swapped", edits
                 )
 
 

@@ -407,7 +407,7 @@ class GoldMaker:
         notes = []
         if left:
             notes.append(
-                f"{len(left)} changed cells differ in the gold and were left alone there, the "
+                f"{len(left)} changed cells differ in the gold and were not changed there, the "
                 f"first is {address(left[0])}"
             )
         try:

@@ -190,7 +190,7 @@ def accepted_solutions(
     if not by_name:
         raise UsageError(
             f"no solution of task {task_id} is accepted on all its cases",
-            hint="Only accepted programs are worth a case that makes them fail.",
+            hint="A case is only useful if it makes an accepted program fail.",
         )
     return by_name
 
@@ -203,7 +203,7 @@ def _unsettled(proposal: Proposal) -> str:
         return f"the sources disagree: {proposal.vote}"
     if proposal.independent < MIN_AGREEING:
         same = (
-            f"{' and '.join(proposal.agreeing)} do the same" if len(proposal.agreeing) > 1 else ""
+            f"{' and '.join(proposal.agreeing)} count as one" if len(proposal.agreeing) > 1 else ""
         )
         return (
             f"two independent references must agree, but there is {proposal.independent} "

@@ -262,15 +262,15 @@ def _pick(
     table: Table, columns: Sequence[Column], rng: random.Random, count: int = 1
 ) -> list[tuple[Column, int, Cell]]:
     """Chooses cells with constants, each in a different row."""
-    places = [
+    candidates = [
         (column, row, column.cells[row])
         for column in columns
         for row in column.rows_with_values()
         if (row, column.number) not in table.covered
     ]
-    rng.shuffle(places)
+    rng.shuffle(candidates)
     chosen: list[tuple[Column, int, Cell]] = []
-    for ref in places:
+    for ref in candidates:
         if all(ref[1] != other[1] for other in chosen):
             chosen.append(ref)
         if len(chosen) == count:
@@ -470,8 +470,8 @@ MUTATORS: dict[str, Mutator] = {
     "text-as-numbers": _text_as_numbers,
     "spaces": _texts(lambda text: f" {text} ", "spaces around text"),
     "nbsp": _texts(lambda text: f"{text}\u00a0", "non-breaking spaces after text"),
-    "case": _texts(str.swapcase, "text in the other case"),
-    "unicode": _texts(_accented, "text with other letters"),
+    "case": _texts(str.swapcase, "text in another letter case"),
+    "unicode": _texts(_accented, "text with other letters, such as accented ones"),
     "categories": _other_text,
     "dates": _dates,
     "negative": _numbers(lambda number: -number, "negative numbers"),

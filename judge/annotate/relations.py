@@ -106,8 +106,8 @@ def _sorted_by(table: Table, answer: Sequence[CellRange], golds: Sequence[Values
 
 def _down(values: Values, sheet: str, column: int) -> list[CellValue]:
     """The values in a column of an answer, without headings above values of another kind."""
-    places = sorted(ref for ref in values if ref.sheet == sheet and ref.column == column)
-    constants = [values[ref] for ref in places if values[ref] not in {None, ""}]
+    refs = sorted(ref for ref in values if ref.sheet == sheet and ref.column == column)
+    constants = [values[ref] for ref in refs if values[ref] not in {None, ""}]
     kinds = [kind_of_value(value) for value in constants]
     while len(constants) > 1 and kinds[0] is Kind.TEXT and kinds[-1] is not Kind.TEXT:
         constants, kinds = constants[1:], kinds[1:]
@@ -200,7 +200,7 @@ def _words_in_other_case(
                     Twin(f"{word!r} as it was", ()),
                     Twin(*_with_new_word(group, row, word)),
                 ),
-                relation=f"the program takes {other!r} neither for {word!r} nor for another word",
+                relation=f"the program treats {other!r} neither as {word!r} nor as another word",
                 word=other,
                 plain=word,
             )
@@ -250,8 +250,8 @@ def _words_of_macros(subject: Subject, instruction: str, rng: random.Random) -> 
                 f"{word!r}, which the question's macro compares with, as {other!r}",
                 (SetCell(group.ref(row), other),),
                 twins=(Twin(*_with_new_word(group, row, word)),),
-                relation=f"the macro in the question compares with {word!r} in this case only; the "
-                f"program does not treat {other!r} as it treats other words",
+                relation=f"the macro in the question matches only {word!r} in this letter case; "
+                f"the program does not treat {other!r} as it treats other words",
                 word=other,
                 plain=word,
             )

@@ -347,7 +347,7 @@ def _ends(
 
 def _across(holder: Group, row: int, subject: Subject) -> list[Group]:
     """The groups of adjacent columns that hold numbers in a row."""
-    beside = {
+    by_column = {
         group.column: group
         for group in subject.groups
         if group.sheet == holder.sheet
@@ -355,11 +355,11 @@ def _across(holder: Group, row: int, subject: Subject) -> list[Group]:
         and _number(group.cells[row]) is not None
     }
     first = last = holder.column
-    while first - 1 in beside:
+    while first - 1 in by_column:
         first -= 1
-    while last + 1 in beside:
+    while last + 1 in by_column:
         last += 1
-    return [beside[column] for column in range(first, last + 1) if column in beside]
+    return [by_column[column] for column in range(first, last + 1) if column in by_column]
 
 
 def _number(cell: Cell | None) -> int | float | None:
@@ -388,7 +388,7 @@ def same_key_records(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                     made += 1
                     yield Idea(
                         "same-key-record",
-                        f"row {target} like row {source} but for one text ({table.sheet!r})",
+                        f"row {target} like row {source} except for one string ({table.sheet!r})",
                         tuple(edits),
                     )
 
@@ -467,7 +467,7 @@ def sums_at_a_limit(subject: Subject, rng: random.Random) -> Iterator[Idea]:
                 if bounds
                 else (),
                 premise=_set(_times_ten(before)),
-                relation="the program gives another answer if the row is times ten, limit included",
+                relation="the program gives another answer if row and limit are multiplied by ten",
             )
 
 

@@ -180,8 +180,8 @@ _STAYING = {
     "pivotTable": "pivot tables stay where they are",
 }
 
-_PLACES = re.compile(rb"(?P<name>\b(?:ref|sqref|activeCell))\s*=\s*\"(?P<text>[^\"]*)\"")
-_PLACE_TEXT = re.compile(rb"(?P<open><\w+:sqref>)(?P<text>[^<]*)")
+_RANGES = re.compile(rb"(?P<name>\b(?:ref|sqref|activeCell))\s*=\s*\"(?P<text>[^\"]*)\"")
+_RANGE_TEXT = re.compile(rb"(?P<open><\w+:sqref>)(?P<text>[^<]*)")
 _AREA = re.compile(r"(?P<c1>\$?[A-Z]{1,3}\$?)(?P<r1>\d+)(?::(?P<c2>\$?[A-Z]{1,3}\$?)(?P<r2>\d+))?")
 _ROW = re.compile(rb"<(?P<prefix>\w+:)?row\b" + QUOTED + rb"/?>")
 _CELL = re.compile(rb"<(?:\w+:)?c\b" + QUOTED + rb"/?>")
@@ -229,13 +229,13 @@ def with_rows_moved(workbook: Workbook, sheet: str, row: int, by: int) -> bytes:
 
         xml = rewrite_formulas(xml, moved)
         if home == sheet:
-            xml = _move_places(_move_cells(xml, row, by), rows)
+            xml = _move_ranges(_move_cells(xml, row, by), rows)
         if xml != before:
             replaced[part] = xml
     for link in relationships(workbook.package, workbook.sheet(sheet).part).values():
         if link.kind == "table" and link.target in workbook.package:
             table = replaced.get(link.target) or workbook.package.read(link.target)
-            replaced[link.target] = _move_places(table, rows)
+            replaced[link.target] = _move_ranges(table, rows)
     return copy_package(workbook.data, replaced)
 
 
@@ -347,7 +347,7 @@ def _move_cells(xml: bytes, row: int, by: int) -> bytes:
     return b"".join([*pieces, xml[copied:]])
 
 
-def _move_places(xml: bytes, rows: RowMap) -> bytes:
+def _move_ranges(xml: bytes, rows: RowMap) -> bytes:
     """Updates attributes and text that name ranges: merged cells, formats, filters, links.
 
     If the whole range of an element was deleted, the element moves to the first row after it, but
@@ -355,8 +355,8 @@ def _move_places(xml: bytes, rows: RowMap) -> bytes:
     """
 
     def moved(text: bytes) -> bytes:
-        places = [_move_area(area, rows) for area in text.decode().split()]
-        return " ".join(area for area in places if area).encode()
+        ranges = [_move_area(area, rows) for area in text.decode().split()]
+        return " ".join(area for area in ranges if area).encode()
 
     def in_attribute(match: re.Match[bytes]) -> bytes:
         text = moved(match["text"])
@@ -368,9 +368,9 @@ def _move_places(xml: bytes, rows: RowMap) -> bytes:
         xml,
     )
     xml = _MERGES.sub(_counted, xml)
-    return _PLACE_TEXT.sub(
+    return _RANGE_TEXT.sub(
         lambda match: match["open"] + (moved(match["text"]) or match["text"]),
-        _PLACES.sub(in_attribute, xml),
+        _RANGES.sub(in_attribute, xml),
     )
 
 

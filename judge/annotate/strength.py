@@ -83,10 +83,10 @@ def wrong_programs(code: str, *, last_row: int) -> list[WrongProgram]:
     plain = ast.unparse(tree)
     programs: list[WrongProgram] = []
     seen = {plain}
-    places = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
+    nodes = [(index, n) for index, n in enumerate(_walk(tree)) if isinstance(n, _CHANGEABLE)]
     for mistake, change in _mistakes(tree, last_row):
         made = 0
-        for index, node in places:
+        for index, node in nodes:
             if made == MAX_PER_MISTAKE:
                 break
             mutant = _mutate(tree, index, node, change)

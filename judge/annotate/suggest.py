@@ -422,7 +422,7 @@ class Suggester(Closable):
         """Why an idea is not tried at all; empty if it is."""
         named = named_values(self._task, self._base, idea)
         if named:
-            return f"the question names {named!r}, which it changes"
+            return f"it changes {named!r}, which the question names"
         if idea.disputed and self._sources < MIN_AGREEING and not self._victims:
             return _ONE_SOURCE
         return ""

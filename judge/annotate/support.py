@@ -139,15 +139,15 @@ def parse_reads(data: bytes) -> Reads:
     return {
         sheet: frozenset(
             (position[0], position[1])
-            for position in places[:MAX_READS]
+            for position in positions[:MAX_READS]
             if isinstance(position, list)
             and len(position) == 2
             and all(type(number) is int for number in position)
             and 1 <= position[0] <= MAX_ROW
             and 1 <= position[1] <= MAX_COLUMN
         )
-        for sheet, places in document.items()
-        if isinstance(places, list)
+        for sheet, positions in document.items()
+        if isinstance(positions, list)
     }
 
 
@@ -195,9 +195,9 @@ def merged_reads(all_reads: Iterable[Reads]) -> Reads:
     """The cells that at least one of several programs reads."""
     cells_by_sheet: dict[str, set[tuple[int, int]]] = {}
     for reads in all_reads:
-        for sheet, places in reads.items():
-            cells_by_sheet.setdefault(sheet, set()).update(places)
-    return {sheet: frozenset(places) for sheet, places in cells_by_sheet.items()}
+        for sheet, positions in reads.items():
+            cells_by_sheet.setdefault(sheet, set()).update(positions)
+    return {sheet: frozenset(positions) for sheet, places in cells_by_sheet.items()}
 
 
 def precedents(gold: Workbook, answer: Sequence[CellRange]) -> tuple[CellRange, ...] | None:

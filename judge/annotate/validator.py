@@ -58,8 +58,8 @@ def named_values(task: Task, base: CaseData, idea: Idea) -> str | None:
     return None
 
 
-def _is_word(text: str, spoken: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", spoken) is not None
+def _is_word(text: str, question: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", question) is not None
 
 
 def problem_of(

@@ -169,7 +169,7 @@ def doubt_of_formulas(idea: Idea, proposal: Proposal, kills: Sequence[Trial]) ->
         return "gold and program only differ in how they say that there is no answer"
     emptied = _emptied_rows(idea)
     if emptied and all(_is_zero(difference["expected"]) for difference in differences):
-        return "the gold's formulas take the blank for zero"
+        return "the gold's formulas treat the blank as zero"
     if emptied and all(
         (difference["actual"] is None or difference["actual"] == "")
         and (difference["sheet"], row_of(difference["cell"])) in emptied

@@ -157,7 +157,7 @@ class SuiteDraft:
                     f"{folder} already exists, though {self.kind.definition} has no task {task_id}",
                     hint="Move the folder away.",
                 )
-            findings = self._place(record, files, folder)
+            findings = self._place_files(record, files, folder)
             # The author is recorded before the task exists and can be reviewed.
             log.append(LOG_FILE, _event("add", by, task=str(task_id), notes=self.kind.notes(given)))
             self._write([*records, record])
@@ -231,7 +231,7 @@ class SuiteDraft:
                 events.setdefault(str(record["task"]), []).append(record)
         return events
 
-    def _place(self, record: Record, files: Sequence[Any], folder: Path) -> Findings:
+    def _place_files(self, record: Record, files: Sequence[Any], folder: Path) -> Findings:
         """Copies the files into a temporary folder, checks them, and moves it into place."""
         with folder_beside(folder, ".adding-") as scratch:
             findings = self._check(self.kind.place(record, files, scratch), scratch)
@@ -255,7 +255,7 @@ class SuiteDraft:
             if finding.severity is Severity.ERROR
         )
         if faults:
-            raise SuiteError(f"task {task.id} cannot be judged as it is", faults=faults)
+            raise SuiteError(f"task {task.id} cannot be judged", faults=faults)
         return tuple(findings)
 
     @contextmanager

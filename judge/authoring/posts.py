@@ -295,7 +295,7 @@ def _spreadsheets_only(text: str) -> Judgement:
         return Judgement(Answer.UNSURE, _around(text, hint))
     words = {match[0].lower() for match in _SPREADSHEET_WORDS.finditer(text)}
     if len(words) < _ENOUGH_WORDS:
-        return Judgement(Answer.UNSURE, "few words of spreadsheets in it")
+        return Judgement(Answer.UNSURE, "few words about spreadsheets in it")
     return Judgement(Answer.YES, ", ".join(sorted(words)[:4]))
 
 

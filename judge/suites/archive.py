@@ -164,7 +164,7 @@ def _unpack_into(archive: Path, scratch: Path, target: Path) -> None:
         raise SuiteError(
             f"{archive} cannot be unpacked into {target.parent}: {error.strerror or error}",
             faults=(f"{archive.name}: {error}",),
-            hint="is it a whole .tar.gz, and is there space? JUDGE_CACHE names another place",
+            hint="is the archive complete, and the disk not full? JUDGE_CACHE names another folder",
         ) from error
 
 
@@ -435,4 +435,4 @@ def _problem_of_zip_member(member: zipfile.ZipInfo) -> str | None:
         return "is neither a file nor a folder (links and devices are refused)"
     if member.flag_bits & _ENCRYPTED:
         return "is encrypted"
-    return None if member.compress_type in _METHODS else "is packed in an unknown way"
+    return None if member.compress_type in _METHODS else "is compressed by an unknown method"

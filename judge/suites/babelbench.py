@@ -292,7 +292,7 @@ def _head(path: Path) -> bytes:
 
 
 def _advice(folder: str, name: str) -> str:
-    """Advice on the file to fetch in place of a missing one."""
+    """Advice on how to fetch a missing file."""
     blob = blob_of(f"{folder}/{name}")
     checksum = f"git blob {blob}" if blob else "its checksum is not known to the judge"
     return f"fetch data/{folder}/{name} of {SOURCE} ({checksum})"

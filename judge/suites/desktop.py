@@ -275,14 +275,12 @@ def _of_metrics(evaluator: Mapping[str, Any], name: str, find: FindGold) -> Eval
 def _reason(func: Any, result: Any, expected: Any) -> str | None:
     """Why a metric cannot be judged here; None if it can."""
     if func not in METRIC_NAMES or func == INFEASIBLE:
-        return f"the evaluator {func} needs the desktop, or is not one that is known here"
+        return f"the evaluator {func} needs the desktop, or is unknown to the judge"
     kind = result.get("type") if isinstance(result, dict) else None
     if kind not in {"vm_file", "local_file"}:
-        return f"the evaluator {func} looks at {kind}, which only the desktop has"
+        return f"the evaluator {func} reads {kind}, which only the desktop has"
     if not _file_of(result).lower().endswith(SUFFIXES):
-        return (
-            f"the evaluator {func} looks at {_file_of(result)!r}, which is not a known kind of file"
-        )
+        return f"the evaluator {func} reads {_file_of(result)!r}, which is not a known kind of file"
     return _gold_elsewhere(expected)
 
 
@@ -413,15 +411,15 @@ def _task(record: Any, boundary: Boundary, chosen: DesktopFormat) -> Task:
     evaluator = record.get("evaluator")
     if not isinstance(evaluator, dict):
         raise fields.error("evaluator", "must be an object")
-    folders = _places(boundary, task_id, chosen)
+    folders = _folders_of(boundary, task_id, chosen)
     inputs, absent = _inputs(record.get("config"), boundary, folders)
     evaluation = read_evaluation(
         evaluator, chosen.name, lambda expected: _gold(expected, boundary, folders)
     )
     reason = evaluation.reason
-    lacking = [file.name for file in absent] + list(evaluation.missing)
-    if reason is None and lacking:
-        reason = f"the files are not there: {', '.join(lacking)}"
+    missing = [file.name for file in absent] + list(evaluation.missing)
+    if reason is None and missing:
+        reason = f"the files are not there: {', '.join(missing)}"
         if evaluation.answer is AnswerForm.TEXT:
             reason = f"infeasible, so that the answer FAIL is right; {reason}"
     spec = evaluation.spec
@@ -460,7 +458,7 @@ def _plan(path: Path) -> str:
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _places(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Path]:
+def _folders_of(boundary: Boundary, task_id: str, chosen: DesktopFormat) -> list[Path]:
     """The folders that may hold the workbooks of a task, including Spider2-V's and the cache."""
     examples = boundary.root / chosen.examples
     folders = dict.fromkeys((chosen.folder, "excel", "libreoffice_calc"))
@@ -502,14 +500,14 @@ def _inputs(
     return inputs, absent
 
 
-def _gold(expected: Any, boundary: Boundary, places: Sequence[Path]) -> Gold | str | None:
+def _gold(expected: Any, boundary: Boundary, folders: Sequence[Path]) -> Gold | str | None:
     """The gold of a metric; its name if the file is missing, None if the metric names no file."""
     if not isinstance(expected, dict) or expected.get("type") not in {"local_file", "cloud_file"}:
         return None
     written, placed = (_first(expected.get(key)) for key in ("path", "dest"))
     name = _name(unquote(urlsplit(str(written)).path), "evaluator")
     names = [name] if placed is None else [name, _name(placed, "evaluator")]
-    path = next((found for name in names if (found := _find(name, boundary, places))), None)
+    path = next((file for name in names if (file := _find(name, boundary, folders))), None)
     return name if path is None else Gold(path)
 
 

@@ -34,7 +34,7 @@ MAX_ARCHIVE_BYTES = 4 * 1024**3
 """Size at which a download of unknown size is stopped (the largest published one is 0.1 GB)."""
 
 MIN_BYTES = 64 * 1024
-"""How many bytes a server has to send every :data:`PATIENCE_S`; slower ones are given up."""
+"""How many bytes a server has to send every :data:`PATIENCE_S`; slower servers are dropped."""
 
 PATIENCE_S = 120.0
 
@@ -301,7 +301,7 @@ def _continues(response: HTTPResponse, done: int) -> bool:
 
 
 class _Pace:
-    """Gives up a server that sends only a byte now and then; time in standby counts too.
+    """Drops a server that sends only a byte now and then; time in standby counts too.
 
     Headers, chunk sizes and the TLS handshake are read in many small steps, and the time limit of
     the socket applies to each step. So a thread watches the total, and shuts the connection down.
@@ -327,7 +327,7 @@ class _Pace:
             connection.close()
 
     def connect(self, *arguments: Any, **named: Any) -> socket.socket:
-        """A connection that is shut down when its server is given up."""
+        """Opens a connection that is shut down if its server is too slow."""
         connection = socket.create_connection(*arguments, **named)
         with self._lock:
             self._connections.append(connection.dup())  # TLS takes over the original

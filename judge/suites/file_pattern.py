@@ -103,7 +103,7 @@ class FilePattern:
             raise error(
                 f"the pattern {self.text!r} does not say which case a file answers, and task "
                 f"{task.id} has {len(task.cases)} cases",
-                hint="Give the place of {case} in it.",
+                hint="Put the field {case} into the pattern.",
             )
         return task.cases[0].number
 
@@ -234,7 +234,7 @@ def _matching_files(
     if "task" not in pattern.fields and only is None:
         raise UsageError(
             f"the pattern {pattern.text!r} does not say which task a file answers",
-            hint="Give the place of {task} in it.",
+            hint="Put the field {task} into the pattern.",
         )
     unknown: list[str] = []
     for path in regular_files(folder):
@@ -256,5 +256,5 @@ def _ambiguous(folder: Path, what: str, first: Path, second: Path) -> Submission
     return SubmissionError(
         f"{folder}: {what} has two files that match: {first.relative_to(folder)} and "
         f"{second.relative_to(folder)}",
-        hint="Give a pattern that only one of them matches, or the place of {sample} in it.",
+        hint="Give a pattern that only one of them matches, or put the field {sample} into it.",
     )

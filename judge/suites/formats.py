@@ -359,7 +359,7 @@ def format_of_folder(root: Path) -> SuiteFormat | None:
             faults=tuple(
                 f"{suite_format.definition}: {suite_format.names[0]}" for suite_format in formats
             ),
-            hint=f"Give the file that is meant: {root / formats[0].definition}",
+            hint=f"Give the definition of one of them: {root / formats[0].definition}",
         )
     return formats[0] if formats else None
 

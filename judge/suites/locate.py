@@ -133,7 +133,7 @@ def locate_suite(source: Path | str) -> Located:
     raise SuiteError(
         f"there is no suite at {source}: no such folder, archive or fetched suite{nearest}",
         faults=(f"{source}: does not exist",),
-        hint=f"`judge dataset list` names the suites; always here are {', '.join(SHIPPED)}",
+        hint=f"`judge dataset list` names the suites; the judge ships with {', '.join(SHIPPED)}",
     )
 
 

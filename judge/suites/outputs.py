@@ -67,8 +67,8 @@ class FoundOutputs(Mapping[tuple[str, int], Path]):
 
     def with_attempts(self, attempts: Iterable[tuple[str, int]]) -> FoundOutputs:
         """The same outputs, with further attempts that left none."""
-        known = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
-        return FoundOutputs(self._suite, self.strangers, self._samples, [*known, *attempts])
+        existing = [(task_id, n) for task_id, numbers in self._numbers.items() for n in numbers]
+        return FoundOutputs(self._suite, self.strangers, self._samples, [*existing, *attempts])
 
     def __getitem__(self, key: tuple[str, int]) -> Path:
         return self._paths[key]

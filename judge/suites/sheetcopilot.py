@@ -52,7 +52,7 @@ CATEGORIES = (
 
 
 def division_of(category: str) -> str:
-    """The name of a category's division, in which its tasks form the group ``yes``."""
+    """The name of a category's division; the tasks of the category are in its group ``yes``."""
     return category.lower().replace(" ", "_")
 
 
@@ -214,7 +214,7 @@ def _task(order: int, row: Mapping[str, CellValue], files: _SuiteFiles) -> Task:
     lacking = [] if inputs else [f"{INPUTS}/{sheet}.xlsx"]
     if not golds:
         lacking.append(f"{files.golds or GOLDS[0]}/{sheet}/{named}/{named}_gt1.xlsx")
-    reason = f"the workbooks are not there: {', '.join(lacking)}" if lacking else ""
+    reason = f"workbooks are missing: {', '.join(lacking)}" if lacking else ""
     categories = [category.strip() for category in str(row["Categories"] or "").split(",")]
     absent = () if inputs else (AbsentInput(lacking[0], FileKind.WORKBOOK, "fetch it"),)
     return Task(

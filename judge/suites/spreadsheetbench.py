@@ -175,22 +175,22 @@ def pair_workbooks(names: Iterable[str], task_id: str) -> Pairing:
     )
     candidates, strangers = _read_names(workbooks)
     verified = any(candidate.word in _VERIFIED_WORDS for candidate in candidates)
-    by_place: dict[tuple[int, Role], list[_Candidate]] = {}
+    by_role: dict[tuple[int, Role], list[_Candidate]] = {}
     for candidate in candidates:
-        by_place.setdefault((candidate.number, candidate.role), []).append(candidate)
-    numbers = sorted({number for number, _ in by_place} | set(strangers))
+        by_role.setdefault((candidate.number, candidate.role), []).append(candidate)
+    numbers = sorted({number for number, _ in by_role} | set(strangers))
     faults: list[str] = []
     notes: list[str] = []
     cases: list[CaseFiles] = []
     for number in numbers:
         chosen: dict[Role, str] = {}
         for role in Role:
-            name = _choose(by_place.get((number, role), []), number, task_id, faults, notes)
+            name = _choose(by_role.get((number, role), []), number, task_id, faults, notes)
             if name is not None:
                 chosen[role] = name
         case = _complete(number, chosen, strangers.get(number, []), notes)
         if case is None:
-            faults.extend(_missing(number, task_id, chosen, by_place, verified=verified))
+            faults.extend(_missing(number, task_id, chosen, by_role, verified=verified))
         else:
             cases.append(case)
     if not workbooks:
@@ -254,7 +254,7 @@ def _missing(
     number: int,
     task_id: str,
     chosen: Mapping[Role, str],
-    by_place: Mapping[tuple[int, Role], list[_Candidate]],
+    by_role: Mapping[tuple[int, Role], list[_Candidate]],
     *,
     verified: bool,
 ) -> Iterable[str]:
@@ -262,7 +262,7 @@ def _missing(
     if not verified:
         words = {Role.INPUT: "input", Role.GOLD: "answer"}
     for role in Role:
-        if role not in chosen and not by_place.get((number, role)):
+        if role not in chosen and not by_role.get((number, role)):
             yield f"case {number} has no {role.value} ({number}_{task_id}_{words[role]}.xlsx)"
 
 
@@ -309,7 +309,7 @@ def read_suite(root: Path) -> Reading:
             continue
         if record.unknown_fields:
             names = ", ".join(record.unknown_fields)
-            reading.notes.append(f"{label}: unknown fields are left aside: {names}")
+            reading.notes.append(f"{label}: unknown fields are ignored: {names}")
         task, pairing = _read_task(record, boundary, label, reading)
         if task is not None and pairing is not None:
             reading.tasks.append(task)

@@ -128,7 +128,7 @@ def read_suite(root: Path) -> Contents:
     for category in CATEGORIES:
         path = boundary.root / category / DEFINITION
         if not os.path.isfile(path):  # noqa: PTH113 - a name that cannot be one is none
-            notes.append(f"{category}/{DEFINITION}: is not there, so the category has no task")
+            notes.append(f"{category}/{DEFINITION}: is missing, so the category has no task")
             continue
         if not boundary.holds(path):
             faults.append(f"{category}/{DEFINITION}: a link that leaves the suite")
@@ -144,7 +144,7 @@ def read_suite(root: Path) -> Contents:
             label = f"{label} (id {task.id})"
             read.append(_Read(task, category, label))
             if unknown := sorted(set(record) - _FIELDS if isinstance(record, dict) else ()):
-                notes.append(f"{label}: unknown fields are left aside: {', '.join(unknown)}")
+                notes.append(f"{label}: unknown fields are ignored: {', '.join(unknown)}")
     faults += _repeated(read)
     return Contents(
         format=NAME,

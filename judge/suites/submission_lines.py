@@ -164,9 +164,9 @@ def lacking(name: str, record: Mapping[str, object]) -> str:
     fields = sorted(record, key=lambda field: field != "id")
     shown = ", ".join(map(_quoted, fields[:_MAX_FIELDS]))
     more = f" and {len(fields) - _MAX_FIELDS} more" if len(fields) > _MAX_FIELDS else ""
-    there = f"the line has {shown}{more}" if fields else "the line has no field"
+    listing = f"the line has {shown}{more}" if fields else "the line has no field"
     meant = _look_alike(name, record, _LOOK_ALIKE[name])
-    return f"{lacks(name)}: {there}" + (f"; is it {_quoted(meant)}?" if meant else "")
+    return f"{lacks(name)}: {listing}" + (f"; is it {_quoted(meant)}?" if meant else "")
 
 
 def _quoted(field: str) -> str:
@@ -210,7 +210,7 @@ def _check_meant(name: str, record: Mapping[str, object]) -> None:
     if _says_something(record.get(name)):
         return
     if (meant := _look_alike(name, record, _MISTAKEN.get(name, ()), text=True)) is not None:
-        raise LineError(f"field {name!r} is empty, and {_quoted(meant)} is not: is it meant?")
+        raise LineError(f"field {name!r} is empty, but {_quoted(meant)} is not: is it the answer?")
 
 
 def _submission(
@@ -324,8 +324,8 @@ def _path(record: Mapping[str, object], name: str) -> str | None:
     if not value.startswith("/"):
         raise LineError(f"field {name!r} must be an absolute path, not {written(value)}")
     # An output may be a folder, which ends with a slash.
-    place = value.removesuffix("/") if name == "output_path" else value
-    if not can_be_placed(place):
+    path = value.removesuffix("/") if name == "output_path" else value
+    if not can_be_placed(path):
         raise LineError(
             f"field {name!r}: no file can be placed at {value[:80]!r} in a sandbox; "
             "use a path below a folder such as /mnt, /data or /tmp"

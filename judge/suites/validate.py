@@ -23,7 +23,7 @@ class Severity(enum.StrEnum):
     """How serious a finding is."""
 
     ERROR = "error"
-    """The case cannot be judged as it is."""
+    """The case cannot be judged."""
     WARNING = "warning"
     """The case can be judged, but tests little or may be a mistake."""
     NOTE = "note"

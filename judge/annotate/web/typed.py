@@ -71,7 +71,7 @@ def _cells(cells: Any, sheet: str, workbook: Workbook) -> list[Edit]:
         name, text = (cell.get("cell"), cell.get("text")) if isinstance(cell, dict) else (None, "")
         if not isinstance(name, str) or not isinstance(text, str):
             raise UsageError("a cell must have an address and text")
-        ref = _place(name, sheet)
+        ref = _ref(name, sheet)
         edits.append(SetCell(ref, _content(text, _cell(workbook, ref))))
     return edits
 
@@ -88,7 +88,7 @@ def _fill(change: Mapping[str, Any], sheet: str, workbook: Workbook) -> list[Edi
     colour, corners = change["fill"], str(change.get("range", "")).split(":")
     if not isinstance(colour, str) or not _COLOUR.fullmatch(colour):
         raise UsageError(f"{colour!r} is not a colour; write it as RRGGBB")
-    first, last = _place(corners[0], sheet), _place(corners[-1], sheet)
+    first, last = _ref(corners[0], sheet), _ref(corners[-1], sheet)
     area = CellRange(sheet, first.row, first.column, last.row, last.column)
     if not 0 < area.size <= MAX_CELLS:
         raise UsageError(f"at most {MAX_CELLS:,} cells are changed in one go")
@@ -115,7 +115,7 @@ def _cell(workbook: Workbook, ref: CellRef) -> Cell | None:
     return workbook.cells(area).get((ref.row, ref.column))
 
 
-def _place(name: str, sheet: str) -> CellRef:
+def _ref(name: str, sheet: str) -> CellRef:
     ref = parse_cell(name)
     if ref is None or not (1 <= ref[0] <= MAX_ROW and 1 <= ref[1] <= MAX_COLUMN):
         raise UsageError(f"{name!r} is not a cell")

@@ -179,8 +179,8 @@ class _SheetChanges:
     @cached_property
     def _pivots(self) -> tuple[Window, ...]:
         """The areas that the gold's pivot tables fill."""
-        places = (parse_window(pivot.place.replace("$", "")) for pivot in self._facts[1].pivots)
-        return tuple(reference for reference in places if reference is not None)
+        windows = (parse_window(pivot.place.replace("$", "")) for pivot in self._facts[1].pivots)
+        return tuple(window for window in windows if window is not None)
 
     def _outside(self, keys: Sequence[int]) -> tuple[int, ...]:
         """The cells outside all pivot tables."""

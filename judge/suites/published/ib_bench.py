@@ -81,7 +81,7 @@ class IbBench(ChecklistFormat):
 
 
 def rubric_hash(rubric: Mapping[str, Any]) -> str:
-    """The hash by which published scores name the rubric that they were given by."""
+    """The hash by which published scores identify their rubric."""
     return hashlib.sha256(json.dumps(rubric, sort_keys=True).encode()).hexdigest()[:8]
 
 

@@ -111,7 +111,7 @@ def test_what_the_question_names_is_not_taken_away() -> None:
     maker = GoldMaker(Recalculator([], mode="never"), ScriptedSandbox([]))
     task = replace(TASK, instruction='Mark each row that says "open" in column B.')
     (each,) = suggest(task, texts, maker, references=[program("a")], only=["case"])
-    assert each.rejected == "the question names 'open', which it changes"
+    assert each.rejected == "it changes 'open', which the question names"
 
 
 # -- with programs that are to fail ---------------------------------------------------------------
