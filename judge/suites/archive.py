@@ -188,8 +188,8 @@ def _extract(archive: Path, scratch: Path) -> None:
         tar = stack.enter_context(tarfile.open(fileobj=headers, mode="r:"))  # type: ignore[call-overload]
         members = _members(archive, tar, headers)
         headers.listed()
-        # Python 3.11.2, which Debian 12 has, knows no extraction filters; none is needed for
-        # plain files and folders below the scratch folder.
+        # Python 3.11.2 (Debian 12) has no extraction filters; plain files and folders below the
+        # scratch folder do not need one.
         tar.extractall(scratch, members=members)  # noqa: S202
 
 

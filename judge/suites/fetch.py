@@ -31,7 +31,7 @@ from judge.suites.locate import PublishedSuite, fetched_folder
 from judge.version import __version__
 
 MAX_ARCHIVE_BYTES = 4 * 1024**3
-"""Size at which a download of unknown size is stopped (the largest published one is 0.1 GB)."""
+"""Largest download if its size is not known (the largest published archive has 0.1 GB)."""
 
 MIN_BYTES = 64 * 1024
 """How many bytes a server has to send every :data:`PATIENCE_S`; slower servers are dropped."""

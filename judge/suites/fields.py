@@ -118,8 +118,8 @@ class Fields:
         Args:
             name: the field.
             required: whether it must be present.
-            short: the field that a string is the value of, if the list has a string in place of an
-                object; empty if strings are not allowed.
+            short: a string in the list is read as an object with only this field; empty if strings
+                are not allowed.
         """
         for index, item in enumerate(self.items(name, required=required)):
             item_place = f"{name}[{index}]"

@@ -491,7 +491,7 @@ class Jobs(LayoutKind):
         return HarborJob(folder, suite, pattern).trajectories()
 
     def attempts(self, folder: Path, suite: Suite, pattern: str | None) -> list[dict[str, object]]:
-        """The cost of each trial."""
+        """The usage of each trial, such as tokens and cost."""
         return HarborJob(folder, suite, pattern).records()
 
 

@@ -78,7 +78,7 @@ def fetched_folder(name: str) -> Path:
 
 
 def said_source(root: Path) -> str:
-    """The name that a person would type for the suite in a folder: its name, or the path.
+    """What a person would type for the suite in a folder: its name if it has one, else the path.
 
     Suites in the installation or in the cache have a name; nobody would recognise their paths.
     """

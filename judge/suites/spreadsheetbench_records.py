@@ -183,7 +183,7 @@ def _excluded(fields: Fields) -> str | None:
 
 
 def _checker(fields: Fields) -> CheckerSpec:
-    """``checker`` as a name or as an object with ``name`` and options, and ``style`` with it."""
+    """Reads ``checker``, which is a name or an object with ``name`` and options, and ``style``."""
     name = CheckerSpec().name
     options: dict[str, object] = {}
     value = fields.values.get("checker")
