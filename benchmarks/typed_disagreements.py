@@ -3,9 +3,9 @@
     python benchmarks/typed_disagreements.py DATA [--out docs/typed-disagreements.md]
 
 DATA is the folder with ``babelbench/``: the published suite, and ``published_verdicts.jsonl`` with
-what the published matcher said. Answers of our own are listed as well, of kinds that are not
-recorded; there the profile ``official`` stands for the published script. Exits with 1 if
-``official`` does not give a recorded verdict again, or if a disagreement has no reason here.
+the results of the published matcher. Our own answers, of kinds that are not recorded, are listed as
+well; for these, the profile ``official`` represents the published script. Exits with 1 if
+``official`` does not reproduce a recorded verdict, or if a disagreement has no reason here.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ class Compared:
         row: the record.
         published: whether the published script accepted it.
         crashed: whether the script ended with an exception.
-        official: what the profile ``official`` finds.
-        standard: what the profile ``standard`` finds.
+        official: the result of the profile ``official``.
+        standard: the result of the profile ``standard``.
     """
 
     row: dict[str, Any]
@@ -117,7 +117,7 @@ class Compared:
 
     @property
     def reason(self) -> str | None:
-        """Why ``standard`` decides differently; empty if it does not, None if it is not known."""
+        """Why ``standard`` decides differently; empty if it does not, None if unknown."""
         if self.standard.agrees is self.published:
             return ""
         kind = self.row["kind"]
@@ -128,18 +128,18 @@ class Compared:
 
 
 def _lost(gold: dict[str, Any]) -> str | None:
-    """Why the script cannot read a reply, however it is fenced."""
+    """Returns why the script cannot read a reply, however it is fenced."""
     if any("(" in name for name in gold):
         return "a key has parentheses"
     return "a value has a quote" if '\\"' in json.dumps(gold) else None
 
 
 _TYPES = {"text": "str", "expression": "str"}
-"""How the records name a type, if not as its rule does."""
+"""Names of types in the records, if they differ from the names of the rules."""
 
 
 def of_our_own(data: Path) -> Iterator[Compared]:
-    """Answers of kinds that are not recorded; what ``official`` says counts as published."""
+    """Yields answers of kinds that are not recorded, with ``official`` as the published result."""
     suite = load_suite(data / FOLDER)
     for task in suite.tasks:
         for row in _own_rows(task):
@@ -170,7 +170,7 @@ def _own_rows(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def _own_values(sort: str, gold: Any) -> Iterator[tuple[str, Any]]:
-    """Kinds of answers, and an answer of each, to a variable of a type."""
+    """Returns kinds of answers to a variable of a type, with an answer of each kind."""
     if sort == "int":
         number = float(gold)
         yield "last digit above", math.nextafter(number, math.inf)
@@ -185,7 +185,7 @@ def _own_values(sort: str, gold: Any) -> Iterator[tuple[str, Any]]:
 
 
 def compared(data: Path) -> Iterator[Compared]:
-    """Every recorded value and reply, judged by both profiles."""
+    """Judges every recorded value and reply with both profiles."""
     suite = load_suite(data / FOLDER)
     for _, row in read_json_lines(data / FOLDER / VERDICTS, StoreError):
         task, answer = _asked(suite, row)
@@ -196,7 +196,7 @@ def compared(data: Path) -> Iterator[Compared]:
 
 
 def _asked(suite: Suite, row: dict[str, Any]) -> tuple[Task, Answer]:
-    """The task and the answer of a record; one about a value asks for that variable only."""
+    """Returns task and answer of a record; for a record about a value, only of that variable."""
     task = suite.task(row["id"])
     if row["level"] == "reply":
         return task, Answer(Origin.SOLUTION, text=row["candidate"])
@@ -217,7 +217,7 @@ def _found(task: Task, answer: Answer, profile: str) -> Finding:
 
 
 def report(found: list[Compared], own: list[Compared]) -> str:
-    """The page: counts, then one row for each reason, of what is recorded and of our own."""
+    """Makes the page: counts, then one row per reason, for recorded and for our own answers."""
     differing = [each for each in found if each.reason != ""]
     accepts = sum(each.standard.agrees for each in differing)
     levels = Counter(each.row["level"] for each in found)
