@@ -52,9 +52,9 @@ def disagreement(pair: Pair) -> Disagreement | None:
 
 def _reason(pair: Pair, standard: Comparison, official: Comparison) -> str:
     if any("falls over" in note for note in official.notes):
-        return f"the script falls over at the position {pair.position!r}"
+        return f"the script crashes on the position {pair.position!r}"
     if any("lacks a sheet" in note for note in official.notes):
-        return f"the script looks for a sheet that is not there: {pair.position!r}"
+        return f"the script searches for a missing sheet: {pair.position!r}"
     if set(standard.ranges) != set(official.ranges):
         meant = ", ".join(map(range_name, standard.ranges))
         read = ", ".join(map(range_name, official.ranges)) or "no cell"
@@ -80,9 +80,9 @@ def document(found: list[Disagreement], total: int) -> str:
         "# Where `standard` and `official` disagree",
         "",
         f"Of the {total:,} recorded pairs of workbooks of SpreadsheetBench, the two profiles",
-        f"disagree on {len(found)}. `standard` accepts {accepted} that the published script does",
-        f"not, and rejects {len(found) - accepted} that it accepts. Written by",
-        "`benchmarks/disagreements.py`; formulas are not computed here.",
+        f"disagree on {len(found)}. `standard` accepts {accepted} that the published script",
+        f"rejects, and rejects {len(found) - accepted} that it accepts. Written by",
+        "`benchmarks/disagreements.py`, which computes no formulas.",
         "",
     ]
     for accepts in (False, True):

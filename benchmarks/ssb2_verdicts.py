@@ -258,11 +258,11 @@ def _reason(row: Row, found: Comparison) -> str:
     published = row.compare("ssb2-official", accept=GROUPS)
     said = " ".join(published.notes)
     if "falls over" in said:
-        return "they fall over at the position"
+        return "they crash on the position"
     if found.equal and "accepts no output" in said:
         return "no cell to change, or none to keep, counts as a share of 0"
     if "as the published script looks for it" in said:
-        return "no cell counts of a sheet that the input lacks"
+        return "cells of a sheet that the input lacks do not count"
     if found.difference_counts.keys() == {DifferenceClass.NOT_CALCULATED}:
         return "a formula without a value counts as blank"
     if any(isinstance(each.expected, dt.datetime) for each in found.differences):
@@ -278,9 +278,9 @@ def document(found: Sequence[Disagreement], rows: int) -> str:
         "# Where `ssb2` and the published functions of SpreadsheetBench 2 disagree",
         "",
         f"Of the {rows:,} recorded comparisons (golds, untouched inputs and golds of other cases",
-        "of SpreadsheetBench), `ssb2-official` gives all verdicts, counts and shares again. `ssb2`",
+        "of SpreadsheetBench), `ssb2-official` reproduces all verdicts, counts and shares. `ssb2`",
         f"gives another verdict {len(found)} times, by every cell or by the rule of the task.",
-        "Formulas are not computed here. Written by",
+        "Formulas were not computed. Written by",
         "`python benchmarks/ssb2_verdicts.py DATA --out docs/ssb2-disagreements.md`.",
         "",
     ]

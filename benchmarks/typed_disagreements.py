@@ -72,21 +72,24 @@ _ACCEPTED = {
     ("float", "float text"): "the exponent of a number in text is not read",
     ("float", "thousands"): "commas between thousands are not read",
     ("int", "thousands"): "commas between thousands are not read",
-    ("int", "scientific"): "text is a whole number only if it is digits alone",
-    ("int", "float text"): "text is a whole number only if it is digits alone",
-    ("int", "dollar"): "text is a whole number only if it is digits alone",
-    ("int", "percent sign"): "text is a whole number only if it is digits alone",
-    ("int", "as percent text"): "text is a whole number only if it is digits alone",
-    ("int", "unit word"): "text is a whole number only if it is digits alone",
-    ("int", "sentence"): "text is a whole number only if it is digits alone",
-    ("int", "last digit below"): "a fraction is cut off, though it is a float's last digit",
+    ("int", "scientific"): "text is a whole number only if it consists of digits",
+    ("int", "float text"): "text is a whole number only if it consists of digits",
+    ("int", "dollar"): "text is a whole number only if it consists of digits",
+    ("int", "percent sign"): "text is a whole number only if it consists of digits",
+    ("int", "as percent text"): "text is a whole number only if it consists of digits",
+    ("int", "unit word"): "text is a whole number only if it consists of digits",
+    ("int", "sentence"): "text is a whole number only if it consists of digits",
+    (
+        "int",
+        "last digit below",
+    ): "a fraction is cut off, though it is a float's rounding error",
     ("list", "as text"): "the list is given as text",
     ("list", "items with blanks"): "blanks around text in a list count",
     ("list", "elements as text"): "numbers of a list are given as text, which ends the script",
     ("list", "one is text"): "numbers of a list are given as text, which ends the script",
-    ("str", "sentence lower"): "the gold is contained in another case",
-    ("str", "times sign"): "signs of print, and the result behind an equals sign",
-    ("str", "with equals"): "signs of print, and the result behind an equals sign",
+    ("str", "sentence lower"): "the gold is contained in another letter case",
+    ("str", "times sign"): "typographic signs, and a result after an equals sign",
+    ("str", "with equals"): "typographic signs, and a result after an equals sign",
 }
 
 
@@ -224,8 +227,8 @@ def report(found: list[Compared], own: list[Compared]) -> str:
     again = sum(each.is_given_again for each in found)
     said = (
         f"Of {len(found):,} recorded verdicts ({levels['value']:,} on values, "
-        f"{levels['reply']:,} on replies), `official` gives {again:,} again. `standard` differs in "
-        f"{len(differing):,}: it accepts {accepts:,} that the published script does not, and "
+        f"{levels['reply']:,} on replies), `official` reproduces {again:,}. `standard` differs in "
+        f"{len(differing):,}: it accepts {accepts:,} that the published script rejects, and "
         f"rejects {len(differing) - accepts:,} that it accepts. Written by\n"
         "`python benchmarks/typed_disagreements.py DATA --out docs/typed-disagreements.md`."
     )
@@ -234,9 +237,9 @@ def report(found: list[Compared], own: list[Compared]) -> str:
                           (False, "`standard` rejects, the script accepts")):  # fmt: skip
         lines += [f"## {title}", "", *_table(found, agrees), ""]
     said_of_own = (
-        f"{len(own):,} answers of kinds that are not recorded: to each question its gold as a "
-        "reply, to each whole number its neighbours, to each list itself as text and with blanks "
-        "around its text. There `official` stands for the script."
+        f"{len(own):,} answers of kinds that were not recorded: the gold of each question as a "
+        "reply, the neighbours of each whole number, and each list as text and with blanks around "
+        "its text. For these, the verdict of `official` is used as that of the script."
     )
     lines += [
         "## Answers of our own",
@@ -256,7 +259,7 @@ def _table(found: list[Compared], agrees: bool) -> list[str]:
         if each.reason != "" and each.standard.agrees is agrees
     )
     rows = [f"| {of} | {why} | {count} |" for (of, why), count in sorted(counts.items())]
-    return ["| of | what the script does, or the answer is | verdicts |", "|---|---|---|", *rows]
+    return ["| type | what the script does, or the answer is | verdicts |", "|---|---|---|", *rows]
 
 
 def main() -> int:
