@@ -115,7 +115,7 @@ LAYOUT = Division(
     key="layout",
     label="Layout",
     rule="Relational where the largest table has text above every column in its first row and no "
-    "merged cell; non-standard otherwise, and where there is no table. " + _FIRST,
+    "merged cell; non-standard otherwise, and if there is no table. " + _FIRST,
     parts=(
         Part("relational", "relational table", 0.5554),
         Part("non_standard", "non-standard table"),

@@ -273,7 +273,7 @@ def load_run(
     )
 
 
-# -- what is on record ----------------------------------------------------------------------------
+# -- records --------------------------------------------------------------------------------------
 
 _SubmissionKey = tuple[str, int]
 """Task id and sample."""
@@ -366,7 +366,7 @@ def _suspicions(
         return None if kept is None else suspicions_of_run(kept, run), ()
     if suite is None:
         raise UsageError(
-            f"{given}: whether these are suspects of the run's suite is not known without it",
+            f"{given}: without the run's suite, it is not known whether these are suspects of it",
             hint="Give --dataset SUITE.",
         )
     every = read_suspicions(given)
@@ -439,7 +439,7 @@ def _entries(path: Path, records: _Records) -> tuple[list[_Entry], list[str]]:
     if not entries:
         raise StoreError(
             f"{path}: no case has been judged yet",
-            hint=f"`judge score {path}` judges what is there.",
+            hint=f"`judge score {path}` judges the solutions that it has.",
         )
     return entries, notes
 
