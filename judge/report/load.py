@@ -372,7 +372,7 @@ def _suspicions(
     every = read_suspicions(given)
     fitting = fit_to_suite(every, suite, str(given))
     left_out = len(every.audit.suspects) - len(fitting.audit.suspects)
-    note = f"{left_out} suspects of {given} are of other files, and are left out"
+    note = f"{left_out} suspects of {given} are about other files, and are left out"
     return suspicions_of_run(fitting, run), (note,) if left_out else ()
 
 
@@ -399,7 +399,7 @@ def _suite(run: RunDocument, dataset: str | Path | None) -> tuple[Suite | None, 
         return None, (_not_available(error.message),)
     if same:
         return suite, ()
-    message = f"{suite.root} no longer holds what this run was made with"
+    message = f"{suite.root} has changed since this run was made"
     if dataset is not None:
         raise SuiteError(message, hint="Give the suite that the run was made with.")
     return None, (_not_available(message),)
@@ -472,13 +472,13 @@ def _differences_from_report(
     if changed:
         yield (
             f"{changed} verdicts on record are later than report.json, and are shown: the run is "
-            "still in progress or was interrupted (`judge score` makes the report again)"
+            "still in progress or was interrupted (`judge score` regenerates the report)"
         )
     left_out = records.results.keys() - {(entry.task_id, entry.sample) for entry in entries}
     if left_out:
         yield (
             f"{len(left_out)} solutions with verdicts on record are left out, as in report.json: "
-            "they were judged by other rules, or since"
+            "they were judged by other rules, or after the report was made"
         )
 
 

@@ -492,8 +492,8 @@ def _notes(names: Sequence[str], runs: Sequence[LoadedRun]) -> list[str]:
     ]
     if any(samples):
         notes.append(
-            "several samples of a task are averaged; for McNemar's test a task is solved where "
-            "more than half of its samples solved it"
+            "several samples of a task are averaged; for McNemar's test, a task counts as solved "
+            "if more than half of its samples solved it"
         )
     return notes
 

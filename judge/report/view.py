@@ -443,7 +443,7 @@ class ViewPage(LocalPage):
         names = list(dict.fromkeys(given))
         if len(names) > MAX_COMPARED:
             raise UsageError(
-                f"{len(names)} runs are too many for one page, which compares {MAX_COMPARED}",
+                f"{len(names)} runs are too many for one page; it compares at most {MAX_COMPARED}",
                 hint="Choose fewer; `judge compare-runs` compares any number of runs.",
             )
         return render_comparison(self._shelf.compare(names), token=self.token)
