@@ -195,7 +195,7 @@ def column_below_one(arguments: list[str]) -> str | None:
 
 
 def intersection(arguments: list[str]) -> str | None:
-    """Removes the @ of a formula, which LibreOffice cannot read and a plain formula does not need."""
+    """Removes the @ of a formula: LibreOffice cannot read it, and plain formulas need none."""
     return f"({arguments[0]})" if len(arguments) == 1 else None
 
 
