@@ -150,13 +150,26 @@ def create_token(
     scopes: Iterable[Scope],
     *,
     days: int = TOKEN_DAYS,
+    maker: str | None = None,
 ) -> tuple[str, str]:
     """Makes a token of an account.
+
+    Args:
+        transaction: the one that makes it.
+        account: the account's id.
+        name: for lists.
+        scopes: what it may be used for.
+        days: how long it is valid.
+        maker: id of the token that makes it, if one does. It ends when that one ends.
 
     Returns:
         Its id, and its text, which is not kept.
     """
     text, token = make_token_text(), new_id("tok")
+    expires: sa.ColumnElement[str] = Later(days * 86_400)
+    if maker is not None:
+        until = sa.select(t.token.c.expires).where(t.token.c.id == maker).scalar_subquery()
+        expires = sa.case((until < expires, until), else_=expires)
     transaction.execute(
         sa.insert(t.token).values(
             id=token,
@@ -165,7 +178,8 @@ def create_token(
             sha256=_sha256(text),
             prefix=text[:8],
             scopes=sorted(set(scopes)),
-            expires=Later(days * 86_400),
+            expires=expires,
+            maker=maker,
         )
     )
     transaction.event("token.created", token, after="active", detail={"account": account})
@@ -173,14 +187,17 @@ def create_token(
 
 
 def revoke_token(transaction: Transaction, token: str) -> None:
-    """Ends a token."""
-    changed = transaction.execute(
+    """Ends a token, and with it those that it made, and those that they made."""
+    made = sa.select(t.token.c.id).where(t.token.c.id == token).cte("made", recursive=True)
+    made = made.union(sa.select(t.token.c.id).where(t.token.c.maker == made.c.id))
+    ended = transaction.execute(
         sa.update(t.token)
-        .where(t.token.c.id == token, t.token.c.revoked.is_(None))
+        .where(t.token.c.id.in_(sa.select(made.c.id)), t.token.c.revoked.is_(None))
         .values(revoked=t.Now())
+        .returning(t.token.c.id)
     )
-    if changed.rowcount:
-        transaction.event("token.revoked", token, before="active", after="revoked")
+    for one in sorted(ended.scalars()):
+        transaction.event("token.revoked", one, before="active", after="revoked")
 
 
 def create_sign_in(transaction: Transaction, account: str) -> str:

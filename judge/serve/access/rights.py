@@ -65,6 +65,11 @@ class Viewer:
         """Whether they may operate the server, with this token."""
         return Role.OPERATOR in self.roles and Scope.OPERATE in self.scopes
 
+    @property
+    def uses_token(self) -> bool:
+        """Whether they came with a token, and not in a session of the pages."""
+        return (self.credential or "").startswith("tok_")
+
     def actor(self) -> Actor:
         """Who they are for the audit log."""
         return Actor(self.account or "visitor", self.request, self.address)

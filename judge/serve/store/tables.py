@@ -109,7 +109,9 @@ token = Table(  # tok
     Column("expires", _TIME, nullable=False),
     Column("revoked", _TIME),
     Column("last_used", String(10)),  # the day
+    Column("maker", _ID),  # the token that made it; None: a person, or an administrator
 )
+Index(None, token.c.maker)
 
 sign_in = Table(  # one-time links; sin
     "sign_in",
