@@ -264,7 +264,7 @@ def _accounts(rig: Rig, number: int) -> list[str]:
     with rig.server.database.writing(ACTOR) as transaction:
         for place in range(number):
             account = create_account(transaction, f"many-{place}")
-            for part in range(4):  # a token may wait four times, and hand in 30 times a minute
+            for part in range(4):  # 4 waiting requests and 30 submissions a minute per token
                 scopes = [Scope.SUBMIT, Scope.READ]
                 tokens.append(create_token(transaction, account, f"t{part}", scopes)[1])
     return tokens
